@@ -4,15 +4,15 @@
 use std::io::Write;
 
 use clap::Error;
-use clap::error::ContextValue;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::terminal;
+use super::{help, terminal};
 use crate::printable::{self, excerpt, message};
 
 /// Returns the arguments, or prints the error and exits.
 pub(super) fn read<T>(parsed: Result<T, Error>) -> T {
     parsed.unwrap_or_else(|error| {
-        let error = shortened(error);
+        let error = explained(shortened(error));
         match beyond_shortening(&error) {
             None => error.exit(),
             Some(lines) => {
@@ -42,6 +42,19 @@ fn shortened(mut error: Error) -> Error {
         error.insert(kind, value);
     }
     error
+}
+
+/// Says of a command that only other builds have what this build lacks.
+fn explained(error: Error) -> Error {
+    let mut command = super::command();
+    let why = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(verb)) => help::missing(&command, verb),
+        _ => None,
+    };
+    match why {
+        Some(why) => command.error(ErrorKind::InvalidSubcommand, why),
+        None => error,
+    }
 }
 
 /// Lines of an error that is still too long: the message of one of our own value parsers.

@@ -40,14 +40,14 @@ const EXAMPLES: &str = "\
 EXAMPLES:
   sluice benchmark rfc2544 configs/validate/virtual.yaml     Sluice's own switch, in virtual time
   sluice benchmark rfc2544 DUT.yaml --only throughput        one test of RFC 2544, of a DUT file
-  sluice benchmark rfc2544 configs/benchmark/rfc2544.yaml    with parameters of your own
+  sluice benchmark rfc2544 configs/benchmark/rfc2544.yaml    with other parameters
   sluice benchmark mlrsearch configs/benchmark/mlrsearch.yaml --format json
   sluice benchmark lossless configs/benchmark/lossless.yaml  rates without loss and without pauses
   sluice benchmark rfc8239 DUT.yaml --only buffer            buffer of a port
 
-A file is a DUT file, as of `sluice validate`, or a benchmark file, which names one and sets sizes,
-durations and flows. Exit status 0 for a complete run, 1 if the tester cannot be trusted, 4 for a run
-that was ended or that the machine disturbed.";
+FILE is a DUT file, as for `sluice validate`, or a benchmark file, which names a DUT file and sets sizes,
+durations and flows. Exit status 0: the run is complete. 1: the tester cannot be trusted, or a value is
+worse than that of --baseline. 4: the run was interrupted, or the machine disturbed it.";
 
 /// Measure the speed of a device: throughput, latency, loss, bursts.
 #[derive(Args, Clone, Debug)]
@@ -118,22 +118,22 @@ struct Common {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Format of the results on standard output.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    #[arg(help_heading = "Results", long, value_enum, default_value_t = Format::Table)]
     format: Format,
     /// Write the results to this file as JSON, too.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Results", long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write a line of JSON for each measured row to this file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Results", long, value_name = "FILE")]
     jsonl: Option<PathBuf>,
     /// Write the measured rows to this file as comma-separated values, a table for each test.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Results", long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Write a page with plots and all tables to this file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Results", long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Write the measured rows, and the numbers of a comparison, to this file as JUnit.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Results", long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Number of runs, for deviations and repeatability.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..=100))]

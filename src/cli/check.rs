@@ -36,7 +36,9 @@ use tester::plan::TestPlan;
 /// Exit status of invalid input.
 const BAD_INPUT: u8 = 2;
 
-/// Validate switch, lab, generator, DUT and benchmark files: print the resolved configuration, or all errors.
+/// Validate files: print the resolved configuration, or all errors.
+///
+/// It reads switch, lab, generator, DUT and benchmark files.
 #[derive(Args, Clone, Debug)]
 pub struct CheckArgs {
     /// Files, YAML or JSON; their kinds are detected from their fields.

@@ -22,20 +22,20 @@ use crate::verdict::Verdict;
 
 const EXAMPLES: &str = "\
 EXAMPLES:
-  sluice explore configs/labs/roce-dcqcn.yaml --kmin 20KB,100KB --kmax 400KB,1600KB --pmax 1%,20%
+  sluice explore configs/labs/roce-dcqcn.yaml --kmin 20KB,100KB --pmax 1%,20%
   sluice explore LAB.yaml --alpha 1/8,1/4,1 --xon 0B,18KiB --report front.html
   sluice explore LAB.yaml --axis profiles.tor.buffer.total=8MiB,16MiB
-  sluice explore LAB.yaml --kmin 50KB,100KB --minimize figures.fct.p50_ns --maximize flows.f.rx_bps
+  sluice explore LAB.yaml --kmin 50KB,100KB --minimize figures.fct.p50_ns
 
 The objectives are the 99th percentile of completion times (of latency without messages), the rate of
-all flows, pauses (XOFF) and the peak of a switch's buffer. A run that fails a check is never on the
-front. The same file, axes and seed give the same results, whatever the number of jobs.
+all flows, pauses (XOFF) and the peak of a switch's buffer. A run whose verdict is not PASS is never
+on the front. The same file, axes and seed give the same results, whatever the number of jobs.
 Exit status 0: there is a front. 1: every run failed a check. 4: interrupted, or no run has results.";
 
 /// Period of progress lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Run a lab with many values of its fields, and print the runs that no other one beats.
+/// Run a lab with many values, and print the runs that no other beats.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ExploreArgs {
@@ -46,34 +46,33 @@ pub struct ExploreArgs {
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
     /// Values of every Kmin in the lab, such as 50KB,100KB.
-    #[arg(long, value_name = "VALUES")]
+    #[arg(help_heading = "Values", long, value_name = "VALUES")]
     kmin: Option<String>,
     /// Values of every Kmax.
-    #[arg(long, value_name = "VALUES")]
+    #[arg(help_heading = "Values", long, value_name = "VALUES")]
     kmax: Option<String>,
     /// Values of every Pmax, such as 1%,20%.
-    #[arg(long, value_name = "VALUES")]
+    #[arg(help_heading = "Values", long, value_name = "VALUES")]
     pmax: Option<String>,
     /// Values of alpha of every dynamic threshold: powers of two, such as 1/8,1.
-    #[arg(long, value_name = "VALUES")]
+    #[arg(help_heading = "Values", long, value_name = "VALUES")]
     alpha: Option<String>,
     /// Values of every XON.
-    #[arg(long, value_name = "VALUES")]
+    #[arg(help_heading = "Values", long, value_name = "VALUES")]
     xon: Option<String>,
     /// Values of every XON offset.
-    #[arg(long, value_name = "VALUES")]
+    #[arg(help_heading = "Values", long, value_name = "VALUES")]
     xon_offset: Option<String>,
     /// Values of any field, by its path in the file. May be repeated.
-    #[arg(long, value_name = "PATH=VALUES")]
+    #[arg(help_heading = "Values", long, value_name = "PATH=VALUES")]
     axis: Vec<String>,
-    /// Number in the results to make small, by its path, instead of the four objectives. May be
-    /// repeated.
-    #[arg(long, value_name = "NUMBER")]
+    /// Number in the results to minimize, by its path, instead of the four objectives. May be repeated.
+    #[arg(help_heading = "Objectives", long, value_name = "NUMBER")]
     minimize: Vec<String>,
-    /// Number in the results to make large, likewise.
-    #[arg(long, value_name = "NUMBER")]
+    /// Number in the results to maximize, likewise.
+    #[arg(help_heading = "Objectives", long, value_name = "NUMBER")]
     maximize: Vec<String>,
-    /// Most runs; of more points as many are drawn with the seed.
+    /// Largest number of runs. Of more points this number is drawn with the seed.
     #[arg(long, value_name = "N", default_value_t = 256)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: u32,
@@ -87,13 +86,13 @@ pub struct ExploreArgs {
     #[arg(long, value_name = "TIME")]
     duration: Option<Span>,
     /// Print all runs, not only the front.
-    #[arg(long)]
+    #[arg(help_heading = "Results", long)]
     all: bool,
     /// Write a self-contained HTML page with plots to this file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Results", long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Format of the results on standard output.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    #[arg(help_heading = "Results", long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 

@@ -27,6 +27,7 @@ impl From<IdleArg> for Idle {
 
 /// Use of the machine by DPDK and the polling threads.
 #[derive(Args, Clone, Copy, Debug, Default)]
+#[command(next_help_heading = "DPDK and threads")]
 pub struct MachineArgs {
     /// Use ordinary pages even if hugepages are free; `demo` and labs always do.
     #[arg(long)]

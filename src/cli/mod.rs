@@ -27,6 +27,7 @@ pub mod explore;
 #[cfg(feature = "instruments")]
 pub mod generate;
 pub mod headroom;
+mod help;
 mod kind;
 mod log;
 pub mod machine;
@@ -63,43 +64,24 @@ const BAD_INPUT: u8 = 2;
 /// Exit status if the machine lacks something.
 const BROKEN: u8 = 3;
 
-const EXAMPLES: &str = "\
-EXAMPLES:
-  sluice demo                                     see PFC at work, on any machine
-  sluice doctor --port net_af_packet0,iface=eth1  is this machine ready?
-  sluice check configs/switch/bump.yaml           what a switch file comes to
-  sluice switch configs/switch/bump.yaml          run it until Ctrl-C
-  sluice ctl show                                 look at it from another terminal
-  sluice ctl link port1 down
-  sluice run configs/labs/incast.yaml             a lab at 100 Gb/s, in exact virtual time
-  sluice explore LAB.yaml --kmin 50KB,100KB --alpha 1/8,1   which thresholds no others beat?
-  sluice gen configs/gen/pfc-storm.yaml           traffic, pauses and measurements, in OTG's words
-  sluice validate configs/validate/virtual.yaml   does this device do PFC right?
-  sluice benchmark rfc2544 configs/validate/virtual.yaml  how fast is it?
-  sluice swarm --count 10000 --keep failed        labs by chance, and those that fail as files
-  sluice headroom compare --rate 100G --length 100m  what a cable needs, by every model
-
-EXIT STATUS:
-  0  PASS                       3  the machine lacks something (memory, rights, DPDK)
-  1  FAIL                       4  INCONCLUSIVE (interrupted, CPU preempted) or not judged
-  2  the input is bad (a file, a field, an argument)";
-
-/// A lossless-Ethernet lab: software switch, traffic generator and measuring instrument on DPDK.
+/// A lossless-Ethernet lab: simulate networks, validate and benchmark devices, run a switch.
 #[derive(Parser, Debug)]
-#[command(name = "sluice", version = crate::VERSION, about, max_term_width = 100)]
+#[command(name = "sluice", version = crate::VERSION, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
     /// Increase the log level on standard error: -v for actions, -vv for details. `SLUICE_LOG` sets
     /// levels per module, such as `sluice=debug`.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, display_order = 998, action = clap::ArgAction::Count)]
     verbose: u8,
 }
 
 /// Subcommands.
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Show the effect of PFC: an overload without it and with it, with no NIC, hugepages or root.
+    /// Show the effect of PFC: an overload without it and with it.
+    ///
+    /// It needs no NIC, hugepages or root.
     #[cfg(feature = "dpdk")]
     Demo(demo::DemoArgs),
     /// Check this machine and its ports, with a remedy for each finding.
@@ -250,21 +232,7 @@ fn quoted(path: &Path) -> String {
 /// The command line, for tests and generators of its documentation.
 #[must_use]
 pub fn command() -> clap::Command {
-    let command = Cli::command();
-    let help = examples(&command);
-    command.after_help(help)
-}
-
-/// Returns the examples of the commands that this build has.
-fn examples(command: &clap::Command) -> String {
-    let is_here = |line: &&str| match line.trim_start().strip_prefix("sluice ") {
-        Some(rest) => {
-            let verb = rest.split(' ').next().unwrap_or_default();
-            command.get_subcommands().any(|known| known.get_name() == verb)
-        }
-        None => true,
-    };
-    EXAMPLES.lines().filter(is_here).collect::<Vec<_>>().join("\n")
+    help::complete(Cli::command())
 }
 
 /// Runs the command in the arguments.
@@ -330,17 +298,6 @@ mod tests {
     #[test]
     fn the_arguments_are_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn help_names_no_command_that_a_build_lacks() {
-        let few = clap::Command::new("sluice").subcommand(clap::Command::new("run"));
-        let text = examples(&few);
-        let verbs: Vec<_> = text.lines().filter_map(|l| l.strip_prefix("  sluice ")).collect();
-        assert!(verbs.len() == 1 && verbs[0].starts_with("run "), "{text}");
-        assert!(text.contains("EXIT STATUS:"), "{text}");
-        let all = command();
-        assert!(all.get_after_help().is_some_and(|help| help.to_string().contains("sluice run")));
     }
 
     #[test]

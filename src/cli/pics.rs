@@ -20,7 +20,7 @@ EXAMPLES:
   sluice pics qdt --format json | jq '.[] | select(.supported | not)'
   sluice pics readings                         every ambiguous text, with its readings and the default";
 
-/// Show what the source documents ask of a feature, what is supported, and the test that proves it.
+/// Show the statements of the source documents, and their tests.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct PicsArgs {

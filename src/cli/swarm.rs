@@ -24,8 +24,8 @@ use ::text::{Align, Table, count};
 
 const EXAMPLES: &str = "\
 EXAMPLES:
-  sluice swarm --count 10000                 a night's worth, in minutes
-  sluice swarm --count 10000 --keep failed   and what fails, made small, as lab files
+  sluice swarm --count 10000                 ten thousand random labs
+  sluice swarm --count 10000 --keep failed   keep failing labs, reduced, as lab files
   sluice swarm --seed 7 --count 1            the one lab of a seed that was reported
   sluice swarm --replay failed/swarm-7.yaml  a lab file, judged as the swarm judges
   sluice swarm --shard 2/4 --rows 2.jsonl    a quarter of the labs, on one of four machines
@@ -39,7 +39,9 @@ const SHRINKING: StdDuration = StdDuration::from_secs(60);
 /// Largest number of failures that are shrunk; the others are only reported.
 const SHRUNK_MOST: usize = 8;
 
-/// Generate random labs (topologies, profiles, loads, faults) and run them with every checker.
+/// Generate random labs and run them with every check.
+///
+/// Topologies, profiles, loads and faults are random; failing labs are reduced and kept as files.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct SwarmArgs {
@@ -52,7 +54,7 @@ pub struct SwarmArgs {
     /// Number of labs that run at the same time. Default: the number of cores.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Folder for shrunk lab files of failures. Default: none; failures are reported by seed.
+    /// Folder for reduced lab files of failures. Default: none; failures are reported by seed.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     /// Write a line of JSON for each lab to this file, as the labs end.

@@ -32,10 +32,10 @@ EXAMPLES:
   sluice switch tor.yaml --prometheus                     metrics at http://127.0.0.1:9464/metrics
   sluice switch tor.yaml --no-huge --idle yield   on a laptop
 
-Ctrl-C (or SIGTERM, SIGHUP, SIGQUIT) stops receiving, sends what is held for as long as --drain says,
-and prints the summary; a second one ends at once. The exit status is 1 when a lossless frame was or
-may have been lost, in the switch or in a device, or a frame is not accounted for. It is 4 (not judged) when
-a device cannot say what it lost, or a worker polled later than headroom is planned for (link.poll_gap).";
+Ctrl-C (or SIGTERM, SIGHUP, SIGQUIT) stops receiving, sends queued frames for at most --drain, and
+prints the summary; a second one ends at once. Exit status 1: a lossless frame was lost, in the switch or
+in a device, or a frame is not accounted for. 4 (not judged): a device does not count lost frames, a
+link was down, or a worker polled later than the headroom allows (link.poll_gap).";
 
 /// Arguments of `sluice switch`.
 #[derive(clap::Args, Debug)]

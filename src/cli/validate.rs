@@ -39,7 +39,8 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     if args.prove {
         return prove::run(args);
     }
-    let selection = Selection { level: args.level.into(), only: args.only.clone() };
+    let selection =
+        Selection { level: args.level.into(), only: args.only.clone(), retry: args.retry };
     let tests = selection.tests();
     if tests.is_empty() {
         let what = format!("--only {}: there is no such test; see --list", args.only.join(" "));
@@ -48,9 +49,6 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     let Some(path) = args.file.as_ref().filter(|_| !args.list) else {
         let all = if args.only.is_empty() { catalogue::TESTS.iter().collect() } else { tests };
         terminal::print(list(&all))?;
-        if args.only.is_empty() {
-            terminal::print(format!("\nnot built yet:\n{}", unbuilt()))?;
-        }
         return Ok(ExitCode::SUCCESS);
     };
     Kind::Dut.expect(path)?;
@@ -64,10 +62,14 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     let mut outputs = Outputs::new();
     outputs.input("the DUT file", path);
     let files = Files::open(args, &mut outputs)?;
+    let is_virtual = dut.lab.is_some() && args.world != Some(World::Real);
+    let least = (!is_virtual).then(|| least(suite::least_time(&dut.setup, &selection)));
     if args.dry_run {
-        terminal::print(planned(&selection, &dut.setup))?;
+        let least = least.map(|least| format!("\n{least}\n")).unwrap_or_default();
+        terminal::print(planned(&selection, &dut.setup) + &least)?;
         return Ok(ExitCode::SUCCESS);
     }
+    least.iter().for_each(|least| say!("{least}"));
     dut.setup.keep = match (&args.captures, &args.report) {
         (Some(_), _) => Keep::Frames,
         (None, Some(_)) => Keep::Traces,
@@ -106,8 +108,11 @@ fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Resu
     let all = selection.tests_of(&setup).len() as u64 + 1;
     let mut progress = Progress::new("{bar:30} {pos}/{len} {msg}", &setup.name, Some(all), every);
     let begun = Instant::now();
+    let mut last = None;
     let results = suite::run(&setup, selection, &mut *bench, |n, all, test| {
-        let text = format!("{} {}{}", test.id, test.title, left(begun.elapsed(), (n, all)));
+        let again = if last.replace(n) == Some(n) { ", again" } else { "" };
+        let left = left(begun.elapsed(), (n, all));
+        let text = format!("{} {}{again}{left}", test.id, test.title);
         progress.update(n as u64, text, |text| format!("{n} of {all}: {text}"));
         !stop.load(Ordering::Relaxed)
     });
@@ -122,16 +127,25 @@ fn left(elapsed: Duration, (done, all): (usize, usize)) -> String {
         return String::new();
     }
     let seconds = elapsed.as_secs_f64() / done as f64 * (all - done) as f64;
-    let text = match seconds.ceil() as u64 {
+    format!(" (about {} left)", rounded(seconds))
+}
+
+/// Returns a time in words.
+fn rounded(seconds: f64) -> String {
+    match seconds.ceil() as u64 {
         seconds @ 0..120 => format!("{seconds} s"),
         seconds => format!("{} min", seconds.div_ceil(60)),
-    };
-    format!(" (about {text} left)")
+    }
+}
+
+/// Returns the sentence about the time that a run takes at least.
+fn least(time: ground::time::Duration) -> String {
+    format!("the run takes at least {}: one trial of each test", rounded(time.as_secs_f64()))
 }
 
 /// Prints the pages of tests.
 fn describe(names: &[String]) -> Result<ExitCode> {
-    let tests = Selection { level: Level::Full, only: names.to_vec() }.tests();
+    let tests = Selection { level: Level::Full, only: names.to_vec(), retry: 0 }.tests();
     let own = names.iter().any(|name| name == catalogue::SELF_CHECK.id);
     let own = own.then_some(&catalogue::SELF_CHECK);
     let pages: Vec<_> = own.into_iter().chain(tests).map(catalogue::page).collect();
@@ -140,15 +154,6 @@ fn describe(names: &[String]) -> Result<ExitCode> {
     }
     terminal::print(pages.join("\n"))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns a table of the tests that are not built.
-fn unbuilt() -> Table {
-    let mut table = Table::new(["test", "reason"].map(|name| (name, Align::Left)));
-    for (id, reason) in catalogue::UNBUILT {
-        table.row([(*id).to_owned(), (*reason).to_owned()]);
-    }
-    table
 }
 
 /// Lists the tests that will run, and those that will be skipped with the reason.
@@ -187,5 +192,12 @@ mod tests {
         assert_eq!(of(10, 2, 22), " (about 100 s left)");
         assert_eq!(of(60, 2, 22), " (about 10 min left)");
         assert_eq!(of(10, 22, 22), "");
+    }
+
+    #[test]
+    fn a_run_in_real_time_says_how_long_it_takes_at_least() {
+        let of = |seconds| least(ground::time::Duration::from_secs(seconds));
+        assert_eq!(of(14), "the run takes at least 14 s: one trial of each test");
+        assert_eq!(of(601), "the run takes at least 11 min: one trial of each test");
     }
 }

@@ -2,6 +2,7 @@
 //! `Network::fail` applies them.
 
 use ground::time::{Duration, Instant};
+use ground::units::PortId;
 use switch::Change;
 
 use super::defect::Defect;
@@ -139,8 +140,8 @@ impl FaultKind {
     }
 
     /// Returns its description in results; `place` is the name of a link or a node, or those of the
-    /// sender and the receiver of a direction.
-    pub(super) fn describe_at(&self, place: &str) -> String {
+    /// sender and the receiver of a direction, and `port` names the ports of the node.
+    pub(super) fn describe_at(&self, place: &str, port: impl Fn(PortId) -> String) -> String {
         match self {
             Self::Link { up: false, .. } => format!("link {place} goes down"),
             Self::Link { up: true, .. } => format!("link {place} comes up"),
@@ -160,7 +161,9 @@ impl FaultKind {
                 format!("the last protected pause but {back} from {place} arrives again")
             }
             Self::Stall { span, .. } => format!("{place} stalls for {span}"),
-            Self::Change { change, .. } => format!("{place} is changed: {change}"),
+            Self::Change { change, .. } => {
+                format!("{place} is changed: {}", change.describe(port))
+            }
             Self::Defect { defect, .. } => format!("{place} has a defect: {}", defect.name()),
         }
     }
@@ -222,19 +225,20 @@ mod tests {
     use super::*;
     use crate::defect::{Forwarding, Obeying};
     use buffer::{GroupKind, GroupPlan, SharedLimit};
-    use ground::units::{Cells, PortId, PriorityGroup, PrioritySet, TrafficClass};
+    use ground::units::{Cells, PriorityGroup, PrioritySet, TrafficClass};
     use switch::managed::{At, Object, ObjectValue};
 
     #[test]
     fn changes_and_defects_are_told_in_words() {
         let port = PortId::new(2).unwrap();
-        let told = |change| FaultKind::Change { node: NodeId(0), change }.describe_at("s1");
+        let name = |port: PortId| ["h1", "h2", "spine1"][port.index()].to_owned();
+        let told = |change| FaultKind::Change { node: NodeId(0), change }.describe_at("s1", name);
         let object = Object::named("sfc.queues.target").unwrap();
         let at = At { port: Some(port), class: Some(TrafficClass::ALL[3]) };
         let value = ObjectValue::Number(7_000);
         assert_eq!(
             told(Change::Object { object, at, value }),
-            "s1 is changed: sfc.queues.target of port 2, class 3 is 7000"
+            "s1 is changed: sfc.queues.target of port spine1, class 3 is 7000"
         );
         let (headroom, xon) = (Cells(300), Cells(0));
         let kind = GroupKind::Lossless { headroom, xon, xon_offset: xon };
@@ -242,7 +246,7 @@ mod tests {
         let group = PriorityGroup::new(3).unwrap();
         assert_eq!(
             told(Change::Group { port, group, plan }),
-            "s1 is changed: group 3 of port 2: reserved 4 cells, shared at most 90 cells, \
+            "s1 is changed: group 3 of port spine1: reserved 4 cells, shared at most 90 cells, \
              headroom 300 cells"
         );
         let priorities = PrioritySet::ALL;

@@ -147,6 +147,16 @@ impl NodePlan {
         }
     }
 
+    /// Returns the name of a port of a switch; the number of another one.
+    #[must_use]
+    pub fn port_name(&self, port: PortId) -> String {
+        match &self.kind {
+            NodeKind::Switch(plan) => plan.ports.get(port.index()).map(|port| port.name.clone()),
+            NodeKind::Host(_) => None,
+        }
+        .unwrap_or_else(|| port.to_string())
+    }
+
     /// Returns the MACsec plan of a port, if it has one.
     pub(super) fn secy(&self, port: PortId) -> Option<&SecyPlan> {
         match &self.kind {
@@ -190,17 +200,21 @@ impl FaultKind {
     #[must_use]
     pub fn describe(&self, plan: &NetworkPlan) -> String {
         let node = |id: NodeId| plan.nodes[id.index()].name();
-        match self.place() {
-            FaultPlace::Link(id) => self.describe_at(&plan.links[id.index()].name),
+        let place = match self.place() {
+            FaultPlace::Link(id) => plan.links[id.index()].name.clone(),
             FaultPlace::Line(d) => {
                 let link = &plan.links[d.link().index()];
-                let way = format!("{} to {}", node(link.from(d).node), node(link.to(d).node));
-                self.describe_at(&way)
+                format!("{} to {}", node(link.from(d).node), node(link.to(d).node))
             }
-            FaultPlace::Node(id) | FaultPlace::Switch(id) => self.describe_at(node(id)),
+            FaultPlace::Node(id) | FaultPlace::Switch(id) => node(id).to_owned(),
             FaultPlace::Port(end) => {
-                self.describe_at(&format!("port {} of {}", end.port, node(end.node)))
+                let port = plan.nodes[end.node.index()].port_name(end.port);
+                format!("port {port} of {}", node(end.node))
             }
-        }
+        };
+        let owner = self.change().map(|(id, _)| &plan.nodes[id.index()]);
+        self.describe_at(&place, |port| {
+            owner.map_or_else(|| port.to_string(), |node| node.port_name(port))
+        })
     }
 }

@@ -99,15 +99,47 @@ pub enum Change {
     ClearCounters,
 }
 
-impl fmt::Display for Change {
-    /// Describes the change, as results tell of it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Change {
+    /// Returns its description in results; `name` returns the name of a port in the file.
+    ///
+    /// # Panics
+    /// Never: a string takes any text.
+    #[must_use]
+    pub fn describe(&self, name: impl Fn(PortId) -> String) -> String {
+        let mut text = String::new();
+        let port = self.port().map(name).unwrap_or_default();
+        self.write(&mut text, &port).expect("a string takes any text");
+        text
+    }
+
+    /// Returns the port that it is about.
+    fn port(&self) -> Option<PortId> {
+        match *self {
+            Self::Link { port, .. }
+            | Self::Group { port, .. }
+            | Self::Ecn { port, .. }
+            | Self::Meter { port, .. }
+            | Self::Pfc { port, .. }
+            | Self::Ets { port, .. }
+            | Self::Leak { port, .. }
+            | Self::Measure(port)
+            | Self::Topology { port, .. }
+            | Self::Advertise { port, .. }
+            | Self::Locator { port, .. }
+            | Self::Peer { port, .. }
+            | Self::SfcHost { port, .. } => Some(port),
+            Self::Object { at, .. } => at.port,
+            Self::Level(_) | Self::FlushFdb | Self::ClearCounters => None,
+        }
+    }
+
+    fn write(&self, f: &mut impl fmt::Write, port: &str) -> fmt::Result {
         match self {
-            Self::Link { port, up, rate } => {
+            Self::Link { up, rate, .. } => {
                 write!(f, "the link of port {port} {}", if *up { "is up" } else { "is down" })?;
                 rate.map_or(Ok(()), |rate| write!(f, " at {rate}"))
             }
-            Self::Group { port, group, plan } => {
+            Self::Group { group, plan, .. } => {
                 write!(f, "group {group} of port {port}: reserved {} cells", plan.reserved.0)?;
                 match plan.limit {
                     SharedLimit::Static(cells) => write!(f, ", shared at most {} cells", cells.0)?,
@@ -121,39 +153,39 @@ impl fmt::Display for Change {
                     GroupKind::Lossy => f.write_str(", lossy"),
                 }
             }
-            Self::Ecn { port, class, plan: Some(plan) } => {
+            Self::Ecn { class, plan: Some(plan), .. } => {
                 let (kmin, kmax) = (plan.kmin, plan.kmax);
                 write!(f, "class {class} of port {port} marks from {kmin} to {kmax}")
             }
-            Self::Ecn { port, class, plan: None } => {
+            Self::Ecn { class, plan: None, .. } => {
                 write!(f, "class {class} of port {port} marks nothing")
             }
-            Self::Meter { port, meter: Meter::Bytes } => write!(f, "port {port} shares by bytes"),
-            Self::Meter { port, meter: Meter::Frames } => write!(f, "port {port} shares by frames"),
-            Self::Pfc { port, .. } => write!(f, "the PFC priorities of port {port}"),
-            Self::Ets { port, .. } => write!(f, "the traffic classes of port {port}"),
+            Self::Meter { meter: Meter::Bytes, .. } => write!(f, "port {port} shares by bytes"),
+            Self::Meter { meter: Meter::Frames, .. } => write!(f, "port {port} shares by frames"),
+            Self::Pfc { .. } => write!(f, "the PFC priorities of port {port}"),
+            Self::Ets { .. } => write!(f, "the traffic classes of port {port}"),
             Self::Object { object, at, value } => {
                 f.write_str(object.name())?;
-                at.port.map_or(Ok(()), |port| write!(f, " of port {port}"))?;
+                at.port.map_or(Ok(()), |_| write!(f, " of port {port}"))?;
                 at.class.map_or(Ok(()), |class| write!(f, ", class {class}"))?;
                 write!(f, " is {}", object.kind().show(*value))
             }
-            Self::Leak { port, group, cells } => {
+            Self::Leak { group, cells, .. } => {
                 write!(f, "group {group} of port {port} loses {} cells of headroom", cells.0)
             }
-            Self::Measure(port) => write!(f, "port {port} measures its link"),
-            Self::Topology { port, .. } => write!(f, "the advertised level of port {port}"),
-            Self::Advertise { port, .. } => {
+            Self::Measure(_) => write!(f, "port {port} measures its link"),
+            Self::Topology { .. } => write!(f, "the advertised level of port {port}"),
+            Self::Advertise { .. } => {
                 write!(f, "the advertised congestion capabilities of port {port}")
             }
-            Self::Locator { port, .. } => write!(f, "the congestion locator of port {port}"),
+            Self::Locator { .. } => write!(f, "the congestion locator of port {port}"),
             Self::Level(_) => f.write_str("the level of the switch"),
-            Self::Peer { port, peer: Some(_) } => write!(f, "port {port} has a CI peer"),
-            Self::Peer { port, peer: None } => write!(f, "port {port} has no CI peer"),
-            Self::SfcHost { port, obeys: true } => {
+            Self::Peer { peer: Some(_), .. } => write!(f, "port {port} has a CI peer"),
+            Self::Peer { peer: None, .. } => write!(f, "port {port} has no CI peer"),
+            Self::SfcHost { obeys: true, .. } => {
                 write!(f, "the host at port {port} obeys SFC messages")
             }
-            Self::SfcHost { port, obeys: false } => {
+            Self::SfcHost { obeys: false, .. } => {
                 write!(f, "the host at port {port} obeys no SFC messages")
             }
             Self::FlushFdb => f.write_str("all learnt addresses are removed"),

@@ -74,6 +74,15 @@ pub struct Unattended {
 }
 
 impl Report {
+    /// Returns the longest time for which a device on this machine had no CPU, in nanoseconds.
+    #[must_use]
+    pub const fn device_waited_ns(&self) -> f64 {
+        match self.device {
+            DeviceCpu::Waited(waited) => waited,
+            DeviceCpu::Elsewhere | DeviceCpu::Unknown => 0.0,
+        }
+    }
+
     /// Returns the time for which ports or the device were not attended to.
     #[must_use]
     pub fn unattended(&self) -> Unattended {
@@ -93,13 +102,11 @@ impl Report {
                 all.push(format!("ports were not polled for up to {} ms", ms(longest_gap_ns)));
             }
         }
-        match self.device {
-            DeviceCpu::Waited(waited) if waited > 0.0 => {
-                ns += waited;
-                let ms = ms(waited);
-                all.push(format!("the device on this machine had no CPU for up to {ms} ms"));
-            }
-            DeviceCpu::Elsewhere | DeviceCpu::Unknown | DeviceCpu::Waited(_) => {}
+        let waited = self.device_waited_ns();
+        if waited > 0.0 {
+            ns += waited;
+            let ms = ms(waited);
+            all.push(format!("the device on this machine had no CPU for up to {ms} ms"));
         }
         Unattended { seconds: ns / 1e9, who: all.join(", ") }
     }

@@ -5,6 +5,9 @@ use crate::trial::{Port, ResetKind, Trial};
 use ground::time::Duration;
 use tester::report::Report;
 
+/// World of a virtual device in exact time.
+pub const VIRTUAL: &str = "virtual";
+
 /// World of a virtual device in real time, on ports in memory.
 pub const RINGS: &str = "rings";
 
@@ -144,6 +147,6 @@ pub trait Bench {
         Vec::new()
     }
 
-    /// Returns the name of the world: `virtual`, `real`, or [`RINGS`].
+    /// Returns the name of the world: [`VIRTUAL`], `real`, or [`RINGS`].
     fn world(&self) -> &'static str;
 }

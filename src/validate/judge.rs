@@ -149,6 +149,25 @@ impl Measurement {
         Self { what, value, limits, uncertainty, unit, outcome, detail, explains: false }
     }
 
+    /// Returns the amount by which the value is outside of its limits, in its unit; negative inside.
+    #[must_use]
+    pub fn excess(&self) -> f64 {
+        -self.limits.margin(self.value)
+    }
+
+    /// Returns true if the value is below its lower limit.
+    #[must_use]
+    pub fn is_below(&self) -> bool {
+        self.limits.at_least.is_some_and(|least| self.value < least)
+    }
+
+    /// Makes a failure inconclusive, because the device may not be to blame for it.
+    #[must_use]
+    pub(crate) fn doubted(self, why: &str) -> Self {
+        let detail = format!("{}; {why}", self.detail);
+        Self { outcome: Outcome::Inconclusive, detail, ..self }
+    }
+
     /// Records that a part of a test was not run, with the reason.
     #[must_use]
     pub fn skip(what: impl Into<String>, why: &str) -> Self {

@@ -30,6 +30,8 @@ pub struct Observation {
     pub disturbed: Option<String>,
     /// Time for which threads of the tester or of a device on the same machine had no CPU.
     pub unattended: Unattended,
+    /// Longest time for which a device on the same machine had no CPU.
+    pub starved: Duration,
     /// Counters of the device over the trial, if it reads them.
     pub counters: Option<Counters>,
 }
@@ -270,6 +272,7 @@ impl Observation {
             uncertainty: self.uncertainty,
             disturbed: self.disturbed.clone(),
             unattended: self.unattended.clone(),
+            starved: self.starved,
             counters: self.counters.clone(),
         }
     }

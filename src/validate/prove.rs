@@ -216,7 +216,7 @@ fn validate(dut: &Dut, only: &[&str], level: Level) -> Results {
     let lab = dut.lab.clone().expect("the devices of the proof are virtual");
     let mut bench = VirtualBench::new(dut.setup.clone(), lab).reporting(dut.reports.clone());
     let only = only.iter().map(|only| (*only).to_owned()).collect();
-    suite::run(&dut.setup, &Selection { level, only }, &mut bench, |_, _, _| true)
+    suite::run(&dut.setup, &Selection { level, only, retry: 0 }, &mut bench, |_, _, _| true)
 }
 
 /// Returns the result of a test, or that of the tester's check of itself if that ended the run.

@@ -3,6 +3,7 @@
 
 mod actions;
 mod connections;
+mod dates;
 mod device_cpu;
 mod drain;
 mod in_process;
@@ -16,27 +17,25 @@ use std::time::Duration as StdDuration;
 
 use crate::adapter::{Action, Adapter};
 use crate::bench::{Acknowledged, Bench, Faculty, RINGS, Trouble};
-use crate::observation::{Observation, Record, Way};
-use crate::opened::{Openers, Read};
+use crate::observation::{Observation, Record};
+use crate::opened::Openers;
 use crate::otg;
-use crate::setup::{FlowControl, Setup, line_time};
+use crate::setup::{FlowControl, Setup};
 use crate::trial::{Port, Trial, pause_frame, pfc_frame};
 use crate::virtual_bench::Reports;
 use actions::{Actions, trouble};
-use contracts::frame::FCS_BYTES;
+use dates::{Arrival, record, uncertainty};
 use device_cpu::Watch;
 use dpdk::{Eal, EalOptions};
-use ground::time::{Duration, Instant};
-use ground::units::{Bytes, Priority, Quanta};
+use ground::time::Duration;
+use ground::units::{Priority, Quanta};
 use in_process::{InProcess, Made};
 use lab::raw::Lab;
 use numbers::{Far, Numbers};
 use spread::{Parts, end_of_cable, recorded};
-use tester::capture::Kept;
 use tester::plan::{Place, TestPlan};
 use tester::report::{Report, Unattended};
 use tester::session::{Bench as Ports, DevicePlan, Session};
-use text::packets;
 
 /// Interval at which a running trial looks for the user's end.
 const LOOK: StdDuration = StdDuration::from_millis(50);
@@ -456,15 +455,6 @@ fn resolved(config: &serde_json::Value) -> Result<TestPlan, Trouble> {
     tester::resolve::resolve(&config).map(|(plan, _)| plan).map_err(wrong)
 }
 
-/// The bit of a received frame at whose time on the line the tester sees it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Arrival {
-    /// A device in this process hands a frame over when it begins to send it.
-    FirstBit,
-    /// Other devices in software do that, too; ports of hardware deliver a frame after its last bit.
-    Unknown,
-}
-
 /// Returns what the captures of a trial hold.
 fn records(
     (trial, arrival): (&Trial, Arrival),
@@ -503,6 +493,7 @@ fn records(
         uncertainty: uncertainty(report, (trial, arrival), setup),
         disturbed,
         unattended: report.unattended(),
+        starved: Duration::from_nanos_f64(report.device_waited_ns()),
         counters: None,
     })
 }
@@ -516,18 +507,6 @@ fn linked(report: &Report) -> Result<(), Trouble> {
         }
         None => Ok(()),
     }
-}
-
-/// Returns the largest error of a time stamp: that of the stamps, or the longest time in which a
-/// thread did not poll; and a frame, where the bit is unknown at which a frame is seen.
-fn uncertainty(report: &Report, (trial, arrival): (&Trial, Arrival), setup: &Setup) -> Duration {
-    let gap = report.machine.filter(|machine| !machine.excluded).map_or(0.0, |m| m.longest_gap_ns);
-    let longest = trial.flows.iter().map(|flow| flow.size).max().unwrap_or(64);
-    let frame = match arrival {
-        Arrival::FirstBit => Duration::ZERO,
-        Arrival::Unknown => line_time(setup.slowest(), longest),
-    };
-    Duration::from_nanos_f64(report.stamps.floor_ns().max(gap)) + frame
 }
 
 /// True if a port lost frames before the tester saw them.
@@ -554,28 +533,4 @@ fn disturbed_but(report: &Report, taken_down: impl Fn(usize) -> bool) -> Option<
             port.tx_dropped
         )
     })
-}
-
-/// Returns the record of a captured frame; `None` before the trial's own traffic.
-fn record(
-    kept: &Kept,
-    (port, setup, openers): (Port, &Setup, &Openers),
-    (start, trial, arrival): (Instant, &Trial, Arrival),
-) -> Option<Record> {
-    if kept.at < start {
-        return None;
-    }
-    let len = kept.len + FCS_BYTES;
-    let time = setup.port(port).rate.time_for(Bytes(len.into()));
-    let at = kept.at.since(start);
-    // A received frame was found after its last bit; a sent one was handed over before its first.
-    let (way, begin, end) = match kept.way {
-        packets::Way::In if arrival == Arrival::FirstBit => (Way::Received, at, at + time),
-        packets::Way::In => (Way::Received, at.saturating_sub(time), at),
-        packets::Way::Out => (Way::Sent, at, at + time),
-    };
-    let read = openers.read((port, way), (&kept.octets, len));
-    let Read { what, len, head, secured } = read;
-    let head = if trial.keep { head } else { Box::default() };
-    Some(Record { port, way, begin, end, len, what, head, secured })
 }

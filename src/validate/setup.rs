@@ -340,6 +340,11 @@ const CAPTURED: u64 = 250_000;
 /// Bytes on the line of the frames that most tests send: 1024 bytes with preamble and gap.
 const FRAME_ON_LINE: u64 = 1_044;
 
+/// Returns the time of a stimulus at line rate for whose frames each capture has room.
+fn captured(rate: BitsPerSec) -> Duration {
+    rate.time_for(Bytes(CAPTURED * FRAME_ON_LINE))
+}
+
 impl Times {
     /// Time for the frames that a device behind real ports holds.
     pub const REAL_DRAIN: Duration = Duration::from_secs(2);
@@ -348,7 +353,7 @@ impl Times {
     /// rate, but no longer than 10 s.
     #[must_use]
     pub fn of_real(rate: BitsPerSec) -> Self {
-        let room = rate.time_for(Bytes(CAPTURED * FRAME_ON_LINE));
+        let room = captured(rate);
         let most = Duration::from_secs(10);
         // Whatever the rate, a pause of the longest time begins, is renewed and ends.
         let hold = room.min(most).max(Quanta::MAX.at(rate).saturating_mul(4));
@@ -390,6 +395,13 @@ impl Setup {
     #[must_use]
     pub fn port(&self, port: Port) -> &TesterPort {
         &self.ports[port.0]
+    }
+
+    /// Returns how many periods of a stimulus at line rate fit into a trial, at least 1: a capture has room for
+    /// their frames.
+    #[must_use]
+    pub fn periods(&self, period: Duration) -> u64 {
+        (captured(self.rate).as_picos() / period.as_picos().max(1)).max(1)
     }
 
     /// Returns the number of ports of the common rate, which are the first ones.
@@ -534,6 +546,18 @@ pub const fn reaction_limit(rate: BitsPerSec) -> Quanta {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A trial with more pauses would not fit: at 1 Gb/s each takes twice 33.6 ms.
+    #[test]
+    fn frames_of_a_stimulus_fit_into_a_capture() {
+        let text = "rate: 1G\nports: [{}, {}]\nvirtual: {profile: {buffer: {total: 2MiB}}}\n";
+        let (dut, _) = crate::file::parse("dut.yaml", text).unwrap();
+        let period = Quanta::MAX.at(dut.setup.rate).saturating_mul(2);
+        assert_eq!(dut.setup.periods(period), 31);
+        assert_eq!(dut.setup.periods(Duration::from_secs(100)), 1);
+        let frames = 31 * period.as_picos() / dut.setup.line_time(1024).as_picos();
+        assert!((200_000..=CAPTURED).contains(&frames), "{frames}");
+    }
 
     /// Limits in nanoseconds from the table of 802.3 31B.3.7 in its own unit.
     #[test]

@@ -1,6 +1,6 @@
 //! A run: selects tests, runs them in order, and collects their results.
 
-use crate::bench::{Bench, Faculty, Trouble};
+use crate::bench::{Bench, Faculty, Trouble, VIRTUAL};
 use crate::catalogue;
 use crate::judge::{Measurement, Outcome};
 use crate::knobs;
@@ -9,6 +9,7 @@ use crate::setup::Setup;
 use crate::test::{Context, Level, Test, Topology, too_few};
 use crate::trace::Seen;
 use crate::trial::Trial;
+use ground::time::Duration;
 use ground::verdict::Verdict;
 use serde::Serialize;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -19,6 +20,8 @@ pub struct Selection {
     pub level: Level,
     /// Patterns of ids (`V-R*`) or aliases (`L01`); empty for all of the level.
     pub only: Vec<String>,
+    /// Times that an inconclusive test is repeated in real time. In virtual time it would end in the same way.
+    pub retry: u32,
 }
 
 impl Selection {
@@ -59,11 +62,13 @@ impl Selection {
     }
 }
 
-/// A bench without ports, on which a test gets as far as its first trial.
-struct NoBench;
+/// A bench without ports, on which a test gets as far as its first trial, whose length it keeps.
+#[derive(Default)]
+struct NoBench(Duration);
 
 impl Bench for NoBench {
-    fn run(&mut self, _: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        self.0 = trial.length;
         Err(Trouble::Interrupted)
     }
 
@@ -84,8 +89,26 @@ impl Bench for NoBench {
 /// Returns the reason why a test will be skipped for lack of something in the file; `None` if it begins.
 #[must_use]
 pub fn skip_reason(setup: &Setup, level: Level, test: &Test) -> Option<String> {
-    let result = run_one(setup, level, &mut NoBench, (test, &[]));
+    let result = run_one(setup, level, &mut NoBench::default(), (test, &[]));
     (result.outcome == Outcome::Skip).then_some(result.detail)
+}
+
+/// Returns a time that the tests of a selection take at least in real time: that of the first trial of each, with
+/// each port if it is run so. The number of further trials depends on what the device does.
+#[must_use]
+pub fn least_time(setup: &Setup, selection: &Selection) -> Duration {
+    let of = |test: &Test| {
+        let mut bench = NoBench::default();
+        run_one(setup, selection.level, &mut bench, (test, &[]));
+        let turns = if with_each_port(selection.level, test) { setup.alike() as u64 } else { 1 };
+        bench.0.saturating_mul(turns)
+    };
+    selection.tests_of(setup).into_iter().map(of).fold(Duration::ZERO, |all, time| all + time)
+}
+
+/// Returns true if a test is run with each port in each of its roles.
+fn with_each_port(level: Level, test: &Test) -> bool {
+    level >= Level::Full && catalogue::OF_A_PORT.contains(&test.id)
 }
 
 /// Returns true if a name matches a pattern, in which `*` stands for any text, `?` for a character, and `[1-5]` or
@@ -145,9 +168,11 @@ pub struct TestResult {
     /// False if it was skipped because the file lacks what it is about, and it was not asked for: it has no
     /// part in the verdict.
     pub applies: bool,
+    /// Times that it was run: more than once if it was inconclusive. The last time counts.
+    pub attempts: u32,
     /// Start of the test in seconds since 1970.
     pub start_s: f64,
-    /// Duration of the test in seconds.
+    /// Duration of the test in seconds, all times that it was run.
     pub duration_s: f64,
     /// Line of the test's description in its file.
     #[serde(skip)]
@@ -172,9 +197,11 @@ impl Results {
     }
 }
 
-/// Runs the tests; `progress` is called before each one with its index, and ends the run by
-/// returning false. The tester's check of itself comes first, and if it fails no test of the DUT is
-/// run.
+/// Runs the tests; `progress` is called before each one with its index, also before it is repeated, and ends the
+/// run by returning false. The tester's check of itself comes first, and if it fails no test of the DUT is run.
+///
+/// An inconclusive test is repeated as often as the selection says. One that failed never is: a device that fails
+/// now and then fails.
 pub fn run(
     setup: &Setup,
     selection: &Selection,
@@ -199,10 +226,21 @@ pub fn run(
             break;
         }
         let mut result = run_one(setup, selection.level, bench, (test, &unproven));
+        let most = if bench.world() == VIRTUAL { 0 } else { selection.retry };
+        while result.outcome == Outcome::Inconclusive && result.attempts <= most {
+            if !progress(n, all, test) {
+                results.interrupted = true;
+                break;
+            }
+            let again = run_one(setup, selection.level, bench, (test, &unproven));
+            let duration_s = result.duration_s + again.duration_s;
+            let (attempts, start_s) = (result.attempts + 1, result.start_s);
+            result = TestResult { attempts, start_s, duration_s, ..again };
+        }
         result.applies = result.outcome != Outcome::Skip || selection.applies(setup, test);
         let trusted = result.outcome != Outcome::Error || n > 0;
         results.tests.push(result);
-        if !trusted {
+        if !trusted || results.interrupted {
             break;
         }
     }
@@ -258,6 +296,7 @@ fn run_one(
         measurements,
         proven: !unproven.contains(&id),
         applies: true,
+        attempts: 1,
         start_s,
         duration_s,
         line,
@@ -269,7 +308,7 @@ fn run_one(
 /// of its roles, and says which ports it does not look at.
 fn run_at_ports(context: &mut Context<'_>, test: &Test) -> Result<(), Trouble> {
     (test.run)(context)?;
-    if context.level < Level::Full || !catalogue::OF_A_PORT.contains(&test.id) {
+    if !with_each_port(context.level, test) {
         return Ok(());
     }
     let setup = context.setup;
@@ -318,7 +357,7 @@ mod tests {
             (include_str!("../../configs/validate/macsec.yaml"), &["V-K01", "V-K02", "V-K03"]),
         ] {
             let (dut, _) = crate::file::parse("dut.yaml", text).unwrap();
-            let selection = Selection { level: Level::Quick, only: vec![] };
+            let selection = Selection { level: Level::Quick, only: vec![], retry: 0 };
             let tests = selection.tests_of(&dut.setup);
             for id in own {
                 let test = tests.iter().find(|test| test.id == *id).expect(id);
@@ -339,8 +378,8 @@ mod tests {
         let (dut, _) = crate::file::parse("dut.yaml", text).unwrap();
         let skipped = |only: &[&str]| -> Vec<(&'static str, bool)> {
             let only = only.iter().map(|id| (*id).to_owned()).collect();
-            let selection = Selection { level: Level::Full, only };
-            let results = run(&dut.setup, &selection, &mut NoBench, |_, _, _| true);
+            let selection = Selection { level: Level::Full, only, retry: 0 };
+            let results = run(&dut.setup, &selection, &mut NoBench::default(), |_, _, _| true);
             let skipped = results.tests.iter().filter(|test| test.outcome == Outcome::Skip);
             skipped.map(|test| (test.id, test.applies)).collect()
         };
@@ -350,5 +389,93 @@ mod tests {
         }
         assert!(by_default.iter().all(|(_, applies)| !applies), "{by_default:?}");
         assert_eq!(skipped(&["V-D01"]), [("V-D01", true)]);
+    }
+
+    /// A virtual device in another world, whose machine disturbs some trials, by their number.
+    struct Busy {
+        device: crate::virtual_bench::VirtualBench,
+        world: &'static str,
+        trials: usize,
+        disturbed: core::ops::Range<usize>,
+    }
+
+    impl Bench for Busy {
+        fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+            let mut seen = self.device.run(trial)?;
+            seen.disturbed =
+                self.disturbed.contains(&self.trials).then(|| "the machine was busy".to_owned());
+            self.trials += 1;
+            Ok(seen)
+        }
+
+        fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+            self.device.run_on_cable(trial)
+        }
+
+        fn world(&self) -> &'static str {
+            self.world
+        }
+    }
+
+    /// Runs V-R04 with a defect and retries, in a world where the machine disturbs these trials.
+    fn busy(
+        (defect, world, retry): (&str, &'static str, u32),
+        disturbed: core::ops::Range<usize>,
+        progress: impl FnMut(usize, usize, &Test) -> bool,
+    ) -> Results {
+        let text = include_str!("../../configs/validate/virtual.yaml");
+        let text = text.replace("virtual:\n", &format!("virtual:\n  faults: [{defect}]\n"));
+        let (dut, _) = crate::file::parse("dut.yaml", &text).unwrap();
+        let device = crate::virtual_bench::VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
+        let mut bench = Busy { device, world, trials: 0, disturbed };
+        let selection = Selection { level: Level::Quick, only: vec!["V-R04".into()], retry };
+        run(&dut.setup, &selection, &mut bench, progress)
+    }
+
+    #[test]
+    fn an_inconclusive_test_is_repeated_in_real_time_and_the_last_time_counts() {
+        let ends = |how, disturbed| {
+            let results = busy(how, disturbed, |_, _, _| true);
+            let test = results.tests.last().unwrap();
+            assert_eq!(test.id, "V-R04");
+            (test.outcome, test.attempts)
+        };
+        use Outcome::{Fail, Inconclusive, Pass};
+        assert_eq!(ends(("", "real", 1), 0..1), (Pass, 2));
+        assert_eq!(ends(("", "real", 1), 0..9), (Inconclusive, 2));
+        assert_eq!(ends(("", "real", 0), 0..1), (Inconclusive, 1));
+        assert_eq!(ends(("", VIRTUAL, 5), 0..1), (Inconclusive, 1));
+        // A failure stands: it is not repeated until it passes, and one of the second time counts.
+        let bad = "{defect: {on: s1, kind: ignores-zero-time}}";
+        assert_eq!(ends((bad, "real", 5), 0..0), (Fail, 1));
+        assert_eq!(ends((bad, "real", 5), 0..1), (Fail, 2));
+    }
+
+    #[test]
+    fn a_run_takes_at_least_a_trial_of_each_test_with_each_port() {
+        let text = "rate: 1G\nports: [{location: 'iface:a'}, {location: 'iface:b'}, {location: 'iface:c'}]\n\
+                    lossless: [3]\ntimes: {baseline: 1s, hold: 10s, settle: 1s, drain: 2s}\n";
+        let (dut, _) = crate::file::parse("dut.yaml", text).unwrap();
+        let least = |level, only: &[&str]| {
+            let only = only.iter().map(|id| (*id).to_owned()).collect();
+            least_time(&dut.setup, &Selection { level, only, retry: 0 })
+        };
+        let trial = Duration::from_secs(14);
+        assert_eq!(least(Level::Quick, &["V-R01"]), trial);
+        assert_eq!(least(Level::Quick, &["V-R01", "V-D01"]), trial, "V-D01 is skipped");
+        let once = least(Level::Quick, &["V-X02"]);
+        assert_eq!(least(Level::Full, &["V-X02"]), once.saturating_mul(3));
+    }
+
+    #[test]
+    fn a_run_that_is_ended_before_a_repetition_is_interrupted() {
+        let mut calls = 0;
+        let results = busy(("", "real", 3), 0..1, |_, _, _| {
+            calls += 1;
+            calls < 3
+        });
+        assert!(results.interrupted);
+        let last = results.tests.last().unwrap();
+        assert_eq!((last.outcome, last.attempts), (Outcome::Inconclusive, 1));
     }
 }

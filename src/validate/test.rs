@@ -2,6 +2,7 @@
 
 mod awaited;
 mod counters;
+mod starved;
 mod topology;
 
 use crate::bench::{Bench, Faculty, Trouble};
@@ -14,6 +15,7 @@ use core::ops::Range;
 use ground::time::Duration;
 use ground::units::{Priority, PrioritySet, Quanta};
 use serde::Serialize;
+use starved::Starved;
 use std::collections::BTreeSet;
 pub use topology::Topology;
 pub(crate) use topology::too_few;
@@ -96,6 +98,8 @@ pub struct Context<'a> {
     /// Trials that are kept, and the number of values before the last one.
     seen: Vec<Seen>,
     before: usize,
+    /// CPU time that the device missed in the trials of the next value.
+    starved: Starved,
 }
 
 /// Most trials of a test that are kept: the first, the last, and those in which something failed.
@@ -104,7 +108,8 @@ const SEEN_MAX: usize = 6;
 impl<'a> Context<'a> {
     pub(crate) fn new(setup: &'a Setup, level: Level, bench: &'a mut dyn Bench) -> Self {
         let (measured, seen) = (Vec::new(), Vec::new());
-        Self { setup, level, bench, nic: None, first: 0, turned: 0, measured, seen, before: 0 }
+        let (nic, starved) = (None, Starved::default());
+        Self { setup, level, bench, nic, first: 0, turned: 0, measured, seen, before: 0, starved }
     }
 
     /// Gives each role of the test to the next port: the values so far are those of the former roles.
@@ -132,6 +137,7 @@ impl<'a> Context<'a> {
             Keep::Nothing | Keep::Traces => self.bench.run(trial)?,
         };
         self.keep(trial, &seen);
+        self.starved.add(self.measured.len(), (trial, &seen), self.setup);
         let seen = self.trusted(trial, seen)?;
         self.cabled(trial, &seen)?;
         Ok(seen)
@@ -375,7 +381,8 @@ impl<'a> Context<'a> {
         uncertainty: f64,
         unit: &'static str,
     ) {
-        self.measured.push(Measurement::judge(what, value, limits, uncertainty, unit));
+        let value = Measurement::judge(what, value, limits, uncertainty, unit);
+        self.measured.push(self.starved.judge(value));
     }
 
     /// Judges a count, which has no uncertainty, and no unit beside the things that `what` names.
@@ -386,7 +393,7 @@ impl<'a> Context<'a> {
     /// Records a failure that explains other values of the test, and so is the reason of its outcome.
     pub fn cause(&mut self, what: impl Into<String>, count: u64) {
         let cause = Measurement::judge(what, count as f64, Limits::exactly(0.0), 0.0, "");
-        self.measured.push(Measurement { explains: true, ..cause });
+        self.measured.push(self.starved.judge(Measurement { explains: true, ..cause }));
     }
 
     /// Judges a time in nanoseconds. The longest time stands for one without an end, which is a failure
@@ -541,6 +548,7 @@ impl<'a> Context<'a> {
                 return Err(Trouble::Disturbed(what));
             }
             if sent == 0 || arrived * 10 < sent * 9 {
+                self.starved.explains_missing(sent.saturating_sub(arrived))?;
                 let what = format!(
                     "{arrived} of {sent} frames of priority {} arrive at port {} at rest; check the \
                      cables, and that the DUT forwards between these ports",

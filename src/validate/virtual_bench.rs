@@ -14,7 +14,7 @@ use recorder::Recorder;
 
 use std::collections::BTreeMap;
 
-use crate::bench::{Acknowledged, Bench, Faculty, Trouble};
+use crate::bench::{Acknowledged, Bench, Faculty, Trouble, VIRTUAL};
 use crate::counters::PortCounters;
 use crate::observation::Observation;
 use crate::otg;
@@ -349,6 +349,6 @@ impl Bench for VirtualBench {
     }
 
     fn world(&self) -> &'static str {
-        "virtual"
+        VIRTUAL
     }
 }

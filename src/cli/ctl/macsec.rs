@@ -15,10 +15,10 @@ use daemon::messages::{MacsecInstall, PortSecured, Request};
 
 const EXAMPLES: &str = "\
 A new key goes to the receivers first, then to the sender, and is used at last:
-  sluice ctl macsec install port0 --receive 02:00:00:00:00:09/1 --an 1 --key-file 1.key
-  sluice ctl macsec install port0 --transmit --an 1 --key-file 1.key
-  sluice ctl macsec use port0 1
-  sluice ctl macsec remove port0 --transmit --an 0
+  sluice ctl macsec install p0 --receive 02:00:00:00:00:09/1 --an 1 --key-file k
+  sluice ctl macsec install p0 --transmit --an 1 --key-file k
+  sluice ctl macsec use p0 1
+  sluice ctl macsec remove p0 --transmit --an 0
 
 A key file has 32 or 64 hexadecimal digits and is readable by its owner alone (chmod 600).";
 

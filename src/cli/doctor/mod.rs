@@ -25,8 +25,7 @@ const EXAMPLES: &str = "\
 EXAMPLES:
   sluice doctor                                    this machine
   sluice doctor --port 0000:3b:00.0                and a port, without sending to its peer
-  sluice doctor --selftest --port 0000:3b:00.0 --peer 0000:3b:00.1 --json nic.json
-                                                   two ports of this machine with a cable in between
+  sluice doctor --selftest --port 0000:3b:00.0 --peer 0000:3b:00.1  two ports with a cable in between
   sluice doctor --selftest --port iface:veth0 --peer iface:veth1
   sluice doctor --selftest --port ring:x.a --peer ring:x.b
 

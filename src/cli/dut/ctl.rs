@@ -7,7 +7,7 @@ use ground::time::Duration;
 use results::Summary;
 use validate::adapter::{Adapter, of_summary};
 use validate::bench::Trouble;
-use validate::counters::Counters;
+use validate::counters::{Counter, Counters, PortCounters};
 
 /// A switch that serves a control socket.
 #[derive(Debug)]
@@ -41,6 +41,16 @@ impl Ctl {
     }
 }
 
+/// Returns the counters of a port that its switch has: an older one has no totals of PFC frames, which are unknown
+/// then, and not 0.
+fn known(shown: &serde_json::Value, mut counters: PortCounters) -> PortCounters {
+    let totals = [("pfc_rx_frames", Counter::PfcRxAll), ("pfc_tx_frames", Counter::PfcTxAll)];
+    for (_, counter) in totals.iter().filter(|(name, _)| shown.get(name).is_none()) {
+        counters.port.remove(counter);
+    }
+    counters
+}
+
 /// Returns the error for an answer that is not understood.
 fn other_version(error: serde_json::Error) -> Trouble {
     Trouble::Error(format!("adapter.ctl: the switch is of another version: {error}"))
@@ -53,10 +63,11 @@ impl Adapter for Ctl {
 
     fn read(&mut self, ports: &[&str]) -> Result<Counters, Trouble> {
         let shown = self.ask(&Request::Show {})?;
-        let summary: Summary = serde_json::from_value(shown).map_err(other_version)?;
+        let summary: Summary = serde_json::from_value(shown.clone()).map_err(other_version)?;
         let one = |name: &&str| {
-            let found = summary.ports.iter().find(|port| port.port.name == *name);
-            found.map(of_summary).ok_or_else(|| {
+            let found = summary.ports.iter().zip(0..).find(|(port, _)| port.port.name == *name);
+            let known = |(port, n): (_, usize)| known(&shown["ports"][n], of_summary(port));
+            found.map(known).ok_or_else(|| {
                 let names: Vec<_> = summary.ports.iter().map(|port| port.port.name.as_str()).collect();
                 let what = format!(
                     "ports: the switch has no port `{name}`; it has {}; give the right one as `dut`",
@@ -105,18 +116,17 @@ mod tests {
 
     use super::*;
     use crate::testfolder::Folder;
-    use contracts::stats::{DropReason, NicCounters, PortCounters, PortSnapshot, SwitchSnapshot};
+    use contracts::stats::{self, DropReason, NicCounters, PortSnapshot, SwitchSnapshot};
     use daemon::messages::Response;
     use daemon::socket::{self, ControlSocket};
     use ground::time::{Instant, Total};
     use ground::units::Priority;
     use runtime::RunSnapshot;
-    use validate::counters::Counter;
     use validate::trial::{DETECTION, Port};
 
     /// Returns the summary of a switch with a port `left`, on which priority 3 was paused.
     fn summary() -> Summary {
-        let mut counters = PortCounters { rx_frames: 17, ..PortCounters::default() };
+        let mut counters = stats::PortCounters { rx_frames: 17, ..stats::PortCounters::default() };
         counters.priorities[3].rx_frames = 5;
         counters.priorities[3].pfc_rx_frames = 12;
         counters.priorities[3].pfc_rx_paused = Total::from(Duration::from_micros(7));
@@ -177,6 +187,19 @@ mod tests {
             why.contains("no port `Ethernet0`; it has left; give the right one as `dut`"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn a_total_that_an_older_switch_does_not_count_is_unknown() {
+        let folder = Folder::new("validate-ctl-older");
+        let path = folder.at("s.sock");
+        let mut shown = serde_json::to_value(summary()).unwrap();
+        assert!(shown["ports"][0].as_object_mut().unwrap().remove("pfc_rx_frames").is_some());
+        let (_served, _) =
+            serve(&path, move |_| Response { ok: true, result: Some(shown.clone()), error: None });
+        let all = Ctl::new(path).read(&["left"]).unwrap();
+        let of = |counter| all.get(Port(0), None, counter);
+        assert_eq!((of(Counter::PfcRxAll), of(Counter::PfcTxAll)), (None, Some(0)));
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub enum Format {
 
 /// Output files in addition to standard output.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Results")]
 pub struct Files {
     /// Write a self-contained HTML page with plots to this file.
     #[arg(long, value_name = "FILE")]

@@ -30,7 +30,7 @@ EXAMPLES:
   sluice gen FILE --port p1=0000:3b:00.0                     or a device of DPDK
   sluice gen FILE --world virtual                            in exact virtual time
   sluice gen FILE --format json > result.json
-  sluice gen FILE --dry-run                                  validation of the file, without a frame
+  sluice gen FILE --dry-run                                  check of the file, sends nothing
   sluice gen --listen 127.0.0.1:8080                         for snappi and other OTG clients
   sluice gen --self-test                                     what this machine can resolve
 
@@ -38,15 +38,16 @@ LOCATIONS:
   ring:NAME.a, ring:NAME.b  the ends of a pair back to back in memory; no NIC, no root
   iface:eth1                an interface of the kernel, by AF_PACKET (root)
   0000:3b:00.0, net_...     a device by its EAL name
-  Clients of --listen may name pairs, and the interfaces and devices of --allow.
-  behind any of them: ?pfc=3,4 (pauses obeyed), ?capture=both (captures have what is sent, too)
+  ...?pfc=3,4               the priorities whose pauses the port obeys
+  ...?capture=both          captures contain sent frames, too
 
-The run ends when every flow that ends by itself has; Ctrl-C and --duration end it before. Exit status
-0 says that all of these flows were sent whole and that nothing was lost of those that ask for
-their loss (metrics.loss), 1 that it was not so, 2 that the input is bad, 3 that the machine lacks
-something.";
+Clients of --listen may name pairs, and the interfaces and devices of --allow.
 
-/// Generate and measure traffic: flows, pauses and captures, configured in OTG terms.
+The run ends when every flow with an end has ended, or by Ctrl-C or --duration. Exit status 0: PASS, all
+flows were sent as configured, and flows that measure loss (metrics.loss) lost nothing. 1: FAIL. 4: the
+machine disturbed the run, or pauses kept a flow from sending its frames.";
+
+/// Generate and measure traffic: flows, pauses, captures, the OTG API.
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = EXAMPLES,
@@ -57,17 +58,17 @@ pub struct GenerateArgs {
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Serve the OTG API (HTTP, HTTPS and gRPC) on this address; a port alone is on the loopback.
-    #[arg(long, value_name = "ADDR", value_parser = address)]
+    #[arg(help_heading = "OTG server", long, value_name = "ADDR", value_parser = address)]
     pub listen: Option<SocketAddr>,
     /// Location that clients of --listen may use, in addition to pairs in memory; may be repeated.
-    #[arg(long, value_name = "LOCATION", value_parser = Location::parse, requires = "listen")]
+    #[arg(help_heading = "OTG server", long, value_name = "LOCATION", value_parser = Location::parse, requires = "listen")]
     pub allow: Vec<Location>,
     /// Allow --listen beyond the loopback, where every client that reaches the address controls the
     /// ports.
-    #[arg(long, requires = "listen")]
+    #[arg(help_heading = "OTG server", long, requires = "listen")]
     pub allow_remote: bool,
     /// Serve only clients with a certificate signed by the authority in this PEM file (TLS).
-    #[arg(long, value_name = "FILE", requires = "listen")]
+    #[arg(help_heading = "OTG server", long, value_name = "FILE", requires = "listen")]
     pub client_ca: Option<PathBuf>,
     /// Measure the resolution of this machine, over a pair of ports in memory.
     #[arg(long)]
@@ -85,17 +86,6 @@ pub struct GenerateArgs {
     /// Longest time to wait for frames in flight at the end.
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub drain: Span,
-    /// Format of the results on standard output.
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
-    /// Output files in addition to standard output.
-    #[command(flatten)]
-    pub files: Files,
-    /// Serve metrics for Prometheus at http://ADDR/metrics; a port alone is on the loopback, and
-    /// without ADDR it is 127.0.0.1:9464.
-    #[arg(long, value_name = "ADDR", value_parser = address, num_args = 0..=1,
-          default_missing_value = SCRAPE_DEFAULT)]
-    pub prometheus: Option<SocketAddr>,
     /// Period of progress reports on standard error.
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub interval: Span,
@@ -105,6 +95,17 @@ pub struct GenerateArgs {
     /// Check the file, print the resolved configuration, and send nothing.
     #[arg(long, requires = "file")]
     pub dry_run: bool,
+    /// Format of the results on standard output.
+    #[arg(help_heading = "Results", long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Output files in addition to standard output.
+    #[command(flatten)]
+    pub files: Files,
+    /// Serve metrics for Prometheus at http://ADDR/metrics; a port alone is on the loopback, and
+    /// without ADDR it is 127.0.0.1:9464.
+    #[arg(help_heading = "Results", long, value_name = "ADDR", value_parser = address, num_args = 0..=1,
+          default_missing_value = SCRAPE_DEFAULT)]
+    pub prometheus: Option<SocketAddr>,
     /// EAL options and idle mode.
     #[command(flatten)]
     pub machine: MachineArgs,

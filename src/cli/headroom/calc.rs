@@ -18,10 +18,10 @@ const EXAMPLES: &str = "\
 EXAMPLES:
   sluice headroom calc --model ieee --rate 100G --length 100m               IEEE 802.1Q Annex N
   sluice headroom calc --model ieee --rate 100G --length 100m --explain     with every term
-  sluice headroom calc --model ieee --rate 100G --length 2km --fec rs --max-frame 9216 --cell 208
-  sluice headroom calc --model ieee --rate 100G --length 100m --macsec 32 --macsec-pfc
+  sluice headroom calc --model ieee --rate 100G --length 2km --fec rs --cell 208
+  sluice headroom calc --model ieee --rate 100G --length 3m --macsec 32
   sluice headroom calc --model cisco --rate 10G --length 300m --complete
-  sluice headroom calc --model sonic --asic spectrum4 --rate 400G --length 40m --lanes 8
+  sluice headroom calc --model sonic --asic spectrum4 --rate 400G --length 9m
   sluice headroom calc --model mlx5 --rate 100G --length 7m --format json
 
 Models: ieee, the delay value of the standard; cisco, five factors, as printed or complete; sonic, the

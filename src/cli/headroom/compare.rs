@@ -23,7 +23,7 @@ EXAMPLES:
   sluice headroom compare --rate 100G --length 100m --measured 40.5KB     beside a measurement
   sluice headroom compare --rate 100G --length 100m --measured-from link.json
   sluice headroom compare --rate 100G --length 100m --explain             with every sum
-  sluice headroom compare --rate 400G --length 40m --asic spectrum4 --cell 192 --format json
+  sluice headroom compare --rate 400G --length 40m --cell 192 --format json
 
 link.json is what `sluice headroom measure --format json` printed.
 

@@ -20,8 +20,10 @@ use clap::{Args, Subcommand};
 
 pub use calc::calculate;
 
-/// Calculate the headroom of a link by several models, measure it, and compare them; the longest
-/// cable for a headroom; the effect of errors.
+/// Calculate or measure the headroom of a link.
+///
+/// Several models, side by side or one by its terms, a measurement over ports, the longest cable for a
+/// headroom, and the effect of errors.
 #[derive(Args, Clone, Debug)]
 pub struct HeadroomArgs {
     #[command(subcommand)]

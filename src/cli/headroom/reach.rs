@@ -21,8 +21,8 @@ const EXAMPLES: &str = "\
 EXAMPLES:
   sluice headroom reach --headroom 42096B --rate 100G                  every PHY, FEC and MACsec of 100G
   sluice headroom reach --headroom 200KB                               of all rates
-  sluice headroom reach --headroom 60KB --rate 100G --fec rs --macsec 32 --macsec-pfc
-  sluice headroom reach --headroom 400KB --rate 400G --max-frame 9216 --cell 208 --format json
+  sluice headroom reach --headroom 60KB --rate 100G --fec rs --macsec 32
+  sluice headroom reach --headroom 400KB --rate 400G --max-frame 9216 --cell 208
 
 This is `sluice headroom calc --model ieee` solved for the length. An option narrows the rows to the
 links that have it; without --phy, --fec and --macsec there is a row for each.";

@@ -20,7 +20,7 @@ use ::text::{Align, Table, count, delay as time};
 const EXAMPLES: &str = "\
 EXAMPLES:
   sluice headroom sensitivity --rate 100G                               the table of the P802.1Qdt proposal
-  sluice headroom sensitivity --rate 400G --length 3m,100m,2km --error 1ns,10ns,100ns,1us
+  sluice headroom sensitivity --rate 400G --length 3m,2km --error 1ns,1us
   sluice headroom sensitivity --rate 100G --fec rs --max-frame 9216 --cell 208
   sluice headroom sensitivity --from link.json                          errors that a measurement had
 

@@ -23,7 +23,7 @@ EXAMPLES:
   sluice run LAB.yaml --world real                           on DPDK rings, with real frames
   sluice check LAB.yaml                                      validation of the file, without a run
   sluice run configs/labs/compare/*.yaml                     every variant of each, in one table
-  sluice run LAB.yaml --variant pfc                          one of a lab's variants
+  sluice run LAB.yaml --variant pfc                          one of the lab's variants
   sluice run configs/labs/sweep.yaml --rows out.jsonl        every run of a sweep, a line for each
   sluice run configs/labs/search.yaml                        the least value with which checks pass
   sluice run LAB.yaml --csv tables                           tables of flows, messages and queues
@@ -32,10 +32,12 @@ EXAMPLES:
   sluice run SWEEP.yaml --shard 2/8 --rows 2.jsonl           an eighth of them
 
 In the virtual world the same file and seed give the same trace hash, to the picosecond, on every
-machine. The real world reports what it cannot do of a lab. Exit status 0: PASS, no check failed and at
-least one passed. 1: a check failed. 4: inconclusive, or no check could be judged.";
+machine. Results of the real world list what rings cannot do of a lab. Exit status 0: PASS, every check was
+judged and holds. 1: a check failed. 4: a check was inconclusive or not judged.";
 
-/// Run a lab file: nodes, links, flows, faults and checks, in exact virtual time or on real rings.
+/// Run lab files, in exact virtual time or on DPDK rings.
+///
+/// A lab file has nodes, links, flows, faults and checks.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
@@ -46,70 +48,70 @@ pub struct RunArgs {
     /// Run only this variant of the lab. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub variant: Vec<String>,
-    /// Run only this run of a sweep, by its number, as an ordinary lab.
-    #[arg(long, value_name = "N", conflicts_with_all = ["variant", "shard", "resume"])]
-    pub number: Option<u64>,
     /// World of the run.
     #[arg(long, value_enum, default_value_t = World::Virtual)]
     pub world: World,
-    /// In the real world, slow time down by this factor, so that the machine keeps up. Default:
-    /// derived from the lab's frame rates.
-    #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..))]
-    pub slow_down: Option<u64>,
     /// Seed of all random decisions, instead of the file's.
-    #[arg(long)]
+    #[arg(help_heading = "Change the lab", long)]
     pub seed: Option<u64>,
     /// Seed that randomizes the order of events at the same picosecond.
-    #[arg(long, value_name = "SEED")]
+    #[arg(help_heading = "Change the lab", long, value_name = "SEED")]
     pub shuffle: Option<u64>,
     /// End of the run at the latest, in time of the lab, such as 5ms; instead of the file's.
-    #[arg(long, value_name = "TIME")]
+    #[arg(help_heading = "Change the lab", long, value_name = "TIME")]
     pub duration: Option<Span>,
     /// Value of a field by its path, such as defaults.links.length=500m, instead of the file's and its
     /// variants'. May be repeated.
-    #[arg(long, value_name = "PATH=VALUE", value_parser = field)]
+    #[arg(help_heading = "Change the lab", long, value_name = "PATH=VALUE", value_parser = field)]
     pub set: Vec<(String, String)>,
-    /// Number of runs at the same time; the real world has one. Default: the number of cores.
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub jobs: Option<u16>,
     /// Number of threads that run the network of one lab in the virtual world. Results and trace hash
     /// are the same for every number. Default: 1.
     #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroU16>,
+    /// Run only this run of a sweep, by its number, as an ordinary lab.
+    #[arg(help_heading = "Studies", long, value_name = "N", conflicts_with_all = ["variant", "shard", "resume"])]
+    pub number: Option<u64>,
+    /// Number of runs at the same time; the real world has one. Default: the number of cores.
+    #[arg(help_heading = "Studies", long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
     /// Write a line of JSON for each run to this file, as the runs end.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Studies", long, value_name = "FILE")]
     pub rows: Option<PathBuf>,
     /// Go on with the file of --rows: run only the runs that it does not have.
-    #[arg(long, requires = "rows")]
+    #[arg(help_heading = "Studies", long, requires = "rows")]
     pub resume: bool,
     /// Folder for complete lab files of the runs of a sweep that fail or are inconclusive.
-    #[arg(long, value_name = "DIR")]
+    #[arg(help_heading = "Studies", long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
     /// Run only part K of N of the runs, such as 1/4; other machines run the others.
-    #[arg(long, value_name = "K/N")]
+    #[arg(help_heading = "Studies", long, value_name = "K/N")]
     pub shard: Option<Shard>,
+    /// Write a self-contained HTML page with plots to this file.
+    #[arg(help_heading = "Results", long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Format of the results on standard output.
+    #[arg(help_heading = "Results", long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Print all results of each run, too, in a comparison as JSON.
+    #[arg(help_heading = "Results", long)]
+    pub outcomes: bool,
     /// Write tables of runs, flows, messages, hops, series and pauses to CSV files in this folder.
-    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    #[arg(help_heading = "Results", long, value_name = "DIR", conflicts_with = "resume")]
     pub csv: Option<PathBuf>,
     /// Write the same tables to Parquet files in this folder.
     #[cfg(feature = "parquet")]
-    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    #[arg(help_heading = "Results", long, value_name = "DIR", conflicts_with = "resume")]
     pub parquet: Option<PathBuf>,
     /// Write the table of series for the runs of a study, too: it may take gigabytes.
-    #[arg(long)]
+    #[arg(help_heading = "Results", long)]
     pub series: bool,
-    /// Write a self-contained HTML page with plots to this file.
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// Format of the results on standard output.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
-    /// Print all results of each run, too, in a comparison as JSON.
-    #[arg(long)]
-    pub outcomes: bool,
     /// Write the frames of a link to a pcapng file, both directions. May be repeated.
-    #[arg(long, value_name = "LINK=FILE", value_parser = capture)]
+    #[arg(help_heading = "Results", long, value_name = "LINK=FILE", value_parser = capture)]
     pub pcapng: Vec<(String, PathBuf)>,
+    /// In the real world, slow time down by this factor, so that the machine keeps up. Default:
+    /// derived from the lab's frame rates.
+    #[arg(help_heading = "DPDK and threads", long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..))]
+    pub slow_down: Option<u64>,
     /// EAL options and idle mode.
     #[command(flatten)]
     pub machine: MachineArgs,

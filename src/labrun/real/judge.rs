@@ -14,6 +14,7 @@ use crate::outcome::Outcome;
 use crate::plan::{Check, CheckKind};
 use crate::verdict;
 use contracts::stats::{DropKind, DropReason};
+use ground::units::PortId;
 use ground::verdict::Verdict;
 use runtime::Disturbance;
 use sim::{NodeId, NodeKind, Note};
@@ -68,7 +69,11 @@ impl RealRun {
                     Judgement { verdict, detail }
                 }
                 CheckKind::PausesEnd => {
-                    let name = |id: NodeId| self.plan.network.nodes[id.index()].name();
+                    let nodes = &self.plan.network.nodes;
+                    let name = |id: NodeId, port| {
+                        let node = &nodes[id.index()];
+                        format!("port {} of {}", node.port_name(port), node.name())
+                    };
                     pauses_end(&self.noted.events, self.noted.events_left_off, name)
                 }
                 CheckKind::EcnBeforePfc => self.ecn_before_pfc(),
@@ -235,7 +240,11 @@ impl RealRun {
 }
 
 /// The last crossing of every group is an XON.
-fn pauses_end<'a>(events: &[Event], left_off: u64, name: impl Fn(NodeId) -> &'a str) -> Judgement {
+fn pauses_end(
+    events: &[Event],
+    left_off: u64,
+    name: impl Fn(NodeId, PortId) -> String,
+) -> Judgement {
     if left_off > 0 {
         let what = "more pauses were sent than are kept, so the last of each group is not known";
         return Judgement { verdict: Verdict::NotJudged, detail: what.into() };
@@ -248,8 +257,8 @@ fn pauses_end<'a>(events: &[Event], left_off: u64, name: impl Fn(NodeId) -> &'a 
     }
     match last.iter().find(|(_, xoff)| **xoff) {
         Some(((node, port, group), _)) => {
-            let (group, node) = (group.get(), name(*node));
-            Judgement::fail(format!("group {group} of port {port} of {node} still pauses its peer"))
+            let (group, port) = (group.get(), name(*node, *port));
+            Judgement::fail(format!("group {group} of {port} still pauses its peer"))
         }
         None => Judgement::new(
             true,
@@ -276,7 +285,7 @@ fn cut_off(checks: &mut Vec<CheckOutcome>, disturbance: &Disturbance) {
 mod tests {
     use super::*;
     use ground::time::{Duration, Instant};
-    use ground::units::{PortId, PriorityGroup};
+    use ground::units::PriorityGroup;
 
     #[test]
     fn pauses_that_go_on_fail_and_those_that_are_not_kept_are_not_judged() {
@@ -291,8 +300,11 @@ mod tests {
         };
         let judge = |xoffs: &[bool], left_off| {
             let events: Vec<_> = xoffs.iter().copied().map(crossed).collect();
-            pauses_end(&events, left_off, |_| "s1").verdict
+            pauses_end(&events, left_off, |_, _| "port h1 of s1".to_owned())
         };
+        let detail = judge(&[true], 0).detail;
+        assert!(detail.ends_with("of port h1 of s1 still pauses its peer"), "{detail}");
+        let judge = |xoffs: &[bool], left_off| judge(xoffs, left_off).verdict;
         assert_eq!(judge(&[true, false], 0), Verdict::Pass);
         assert_eq!(judge(&[true, false, true], 0), Verdict::Fail);
         assert_eq!(judge(&[], 0), Verdict::NotJudged);

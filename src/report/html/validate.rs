@@ -123,6 +123,9 @@ fn one(p: &ValidationPage<'_>, test: &TestResult) -> Markup {
             details open[open] {
                 summary { (word(test.outcome)) " " (test.id) ": " (test.title) }
                 p { (test.detail) }
+                @if test.attempts > 1 {
+                    p.small.soft { "Run " (test.attempts) " times, as it was inconclusive." }
+                }
                 @if let Some(known) = described {
                     p.small.soft { (known.purpose) " " (known.clause) "." }
                     p.small { strong { "Procedure. " } (known.procedure) }
@@ -270,7 +273,7 @@ mod tests {
         let (mut dut, _) = ::validate::file::parse("dut.yaml", text).unwrap();
         dut.setup.keep = Keep::Traces;
         let mut bench = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
-        let selection = Selection { level: Level::Quick, only: vec!["V-R01".into()] };
+        let selection = Selection { level: Level::Quick, only: vec!["V-R01".into()], retry: 0 };
         let results = suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true);
         let page = validation_html(&ValidationPage {
             results: &results,
@@ -305,7 +308,7 @@ mod tests {
         let text = "rate: 100G\nports: [{}, {}]\nvirtual: {profile: {}}\nname: 'a\"b'\n";
         let (dut, _) = ::validate::file::parse("dut.yaml", text).unwrap();
         let mut bench = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
-        let selection = Selection { level: Level::Quick, only: vec!["V-R0*".into()] };
+        let selection = Selection { level: Level::Quick, only: vec!["V-R0*".into()], retry: 0 };
         let results = suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true);
         let text = crate::validation_metrics(&results);
         let line = |part: &str| text.lines().any(|line| line.contains(part));

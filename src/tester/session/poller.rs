@@ -12,7 +12,7 @@ use std::time::Duration as StdDuration;
 use crossbeam::channel::{Receiver, Sender, TryRecvError};
 
 use super::TappedPort;
-use super::clock::{Clock, Time};
+use super::clock::Time;
 use super::in_process::Device;
 use contracts::port::Secured;
 use ground::time::{Instant, Total};
@@ -128,7 +128,7 @@ impl Poller {
                 Ok(Order::End) | Err(TryRecvError::Disconnected) => break,
                 // Orders come in batches; one is executed per poll, so that no poll is late.
                 Ok(order) => {
-                    self.obey(order, &mut clock, &mut pace);
+                    self.obey(order, clock.between(last), &mut pace);
                     rounds = 1;
                 }
             }
@@ -139,16 +139,16 @@ impl Poller {
     }
 
     #[cold]
-    fn obey(&mut self, order: Order, clock: &mut Clock<'_>, pace: &mut Pace) {
+    fn obey(&mut self, order: Order, now: Instant, pace: &mut Pace) {
         match order {
             Order::Do(place, operation) => {
                 if let Some((_, host)) = self.hosts.get_mut(place) {
-                    operation(host, clock.tick());
+                    operation(host, now);
                 }
             }
             Order::Device(operation) => {
                 if let Some(device) = &mut self.device {
-                    operation(device, clock.tick());
+                    operation(device, now);
                 }
             }
             Order::Show(answer) => {

@@ -218,9 +218,6 @@ pub const TESTS: &[Test] = &[
     n04::TEST,
 ];
 
-/// Tests of the specification that are not built, and the reason: none.
-pub const UNBUILT: &[(&str, &str)] = &[];
-
 /// Tests of ports with PAUSE.
 const OF_PAUSE: &[Test] = &[p01::TEST, p02::TEST];
 

@@ -57,116 +57,185 @@ pub(super) fn pauses(
     times: u64,
     before: Before,
 ) -> Result<(), Trouble> {
-    let [a, b] = cx.ports()?;
     cx.stopped()?;
     for priority in cx.each_stopped() {
         for quanta in values {
-            let pause = Quanta(*quanta).at(cx.setup.rate);
-            let least = cx.setup.line_time(SIZE).saturating_mul(16) + cx.setup.stop_limit();
-            let every = pause.saturating_mul(2) + least;
-            let Times { baseline, settle, drain, .. } = cx.setup.times;
-            let start = match before {
-                Before::Nothing => Duration::ZERO,
-                Before::LinkFailure => settle.saturating_mul(4),
-            };
-            let traffic = baseline + every.saturating_mul(times + 1);
-            let mut trial =
-                Trial::new(format!("pauses of {quanta} quanta"), start + traffic + drain);
-            if before == Before::LinkFailure {
-                trial.links.push(LinkChange { port: b, at: settle, up: false });
-                trial.links.push(LinkChange { port: b, at: settle.saturating_mul(2), up: true });
-                trial.frame(b, r16::hello(cx.port(b).mac), settle.saturating_mul(3));
+            let pause = (priority, Quanta(*quanta));
+            let mut silences = Silences::default();
+            let added = silences.add_all(cx, pause, times, before);
+            // Also those before a trial that could not be run.
+            if added.is_ok() || !silences.all.is_empty() {
+                silences.judge(cx, pause);
             }
-            let flow = Flow::new((a, b), priority, Limit::Time(traffic)).size(SIZE).start(start);
-            let flow = trial.flow(flow);
-            let baseline = start + baseline;
-            for n in 0..times {
-                let at = baseline + every.saturating_mul(n);
-                let set = PrioritySet::of(priority);
-                trial.frame(b, cx.pause(b, set, Quanta(*quanta)), at);
-            }
-            let seen = cx.observe(&trial)?;
-            let rest = start + cx.setup.times.baseline.div(4)..baseline;
-            cx.at_rest(&seen, &trial, &rest)?;
-            if cx.is_at_nic() {
-                of_nic(cx, &seen, (flow, priority), Quanta(*quanta));
-            } else {
-                judge(cx, &seen, (flow, priority), Quanta(*quanta))?;
-            }
+            added?;
         }
     }
     Ok(())
 }
 
-/// Judges single pauses of traffic that need not fill the line: from the last bit of each to the next frame.
-fn of_nic(
-    cx: &mut Context<'_>,
-    seen: &Observation,
-    (flow, priority): (FlowId, Priority),
-    quanta: Quanta,
-) {
-    // A frame that was not due in the pause says nothing about its end.
-    if quanta.at(cx.setup.rate) < cx.interval(seen, flow).saturating_mul(2) + cx.setup.stop_limit()
-    {
-        return;
-    }
-    let [_, b] = cx.ports().expect("the test has checked it");
-    let begins = seen.begins(flow);
-    let after = |(record, _): (&Record, _)| {
-        let next = end::resumed(cx, &begins, record.end);
-        next.map_or(Duration::MAX, |next| next.saturating_sub(record.end))
-    };
-    let times: Vec<Duration> = seen.control_sent(b).map(after).collect();
-    let limits = end::limits(cx, quanta, SIZE);
-    let u = seen.uncertainty.saturating_mul(2);
-    for (name, value) in [("shortest", times.iter().min()), ("longest", times.iter().max())] {
-        let what = format!("{name} silence of priority {priority} for {} quanta", quanta.0);
-        cx.time(what, value.copied().unwrap_or_default(), limits, u);
-    }
+/// Returns the time from a pause to the next: it is over long before.
+fn period(cx: &Context<'_>, quanta: Quanta) -> Duration {
+    let least = cx.setup.line_time(SIZE).saturating_mul(16) + cx.setup.stop_limit();
+    quanta.at(cx.setup.rate).saturating_mul(2) + least
 }
 
-fn judge(
+/// Runs a trial with a number of pauses, and returns it with its flow.
+fn observe(
     cx: &mut Context<'_>,
-    seen: &Observation,
-    (flow, priority): (FlowId, Priority),
-    quanta: Quanta,
-) -> Result<(), Trouble> {
-    let [_, b] = cx.ports()?;
-    let wanted = quanta.at(cx.setup.rate);
-    let sent: HashMap<u64, Duration> =
-        seen.of(flow, Way::Sent).filter_map(|r| Some((r.what.sequence()?, r.end))).collect();
-    let frames: Vec<&Record> = seen.of(flow, Way::Received).collect();
-    let pauses: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
-    // A DUT whose own pause of A left it without a frame is silent for longer: the frame after the
-    // silence has not waited.
-    let delay = |record: &Record| {
-        let sent = record.what.sequence().and_then(|sequence| sent.get(&sequence));
-        sent.map(|sent| record.begin.saturating_sub(*sent))
+    (priority, quanta): (Priority, Quanta),
+    times: u64,
+    before: Before,
+) -> Result<(Observation, FlowId), Trouble> {
+    let [a, b] = cx.ports()?;
+    let every = period(cx, quanta);
+    let Times { baseline, settle, drain, .. } = cx.setup.times;
+    let start = match before {
+        Before::Nothing => Duration::ZERO,
+        Before::LinkFailure => settle.saturating_mul(4),
     };
-    let least = frames.iter().filter_map(|record| delay(record)).min().unwrap_or_default();
-    let starved = |gap: Duration, next: Option<&Record>| {
-        let waited = next.and_then(delay).map(|delay| delay.saturating_sub(least));
-        gap > wanted && waited.is_some_and(|waited| waited < wanted.div(2))
-    };
-    let gaps = pauses.iter().map(|at| silence(cx, &frames, *at, wanted));
-    let fed = gaps.filter(|(gap, next)| !starved(*gap, *next));
-    let silences: Vec<Duration> = fed.map(|(gap, _)| gap).collect();
-    if silences.is_empty() {
-        // A pause may be too short to be seen beside the gaps of a tester in software.
-        let what = format!("pauses of {} quanta for whose end a frame waited", quanta.0);
-        cx.judge(what, 0.0, Limits::at_least(1.0), 1.0, "");
-        return Ok(());
+    let traffic = baseline + every.saturating_mul(times + 1);
+    let mut trial = Trial::new(format!("pauses of {} quanta", quanta.0), start + traffic + drain);
+    if before == Before::LinkFailure {
+        trial.links.push(LinkChange { port: b, at: settle, up: false });
+        trial.links.push(LinkChange { port: b, at: settle.saturating_mul(2), up: true });
+        trial.frame(b, r16::hello(cx.port(b).mac), settle.saturating_mul(3));
     }
-    let frame = cx.setup.line_time(SIZE);
-    let least = Quanta(3).at(cx.setup.rate) + frame;
-    let tolerance = (wanted.as_nanos_f64() * cx.setup.limits.pause).max(least.as_nanos_f64());
-    let limits = Limits::around(wanted.as_nanos_f64(), tolerance);
-    let u = seen.uncertainty.saturating_mul(2);
-    for (name, value) in [("shortest", silences.iter().min()), ("longest", silences.iter().max())] {
-        let what = format!("{name} silence of priority {priority} for {} quanta", quanta.0);
-        cx.time(what, value.copied().unwrap_or_default(), limits, u);
+    let flow = Flow::new((a, b), priority, Limit::Time(traffic)).size(SIZE).start(start);
+    let flow = trial.flow(flow);
+    let baseline = start + baseline;
+    for n in 0..times {
+        let at = baseline + every.saturating_mul(n);
+        trial.frame(b, cx.pause(b, PrioritySet::of(priority), quanta), at);
     }
-    Ok(())
+    let seen = cx.observe(&trial)?;
+    let rest = start + cx.setup.times.baseline.div(4)..baseline;
+    cx.at_rest(&seen, &trial, &rest)?;
+    Ok((seen, flow))
+}
+
+/// Times without a frame after pauses of one length, of all trials.
+#[derive(Default)]
+struct Silences {
+    all: Vec<Duration>,
+    /// Those at whose end no frame had waited, which may be longer than the pause.
+    unfed: Vec<Duration>,
+    uncertainty: Duration,
+    /// Allowed times of those of a NIC: its traffic need not fill the line.
+    limits: Option<Limits>,
+    /// True if a NIC sends too seldom for pauses of this length.
+    is_idle: bool,
+}
+
+impl Silences {
+    /// Runs trials with a number of pauses in all, each with as many as captures have room for, until one does
+    /// not end.
+    fn add_all(
+        &mut self,
+        cx: &mut Context<'_>,
+        pause: (Priority, Quanta),
+        times: u64,
+        before: Before,
+    ) -> Result<(), Trouble> {
+        let fit = cx.setup.periods(period(cx, pause.1));
+        let mut left = times;
+        while left > 0 && !self.all.contains(&Duration::MAX) {
+            let now = left.min(fit);
+            let (seen, flow) = observe(cx, pause, now, before)?;
+            if cx.is_at_nic() {
+                self.of_nic(cx, (&seen, flow), pause.1);
+            } else {
+                self.of_switch(cx, (&seen, flow), pause.1)?;
+            }
+            left -= now;
+        }
+        Ok(())
+    }
+
+    /// Adds pauses of traffic that need not fill the line: from the last bit of each to the next frame.
+    fn of_nic(&mut self, cx: &Context<'_>, (seen, flow): (&Observation, FlowId), quanta: Quanta) {
+        // A frame that was not due in the pause says nothing about its end.
+        if quanta.at(cx.setup.rate)
+            < cx.interval(seen, flow).saturating_mul(2) + cx.setup.stop_limit()
+        {
+            self.is_idle = true;
+            return;
+        }
+        let [_, b] = cx.ports().expect("the test has checked it");
+        let begins = seen.begins(flow);
+        let after = |(record, _): (&Record, _)| {
+            let next = end::resumed(cx, &begins, record.end);
+            next.map_or(Duration::MAX, |next| next.saturating_sub(record.end))
+        };
+        self.all.extend(seen.control_sent(b).map(after));
+        self.limits = Some(end::limits(cx, quanta, SIZE));
+        self.uncertainty = self.uncertainty.max(seen.uncertainty);
+    }
+
+    /// Adds pauses of the tester's traffic at line rate.
+    fn of_switch(
+        &mut self,
+        cx: &Context<'_>,
+        (seen, flow): (&Observation, FlowId),
+        quanta: Quanta,
+    ) -> Result<(), Trouble> {
+        let [_, b] = cx.ports()?;
+        let wanted = quanta.at(cx.setup.rate);
+        let sent: HashMap<u64, Duration> =
+            seen.of(flow, Way::Sent).filter_map(|r| Some((r.what.sequence()?, r.end))).collect();
+        let frames: Vec<&Record> = seen.of(flow, Way::Received).collect();
+        let pauses: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+        // A DUT whose own pause of A left it without a frame is silent for longer: the frame after the
+        // silence has not waited.
+        let delay = |record: &Record| {
+            let sent = record.what.sequence().and_then(|sequence| sent.get(&sequence));
+            sent.map(|sent| record.begin.saturating_sub(*sent))
+        };
+        let least = frames.iter().filter_map(|record| delay(record)).min().unwrap_or_default();
+        let starved = |gap: Duration, next: Option<&Record>| {
+            let waited = next.and_then(delay).map(|delay| delay.saturating_sub(least));
+            gap > wanted && waited.is_some_and(|waited| waited < wanted.div(2))
+        };
+        let gaps = pauses.iter().map(|at| silence(cx, &frames, *at, wanted));
+        for (gap, next) in gaps {
+            let to = if starved(gap, next) { &mut self.unfed } else { &mut self.all };
+            to.push(gap);
+        }
+        self.uncertainty = self.uncertainty.max(seen.uncertainty);
+        Ok(())
+    }
+
+    /// Judges the shortest and the longest.
+    fn judge(&self, cx: &mut Context<'_>, (priority, quanta): (Priority, Quanta)) {
+        let wanted = quanta.at(cx.setup.rate).as_nanos_f64();
+        let least = Quanta(3).at(cx.setup.rate) + cx.setup.line_time(SIZE);
+        let tolerance = (wanted * cx.setup.limits.pause).max(least.as_nanos_f64());
+        let limits = self.limits.unwrap_or_else(|| Limits::around(wanted, tolerance));
+        let u = self.uncertainty.saturating_mul(2);
+        let judged =
+            if self.all.is_empty() { self.short_enough(limits, u) } else { self.all.clone() };
+        let ends = [("shortest", judged.iter().min()), ("longest", judged.iter().max())];
+        for (name, value) in ends {
+            let Some(value) = value else { continue };
+            let what = format!("{name} silence of priority {priority} for {} quanta", quanta.0);
+            cx.time(what, *value, limits, u);
+        }
+        if judged.is_empty() && !self.is_idle {
+            // A pause may be too short to be seen beside the gaps of a tester in software.
+            let what = format!("pauses of {} quanta for whose end a frame waited", quanta.0);
+            cx.judge(what, 0.0, Limits::at_least(1.0), 1.0, "");
+        }
+    }
+
+    /// Returns the silences without a waiting frame that are not too long, if none can be too short: the pause was
+    /// no longer than they are. One that is too long says nothing.
+    fn short_enough(&self, limits: Limits, u: Duration) -> Vec<Duration> {
+        if limits.at_least.is_some_and(|least| least > 0.0) {
+            return Vec::new();
+        }
+        let most = limits.at_most.unwrap_or(f64::INFINITY);
+        let fits = |gap: &&Duration| (**gap + u).as_nanos_f64() <= most;
+        self.unfed.iter().filter(fits).copied().collect()
+    }
 }
 
 /// Returns the longest time without a frame that begins within the limit after a pause, and the frame
@@ -185,4 +254,25 @@ fn silence<'a>(
     let near = pairs.take_while(|pair| pair[0].end <= until);
     let gaps = near.map(|pair| (pair[1].begin.saturating_sub(pair[0].end), Some(pair[1])));
     gaps.max_by_key(|(gap, _)| *gap).unwrap_or((Duration::MAX, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pause of one quantum at 1 Gb/s is shorter than the gaps of a tester in software.
+    #[test]
+    fn a_gap_without_a_waiting_frame_passes_a_short_pause_and_fails_none() {
+        let u = Duration::from_micros(1);
+        let gaps = |micros: &[u64]| Silences {
+            unfed: micros.iter().map(|n| Duration::from_micros(*n)).collect(),
+            ..Silences::default()
+        };
+        let short = Limits::around(512.0, 9_900.0);
+        let fits = gaps(&[2, 9, 50]).short_enough(short, u);
+        assert_eq!(fits, gaps(&[2, 9]).unfed);
+        assert!(gaps(&[50]).short_enough(short, u).is_empty(), "nothing is known");
+        // A pause that could be too short needs a frame that waited for its end.
+        assert!(gaps(&[15]).short_enough(Limits::around(15_360.0, 9_900.0), u).is_empty());
+    }
 }

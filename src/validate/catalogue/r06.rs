@@ -54,10 +54,17 @@ pub(super) fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let frames: Vec<&Record> = seen.of(flow, Way::Received).collect();
         let pauses: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
         let quiet = quanta.at(cx.setup.rate).div(2);
+        // After a pause that does not end, later ones stop nothing.
+        let last = frames.last().map_or(Duration::ZERO, |record| record.begin);
+        let ended = pauses.partition_point(|at| *at + quiet < last);
+        let obeyed = &pauses[..pauses.len().min(ended + 1)];
+        if ended < pauses.len() {
+            cx.cause(format!("pauses of priority {priority} without an end"), 1);
+        }
         let mut reactions: Vec<Duration> =
-            pauses.iter().filter_map(|at| reaction(&frames, *at, quiet)).collect();
+            obeyed.iter().filter_map(|at| reaction(&frames, *at, (quiet, traffic))).collect();
         reactions.sort_unstable();
-        let none = (pauses.len() - reactions.len()) as u64;
+        let none = (obeyed.len() - reactions.len()) as u64;
         let what = format!("pauses of priority {priority} without a reaction");
         cx.count(what, none, Limits::exactly(0.0));
         let limits = Limits::at_most(cx.setup.stop_limit().as_nanos_f64());
@@ -73,8 +80,12 @@ pub(super) fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Returns the time from a pause to the beginning of the last frame before the line was quiet; `None`
-/// if it never was.
-fn reaction(frames: &[&Record], at: Duration, quiet: Duration) -> Option<Duration> {
+/// if it never was before the end of the traffic.
+fn reaction(
+    frames: &[&Record],
+    at: Duration,
+    (quiet, end): (Duration, Duration),
+) -> Option<Duration> {
     let start = frames.partition_point(|record| record.begin < at);
     let mut last = at;
     for record in &frames[start..] {
@@ -83,5 +94,5 @@ fn reaction(frames: &[&Record], at: Duration, quiet: Duration) -> Option<Duratio
         }
         last = record.begin;
     }
-    None
+    (end.saturating_sub(last) >= quiet).then(|| last.saturating_sub(at))
 }

@@ -194,10 +194,23 @@ pub(super) fn judge_but(
         };
         let lost = seen.lost(flow, &(Duration::ZERO..until));
         lost.iter().for_each(|record| cx.mark(record, "does not arrive"));
-        let what = format!("lost frames of priority {priority}");
-        cx.count(what, lost.len() as u64, Limits::exactly(0.0));
+        let lost = lost.len() as u64;
+        if lost > 0 && set.contains(*priority) && is_endless(seen, storm, flow, held.end) {
+            cx.cause(format!("pauses of priority {priority} without an end"), 1);
+        }
+        cx.count(format!("lost frames of priority {priority}"), lost, Limits::exactly(0.0));
     }
     Ok(())
+}
+
+/// Returns true if no frame of a flow begins after the end of a storm, though there is traffic then: the frames
+/// are not lost, but held for good.
+fn is_endless(seen: &Observation, storm: &Storm, flow: FlowId, end: Duration) -> bool {
+    let goes_on = match storm.trial.flows[flow.0].limit {
+        Limit::Time(until) => until > end,
+        Limit::Frames(_) | Limit::Bursts(_) => false,
+    };
+    goes_on && seen.began_in(flow, &(end..Duration::MAX)) == 0
 }
 
 /// Judges that no frame of a flow began in a span. Frames that are closer to its ends than the

@@ -73,7 +73,7 @@ fn validate_at(level: Level, text: &str, only: &[&str]) -> Results {
     let (dut, _) = file::parse("dut.yaml", text).unwrap();
     let mut bench = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap()).reporting(dut.reports);
     let only = only.iter().map(|only| (*only).to_owned()).collect();
-    let selection = Selection { level, only };
+    let selection = Selection { level, only, retry: 0 };
     suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true)
 }
 
@@ -218,7 +218,6 @@ fn ids_are_unique_and_every_description_is_complete() {
         assert!(ids.insert(test.id), "{} is there twice", test.id);
         let texts = [test.title, test.purpose, test.clause, test.procedure, test.pass];
         assert!(texts.iter().all(|text| !text.is_empty()), "{}", test.id);
-        assert!(super::UNBUILT.iter().all(|(id, _)| *id != test.id), "{} is built", test.id);
         assert!(test.title.len() <= 60, "{}: the title is too long for a table", test.id);
     }
 }

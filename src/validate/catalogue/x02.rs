@@ -3,7 +3,7 @@
 use super::congestion;
 use crate::bench::Trouble;
 use crate::judge::Limits;
-use crate::observation::{Observation, Record};
+use crate::observation::{Observation, Record, Way, What};
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::Port;
 use ground::time::Duration;
@@ -95,19 +95,27 @@ struct Capture {
     /// Source address of the first one.
     source: Option<Mac>,
     short: u64,
+    /// MAC control frames with a wrong FCS, where the tester sees them.
+    damaged: u64,
     /// Number of frames with each of [`WRONG`].
     wrong: [u64; WRONG.len()],
 }
 
 impl Default for Capture {
     fn default() -> Self {
-        Self { port: Port(0), frames: 0, source: None, short: 0, wrong: [0; WRONG.len()] }
+        let (frames, short, damaged, wrong) = (0, 0, 0, [0; WRONG.len()]);
+        Self { port: Port(0), frames, source: None, short, damaged, wrong }
     }
 }
 
 impl Capture {
     /// Takes the pauses of a trial.
     fn take(&mut self, cx: &mut Context<'_>, seen: &Observation) {
+        let is_damaged = |record: &&Record| {
+            let is_control = matches!(record.what, What::Control(_));
+            record.port == self.port && record.way == Way::Received && is_control
+        };
+        self.damaged += seen.damaged.iter().filter(is_damaged).count() as u64;
         for (record, octets) in seen.control(self.port) {
             self.frames += 1;
             if record.len < 64 {
@@ -149,6 +157,10 @@ impl Capture {
 
     fn judge(&self, cx: &mut Context<'_>) {
         let name = cx.port(self.port).name.clone();
+        // None arrives where each is damaged.
+        if self.damaged > 0 {
+            cx.cause(format!("pauses at {name} with a wrong FCS"), self.damaged);
+        }
         cx.count(format!("pauses at {name}"), self.frames, Limits::at_least(1.0));
         let what = format!("pauses at {name} below 64 bytes");
         cx.count(what, self.short, Limits::exactly(0.0));

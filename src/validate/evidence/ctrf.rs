@@ -54,6 +54,8 @@ fn one(results: &Results, test: &TestResult, file: &str) -> Value {
         "stop": millis(test.start_s + test.duration_s),
         "suite": ["sluice validate", results.dut],
         "message": test.detail,
+        "retries": test.attempts.saturating_sub(1),
+        "flaky": test.attempts > 1 && test.outcome == Outcome::Pass,
         "tags": core::iter::once(&test.id).chain(test.aliases).collect::<Vec<_>>(),
         "filePath": format!("docs/src/validate/{}.md", test.id),
         "extra": {"proven": test.proven, "repeat": repeat(results, file, test.id)},

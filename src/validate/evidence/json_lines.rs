@@ -20,6 +20,7 @@ struct Line<'a> {
     world: &'a str,
     seed: u64,
     start_s: f64,
+    attempts: u32,
     duration_s: f64,
     /// Outcome of the tester's check of itself.
     self_check: Option<Outcome>,
@@ -48,6 +49,7 @@ pub fn json_lines(results: &Results, file: &str) -> String {
             world: results.world,
             seed: results.seed,
             start_s: test.start_s,
+            attempts: test.attempts,
             duration_s: test.duration_s,
             self_check,
             proven: test.proven,

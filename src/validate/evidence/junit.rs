@@ -95,6 +95,7 @@ fn case(test: &TestResult, body: &str) -> TestCase {
     case.extra.insert("line".into(), test.line.to_string().into());
     case.add_property(("start", seconds(test.start_s).as_str()));
     case.add_property(("end", seconds(test.start_s + test.duration_s).as_str()));
+    case.add_property(("attempts", test.attempts.to_string().as_str()));
     case.add_property(("CustomMsg", test.detail.as_str()));
     case.add_property(("test_id", test.id));
     case.add_property(("alias", test.aliases.join(" ").as_str()));

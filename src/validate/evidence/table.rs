@@ -26,6 +26,12 @@ pub fn table(results: &Results) -> String {
         }
         text += &format!("{} {}: {}\n", test.id, test.outcome.name(), test.detail);
     }
+    let again = results.tests.iter().filter(|test| test.attempts > 1);
+    let again: Vec<_> = again.map(|test| format!("{} ({})", test.id, test.attempts)).collect();
+    if !again.is_empty() {
+        let again = again.join(" ");
+        text += &format!("\nrepeated because inconclusive (times run in all): {again}\n");
+    }
     let unproven: Vec<_> = results.tests.iter().filter(|t| !t.proven).map(|t| t.id).collect();
     if !unproven.is_empty() {
         text += &format!("\nunproven, by no planted fault: {}\n", unproven.join(" "));

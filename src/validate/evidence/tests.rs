@@ -15,6 +15,7 @@ fn test(id: &'static str, outcome: Outcome, measurements: Vec<Measurement>) -> T
         measurements,
         proven: id != "V-2",
         applies: true,
+        attempts: 1,
         start_s: 1.5,
         duration_s: 0.25,
         line: 7,
@@ -87,6 +88,27 @@ fn junit_has_a_suite_as_its_root_and_counts_as_the_table_does() {
 }
 
 #[test]
+fn a_test_that_was_repeated_says_so() {
+    let mut results = results();
+    assert!(
+        !table(&results).contains("repeated") && ctrf(&results, "f").contains("\"retries\": 0")
+    );
+    results.tests[0].attempts = 3;
+    let text = table(&results);
+    assert!(
+        text.contains("repeated because inconclusive (times run in all): V-00 (3)\n"),
+        "{text}"
+    );
+    let limits = failed("ignores-pfc", "V-R01").1.limits;
+    let xml = junit(&results, "dut.yaml", &limits, &Testbed::default());
+    assert!(xml.contains(r#"name="attempts" value="3""#), "{xml}");
+    let line = json_lines(&results, "dut.yaml");
+    assert!(line.starts_with('{') && line.contains("\"attempts\":3"), "{line}");
+    let report = ctrf(&results, "dut.yaml");
+    assert!(report.contains("\"retries\": 2") && report.contains("\"flaky\": true"), "{report}");
+}
+
+#[test]
 fn a_run_is_as_good_as_its_tests() {
     use ground::verdict::Verdict;
     let only = |outcomes: &[Outcome]| {
@@ -124,7 +146,7 @@ fn failed(kind: &str, id: &str) -> (Results, crate::setup::Setup) {
     dut.setup.keep = Keep::Frames;
     let mut bench = crate::virtual_bench::VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
     let only = vec![id.to_owned()];
-    let selection = crate::suite::Selection { level: Level::Quick, only };
+    let selection = crate::suite::Selection { level: Level::Quick, only, retry: 0 };
     let results = crate::suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true);
     (results, dut.setup)
 }

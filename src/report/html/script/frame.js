@@ -16,7 +16,7 @@ const ticks = (plot, axis, units, marks, step) => {
 const titled = (plot, axis, { what, units }) => {
   const { min, max } = plot.scales[axis];
   const [name] = unitFor(units, Math.max(Math.abs(min || 0), Math.abs(max || 0)));
-  return `${what} (${name})`;
+  return name ? `${what} (${name})` : what;
 };
 
 /** Logarithmic ticks: 1, 2 and 5 times powers of ten where there is room, else the powers. */

@@ -104,7 +104,7 @@ pub(super) fn judged_of(
 ) -> Vec<TestResult> {
     let device = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap()).reporting(dut.reports);
     let mut bench = Wrong { device, before, after, able };
-    let selection = Selection { level: Level::Quick, only: vec![only.to_owned()] };
+    let selection = Selection { level: Level::Quick, only: vec![only.to_owned()], retry: 0 };
     let results = suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true);
     assert_eq!(results.tests[0].outcome, Outcome::Pass, "{:#?}", results.tests[0]);
     results.tests

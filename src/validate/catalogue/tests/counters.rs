@@ -1,6 +1,6 @@
 //! Devices whose counters are wrong, and devices that lack some.
 
-use super::changed::{ends, fails_as, fails_before, plain, unable};
+use super::changed::{ends, fails_as, fails_before, judged, plain, unable};
 use super::{GOOD, all_pass, calm, skips, tagged, validate, validate_at};
 use crate::judge::Outcome;
 use crate::test::Level;
@@ -102,6 +102,23 @@ fn a_part_whose_counter_is_unknown_is_skipped_and_names_it() {
         skips(&text, &[id], &format!("counter {unknown}"));
     }
     skips(&with("no_drops: true"), &["V-C04"], "drops by reason are unknown");
+}
+
+/// On a real device each trial takes seconds.
+#[test]
+fn no_more_traffic_is_sent_for_a_counter_that_is_unknown() {
+    let trials = |text: &str, id: &str| {
+        let names = std::cell::RefCell::new(Vec::new());
+        let note = |trial: &mut Trial| names.borrow_mut().push(trial.name.clone());
+        judged((text, id, true), &note, &|_, _| {});
+        names.into_inner()
+    };
+    let without = |counters: &str| with(&format!("unknown: [{counters}]"));
+    assert_eq!(trials(&without("pfc_rx, pfc_rx_all"), "V-C01").len(), 2);
+    assert_eq!(trials(&without("pfc_rx"), "V-C01").len(), 6, "the total is judged");
+    assert_eq!(trials(&without("pfc_rx_all"), "V-C01").len(), 6);
+    assert_eq!(trials(&without("paused_ns"), "V-C03"), ["paused for 10 %"]);
+    assert_eq!(trials(GOOD, "V-C03").len(), 5);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Devices whose pauses come from another address than that of the sending port.
 
 use super::GOOD;
-use super::changed::{After, fails, fails_after, judged_of};
+use super::changed::{After, ends, fails, fails_after, judged, judged_of, plain};
 use crate::file;
 use crate::judge::Outcome;
-use crate::observation::{Observation, Way, What};
+use crate::observation::{Observation, Record, Way, What};
 use crate::suite::TestResult;
 use crate::trial::{Port, Trial};
 use ground::units::Mac;
@@ -63,4 +63,19 @@ fn an_unknown_address_is_that_of_one_station() {
     fails(&tester, "pauses at B with the source of another port or station");
     let zero = unknown(None, &from(Port(0), Mac::default()));
     fails(&zero, "pauses at A with no unicast source, or several");
+}
+
+/// No pause arrives where each is damaged: the reason is the headline, and not their number.
+#[test]
+fn damaged_pauses_are_told_from_pauses_that_never_came() {
+    let text = format!("{GOOD}  faults: [{{defect: {{on: s1, kind: pfc-bad-fcs}}}}]\n");
+    let damaged = plain(&text, "V-X02");
+    ends(&damaged, Outcome::Fail, "pauses at A with a wrong FCS: ");
+    let none = judged((GOOD, "V-X02", true), &|_| {}, &|_, seen| {
+        let is_pause = |r: &Record| r.way == Way::Received && matches!(r.what, What::Control(_));
+        seen.records.retain(|record| !is_pause(record));
+    });
+    ends(&none, Outcome::Fail, "pauses at A: 0, at least 1 wanted");
+    let good = plain(GOOD, "V-X02");
+    assert!(good.measurements.iter().all(|m| !m.what.contains("FCS")), "{good:#?}");
 }

@@ -109,7 +109,7 @@ fn a_slow_host_needs_access_to_the_nic() {
     ends(&unable(GOOD_NIC, "V-N02"), Outcome::Skip, "adapter is missing: it sets host.reading");
     let (dut, _) = file::parse("dut.yaml", GOOD_NIC).unwrap();
     let mut bench = Alone(VirtualBench::new(dut.setup.clone(), dut.lab.unwrap()));
-    let selection = Selection { level: Level::Quick, only: vec!["V-N02".to_owned()] };
+    let selection = Selection { level: Level::Quick, only: vec!["V-N02".to_owned()], retry: 0 };
     let results = suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true);
     let part = "adapter is missing: the device's counters";
     ends(results.tests.last().unwrap(), Outcome::Skip, part);
@@ -142,7 +142,7 @@ fn sometimes(is_there: fn(u32) -> bool) -> TestResult {
     let text = changed("  sends:", "  wait: 1ms\n  sends:");
     let (dut, _) = file::parse("dut.yaml", &text).unwrap();
     let bench = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
-    let selection = Selection { level: Level::Quick, only: vec!["V-N01".to_owned()] };
+    let selection = Selection { level: Level::Quick, only: vec!["V-N01".to_owned()], retry: 0 };
     let mut bench = Sometimes(bench, 0, is_there);
     suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true).tests.pop().unwrap()
 }

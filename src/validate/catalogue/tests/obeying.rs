@@ -260,6 +260,56 @@ fn a_source_address_that_matters_is_found() {
 /// Every other value of a test that a pause without an end spoils would mislead.
 #[test]
 fn a_pause_without_an_end_is_the_headline() {
-    let text = format!("{GOOD}  faults: [{{defect: {{on: s1, kind: never-expires}}}}]\n");
-    ends(&super::changed::plain(&text, "V-R05"), Outcome::Fail, "without an end");
+    let with = |kind| format!("{GOOD}  faults: [{{defect: {{on: s1, kind: {kind}}}}}]\n");
+    let says = |kind, id, part| {
+        let test = super::changed::plain(&with(kind), id);
+        ends(&test, Outcome::Fail, part);
+        // One headline, and no value that reads as another fault.
+        let others = ["without an end", "without a reaction", "against the pause"];
+        for other in others.iter().filter(|other| **other != part) {
+            assert!(!test.detail.contains(other), "{test:#?}");
+        }
+        test
+    };
+    says("never-expires", "V-R05", "without an end");
+    says("never-expires", "V-R01", "without an end");
+    let endless = says("never-expires", "V-R06", "without an end");
+    let judged = |part: &str| endless.measurements.iter().find(|m| m.what.contains(part)).unwrap();
+    assert_eq!(judged("without a reaction").outcome, Outcome::Pass, "{endless:#?}");
+    assert_eq!(judged("longest reaction").outcome, Outcome::Pass, "{endless:#?}");
+    // One that is ignored, and frames that a device loses in a pause which ends.
+    says("ignores-pfc", "V-R01", "against the pause");
+    says("ignores-pfc", "V-R06", "without a reaction");
+    let lost = judged_with_loss();
+    assert!(lost.detail.starts_with("lost frames of priority 3: 1"), "{lost:#?}");
+}
+
+/// V-R01 of a good device behind a line that loses a frame of the paused priority.
+fn judged_with_loss() -> crate::suite::TestResult {
+    judged((GOOD, "V-R01", true), &|_| {}, &lose_early(3))
+}
+
+/// A device on a busy machine: each trial has a wait of this part of its length.
+fn busy(text: &str, id: &str, part: u64) -> Outcome {
+    let waits = |trial: &Trial, seen: &mut Observation| seen.starved = trial.length.div(part);
+    judged((text, id, true), &|_| {}, &waits).outcome
+}
+
+#[test]
+fn a_device_without_a_cpu_is_judged_as_far_as_that_does_not_explain_it() {
+    // Good in spite of it, and bad by more than it.
+    assert_eq!(busy(GOOD, "V-R01", 20), Outcome::Pass);
+    let bad = |kind| format!("{GOOD}  faults: [{{defect: {{on: s1, kind: {kind}}}}}]\n");
+    let deaf = bad("ignores-pfc");
+    assert_eq!(busy(&deaf, "V-R01", 200), Outcome::Fail);
+    assert_eq!(busy(&deaf, "V-R01", 1), Outcome::Inconclusive);
+    // A value of the next trial is not excused by the wait in one before it.
+    let first = |trial: &Trial, seen: &mut Observation| {
+        if trial.name.starts_with("storm, then") {
+            seen.starved = trial.length;
+        }
+    };
+    let test = judged((&bad("ignores-zero-time"), "V-R04", true), &|_| {}, &first);
+    assert_eq!(test.outcome, Outcome::Fail, "{test:#?}");
+    assert!(test.measurements.iter().any(|m| m.outcome == Outcome::Inconclusive), "{test:#?}");
 }

@@ -1,0 +1,209 @@
+//! The help of the commands: groups of commands on the first screen, and examples and paragraphs laid
+//! out for any width of a terminal.
+
+use clap::Command;
+use clap::builder::StyledStr;
+
+/// Width that examples fit into.
+const WIDTH: usize = 80;
+/// Space between the columns of a list, and before its first one.
+const GAP: usize = 2;
+
+/// All commands of all builds, by purpose.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Labs in the virtual world", &["run", "explore", "swarm", "demo"]),
+    ("Tests of a device", &["validate", "benchmark", "gen"]),
+    ("Switch", &["switch", "ctl"]),
+    ("Files, links and machine", &["check", "headroom", "doctor", "pics", "help"]),
+];
+
+/// Commands that need DPDK.
+const NEED_DPDK: [&str; 3] = ["demo", "doctor", "switch"];
+
+const EXAMPLES: &str = "\
+EXAMPLES:
+  sluice demo  PFC, without NIC or root
+  sluice run configs/labs/incast.yaml  a lab at 100 Gb/s
+  sluice check configs/switch/bump.yaml  the resolved configuration
+  sluice switch configs/switch/bump.yaml  a switch, until Ctrl-C
+  sluice ctl show  its counters, while it runs
+  sluice gen configs/gen/pfc-storm.yaml  flows and a PFC storm
+  sluice validate configs/validate/virtual.yaml  conformance of a device
+  sluice benchmark rfc2544 configs/benchmark/rfc2544.yaml
+  sluice headroom compare --rate 100G --length 100m
+
+EXIT STATUS:
+  0  PASS
+  1  FAIL
+  2  bad input: a file, a field, an argument
+  3  the machine lacks something: memory, rights, DPDK
+  4  INCONCLUSIVE (interrupted, CPU preempted) or not judged";
+
+/// Adds the help of all commands.
+pub(super) fn complete(command: Command) -> Command {
+    let examples = examples_of_build(&command);
+    let template = template(&command);
+    laid_out(command.after_help(examples).help_template(template))
+}
+
+/// Returns the examples of the commands that this build has.
+fn examples_of_build(command: &Command) -> String {
+    let is_here = |line: &&str| match line.trim_start().strip_prefix("sluice ") {
+        Some(rest) => rest.split(' ').next().is_some_and(|verb| has(command, verb)),
+        None => true,
+    };
+    EXAMPLES.lines().filter(is_here).collect::<Vec<_>>().join("\n")
+}
+
+fn has(command: &Command, verb: &str) -> bool {
+    verb == "help" || command.get_subcommands().any(|known| known.get_name() == verb)
+}
+
+/// Template of the first screen: title, usage, the commands in their groups, options, examples.
+fn template(command: &Command) -> StyledStr {
+    let style = command.get_styles().get_header();
+    let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
+    for (title, verbs) in GROUPS {
+        let here: Vec<_> = verbs.iter().filter(|verb| has(command, verb)).collect();
+        if here.is_empty() {
+            continue;
+        }
+        text += &format!("\n{style}{title}:{style:#}\n");
+        for verb in here {
+            let known = command.find_subcommand(verb).and_then(Command::get_about);
+            let about = known.map_or("Print the help of a command".to_owned(), |a| a.to_string());
+            text += &format!("  {verb:<9}  {about}\n");
+        }
+    }
+    text += &format!("\n{style}Options:{style:#}\n{{options}}{{after-help}}");
+    text.into()
+}
+
+/// Lays out the text behind the options of a command and of its subcommands.
+fn laid_out(command: Command) -> Command {
+    let command = match command.get_after_help().map(|text| layout(&text.to_string())) {
+        Some(text) => command.after_help(text),
+        None => command,
+    };
+    command.mut_subcommands(laid_out)
+}
+
+/// Joins the lines of each paragraph, which clap then wraps to the terminal's width, and aligns lists
+/// of indented lines: an entry, two spaces or more, and its description.
+fn layout(text: &str) -> String {
+    let lines: Vec<_> = text.lines().collect();
+    let is_listed = |line: &str| line.starts_with(' ');
+    let mut out: Vec<String> = Vec::new();
+    let is_one = |a: &&str, b: &&str| {
+        let is_text = !a.is_empty() && !b.is_empty() && !a.ends_with(':');
+        is_text && is_listed(a) == is_listed(b)
+    };
+    for block in lines.chunk_by(is_one) {
+        if block.iter().all(|line| is_listed(line)) {
+            out.extend(list(block));
+        } else {
+            out.push(block.join(" "));
+        }
+    }
+    out.join("\n")
+}
+
+/// Aligns the descriptions of as many entries as fit; the others have theirs on a line of its own.
+fn list(block: &[&str]) -> Vec<String> {
+    let split = |line: &&str| {
+        let line = line.trim();
+        let (entry, about) = line.split_once("  ").unwrap_or((line, ""));
+        (entry.to_owned(), about.trim().to_owned())
+    };
+    let entries: Vec<_> = block.iter().map(split).collect();
+    let fits = |entry: &str, about: &str, width: usize| {
+        entry.chars().count() <= width && GAP + width + GAP + about.chars().count() <= WIDTH
+    };
+    let described = || entries.iter().filter(|(_, about)| !about.is_empty());
+    let fitting = |width: usize| described().filter(|(e, a)| fits(e, a, width)).count();
+    let widths = described().map(|(entry, _)| entry.chars().count());
+    let width = widths.max_by_key(|width| (fitting(*width), WIDTH - (*width).min(WIDTH)));
+    let width = width.unwrap_or(0);
+    let mut lines = Vec::new();
+    for (entry, about) in &entries {
+        if about.is_empty() {
+            lines.push(format!("  {entry}"));
+        } else if fits(entry, about, width) {
+            lines.push(format!("  {entry:<width$}  {about}"));
+        } else {
+            lines.extend([format!("  {entry}"), format!("      {about}")]);
+        }
+    }
+    lines
+}
+
+/// Reason why this build has no such command, if another build has it.
+pub(super) fn missing(command: &Command, verb: &str) -> Option<String> {
+    let is_known = GROUPS.iter().any(|(_, verbs)| verbs.contains(&verb));
+    if !is_known || has(command, verb) {
+        return None;
+    }
+    let part = if NEED_DPDK.contains(&verb) && !cfg!(feature = "dpdk") {
+        "DPDK"
+    } else {
+        "the feature `instruments`"
+    };
+    Some(format!("`{verb}` is not in this program, which was built without {part}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_names_no_command_that_a_build_lacks() {
+        let few = Command::new("sluice").subcommand(Command::new("run").about("Run a lab"));
+        let text = examples_of_build(&few);
+        let verbs: Vec<_> = text.lines().filter_map(|l| l.strip_prefix("  sluice ")).collect();
+        assert!(verbs.len() == 1 && verbs[0].starts_with("run "), "{text}");
+        assert!(text.contains("EXIT STATUS:"), "{text}");
+        let screen = complete(few.clone()).render_help().to_string();
+        assert!(screen.contains("run        Run a lab") && !screen.contains("Switch:"), "{screen}");
+        let why = missing(&few, "doctor").expect("it is in no group");
+        assert!(why.contains("built without"), "{why}");
+        assert_eq!([missing(&few, "run"), missing(&few, "bogus")], [None, None]);
+    }
+
+    #[test]
+    fn every_command_is_in_one_group_and_on_one_line() {
+        let command = super::super::command();
+        for known in command.get_subcommands().map(Command::get_name) {
+            let groups = GROUPS.iter().filter(|(_, verbs)| verbs.contains(&known)).count();
+            assert_eq!(groups, 1, "{known}");
+        }
+        let screen = command.term_width(WIDTH).render_help().to_string();
+        let long: Vec<_> = screen.lines().filter(|line| line.chars().count() > WIDTH).collect();
+        assert!(long.is_empty(), "{long:#?}");
+    }
+
+    fn lines_of_lists(command: &Command, all: &mut Vec<String>) {
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        all.extend(text.lines().filter(|line| line.starts_with(' ')).map(str::to_owned));
+        for sub in command.get_subcommands() {
+            lines_of_lists(sub, all);
+        }
+    }
+
+    #[test]
+    fn examples_of_all_commands_fit() {
+        let mut all = Vec::new();
+        lines_of_lists(&super::super::command(), &mut all);
+        let long: Vec<_> = all.iter().filter(|line| line.chars().count() > WIDTH).collect();
+        assert!(all.len() > 20 && long.is_empty(), "{long:#?}");
+    }
+
+    #[test]
+    fn paragraphs_are_joined_and_lists_aligned() {
+        let text = "EXAMPLES:\n  a  first\n  bbb   second\n\nOne\ntwo.\nThree";
+        assert_eq!(layout(text), "EXAMPLES:\n  a    first\n  bbb  second\n\nOne two. Three");
+        let long = format!("  a  first\n  {}  second", "b".repeat(76));
+        let out = layout(&long);
+        assert_eq!(out.lines().nth(2), Some("      second"), "{out}");
+        assert_eq!(out.lines().next(), Some("  a  first"), "{out}");
+    }
+}
