@@ -98,7 +98,9 @@ impl PortAgents {
         if let measure::Event::Failed { rounds, requests } = event {
             if self.auto.as_ref().is_none_or(|auto| auto.is_used(Method::RoundTrip)) {
                 let most = self.measurer.as_ref().and_then(|measurer| measurer.requests_max());
-                let failure = match most.is_some_and(|most| requests < most) {
+                // A peer that leaves most requests without an answer fails for that, however late they were sent.
+                let answers = 2 * u32::from(rounds) >= u32::from(requests);
+                let failure = match answers && most.is_some_and(|most| requests < most) {
                     true => Failure::Late { rounds, requests },
                     false => Failure::NoAnswer { rounds, requests },
                 };

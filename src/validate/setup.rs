@@ -468,6 +468,13 @@ impl Setup {
         Quanta::MAX.at(self.rate).min(times.unwrap_or(Duration::MAX))
     }
 
+    /// Returns the longest time of a single pause that the DUT's watchdog does not take for a storm.
+    #[must_use]
+    pub fn pause_max(&self) -> Quanta {
+        let fits = self.storm_max().as_picos() / Quanta(1).at(self.rate).as_picos().max(1);
+        Quanta(u16::try_from(fits).unwrap_or(u16::MAX).max(1))
+    }
+
     /// Returns the bits per second of a share of a line of the common rate, without preamble and gap.
     #[must_use]
     pub fn share(&self, share: f64, size: u32) -> f64 {

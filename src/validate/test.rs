@@ -3,6 +3,7 @@
 mod awaited;
 mod counters;
 mod starved;
+mod storms;
 mod topology;
 
 use crate::bench::{Bench, Faculty, Trouble};
@@ -132,6 +133,7 @@ impl<'a> Context<'a> {
     /// # Errors
     /// The trial could not be run, or the machine disturbed it.
     pub fn observe(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        self.without_storm(trial)?;
         let seen = match self.setup.keep {
             Keep::Frames => self.bench.run(&Trial { keep: true, ..trial.clone() })?,
             Keep::Nothing | Keep::Traces => self.bench.run(trial)?,

@@ -47,6 +47,8 @@ pub struct Trial {
     pub control: Vec<Control>,
     /// Connections with acknowledgements.
     pub stateful: Vec<Stateful>,
+    /// True if a storm is what the trial is about: its pauses may last until the DUT's watchdog acts.
+    pub storms: bool,
     /// Changes of links, by time.
     pub links: Vec<LinkChange>,
     /// Changes of settings of the device while the traffic runs.
@@ -314,6 +316,7 @@ impl Trial {
             flows: Vec::new(),
             control: Vec::new(),
             stateful: Vec::new(),
+            storms: false,
             links: Vec::new(),
             changes: Vec::new(),
             keys: Vec::new(),
@@ -358,20 +361,19 @@ impl Trial {
         span: (Duration, Duration),
     ) {
         let times: Vec<_> = set.iter().map(|p| (p, Quanta::MAX)).collect();
-        let every = Quanta::MAX.at(rate).div(2);
-        self.repeat((port, rate), pfc_frame(src, &times), every, span);
+        let pause = Quanta::MAX.at(rate);
+        self.repeat((port, pause), pfc_frame(src, &times), pause.div(2), span);
     }
 
-    /// Adds a frame that is repeated for a time; the longest pause of the last one ends within
-    /// `until`.
+    /// Adds a frame that pauses for a time, and is repeated at an interval. The last pause ends within `until`.
     pub fn repeat(
         &mut self,
-        (port, rate): (Port, BitsPerSec),
+        (port, pause): (Port, Duration),
         octets: Vec<u8>,
         every: Duration,
         (start, until): (Duration, Duration),
     ) {
-        let span = until.saturating_sub(start).saturating_sub(Quanta::MAX.at(rate));
+        let span = until.saturating_sub(start).saturating_sub(pause);
         let frames = (1 + span.as_picos() / every.as_picos().max(1)) as u32;
         self.control.push(Control { port, octets, start, every, frames });
     }

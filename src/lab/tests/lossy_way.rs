@@ -87,3 +87,23 @@ fn where_links_may_have_lost_them_nothing_is_judged() {
     let (verdict, detail) = lossless(&outcome);
     assert!(verdict == Verdict::NotJudged && detail.contains("do not tell"), "{verdict} {detail}");
 }
+
+#[test]
+fn what_is_lossy_at_the_first_switch_and_lossless_behind_it_is_warned_of() {
+    let text = "
+duration: 100us
+profiles:
+  a: {defaults: {pfc: {enable: [4]}}}
+  b: {defaults: {pfc: {enable: [3]}}}
+nodes: {switches: [{name: s1, profile: a}, {name: s2, profile: b}], hosts: [h1, h2]}
+links: [{from: h1, to: s1}, {from: s1, to: s2}, {from: h2, to: s2}]
+flows: [{name: f, from: h1, to: h2, priority: 3}]
+";
+    let (_, warnings) = parse("lab", text).unwrap_or_else(|e| panic!("{e}"));
+    let told = "lossy at `s1` (priority 3) and lossless at `s2` (priority 3)";
+    assert!(warnings.iter().any(|w| w.line("lab").contains(told)), "{warnings:#?}");
+    // The other way on, it is lossless at its first switch.
+    let (_, warnings) = parse("lab", &text.replace("[3]", "[5]").replace("[4]", "[3]")).unwrap();
+    let told = "lossless at `s1` (priority 3) and lossy at `s2`";
+    assert!(warnings.iter().any(|w| w.line("lab").contains(told)), "{warnings:#?}");
+}

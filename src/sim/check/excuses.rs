@@ -3,7 +3,7 @@
 //! An excuse names its cause, its place, its priority and its time. It ends one round trip after its
 //! cause, since by then every frame has arrived that the cause let through; only a group that has been
 //! over its limit since the cause, and so still holds what came in then, keeps it open until it
-//! resumes its peer. A drop with an excuse is not judged: it may have the cause that is named, and
+//! resumes its peer, or until the longest pause is over: a switch that holds its peer back says so again before. A drop with an excuse is not judged: it may have the cause that is named, and
 //! nothing says that it would not have happened without it.
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::facts::Facts;
 use super::unite::take;
 use crate::Direction;
 use ground::time::{Duration, Instant};
-use ground::units::{Priority, PrioritySet};
+use ground::units::{Priority, PrioritySet, Quanta};
 
 /// Causes of a loss that are no fault of the switch that dropped the frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -124,6 +124,8 @@ pub(super) struct Excuses {
     open: Vec<Vec<Open>>,
     /// By port: the priorities of groups over their limits.
     over: Vec<PrioritySet>,
+    /// By port: the longest time of a pause.
+    longest: Vec<Duration>,
     pub(super) used: Vec<Excuse>,
     pub(super) drops: ExcusedDrops,
 }
@@ -152,6 +154,7 @@ impl Excuses {
         Self {
             open: vec![vec![]; facts.ports.len()],
             over: vec![PrioritySet::EMPTY; facts.ports.len()],
+            longest: facts.ports.iter().map(|port| Quanta::MAX.at(port.rate)).collect(),
             used: vec![],
             drops: ExcusedDrops::default(),
         }
@@ -239,7 +242,9 @@ impl Excuses {
     /// The earliest cause that explains a drop now, if any.
     pub(super) fn find(&self, at: Instant, port: Direction, priority: u8) -> Option<Found> {
         let has = |set: PrioritySet| set.0 >> priority & 1 == 1;
-        let explains = |open: &&Open| has(open.priorities) && (at <= open.until || has(open.held));
+        let longest = self.longest[port.index()];
+        let is_held = |open: &Open| has(open.held) && at <= open.until.saturating_add(longest);
+        let explains = |open: &&Open| has(open.priorities) && (at <= open.until || is_held(open));
         let Open { cause, from, until, .. } = *self.open[port.index()].iter().find(explains)?;
         let until = (at <= until && until != Instant::NEVER).then_some(until);
         Some(Found { cause, from, until })

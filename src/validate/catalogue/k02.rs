@@ -1,6 +1,7 @@
 //! V-K02: the frames that a port with MACsec sends.
 
 use super::macsec::{self, Pair};
+use super::stop;
 use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way, What};
@@ -8,7 +9,7 @@ use crate::setup::PfcMode;
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::{Flow, FlowId, Limit, Port, Rate, Trial};
 use ground::time::Duration;
-use ground::units::{Priority, PrioritySet, Quanta};
+use ground::units::{Priority, PrioritySet};
 use secure::SecyPlan;
 use std::collections::HashSet;
 
@@ -80,9 +81,10 @@ fn congested(
     let load = Rate::Line(cx.setup.load);
     trial.flow(Flow::new((b, a), priority, limit).size(SIZE).rate(load));
     trial.flow(Flow::new((a, b), lossy, limit).size(SIZE).rate(Rate::Line(BACK)));
-    let octets = cx.pause(a, PrioritySet::of(priority), Quanta::MAX);
+    let pause = stop::longest(cx);
+    let octets = cx.pause(a, PrioritySet::of(priority), pause);
     let until = times.baseline + hold;
-    trial.repeat((a, cx.setup.rate), octets, every, (times.baseline, until));
+    trial.repeat((a, pause.at(cx.setup.rate)), octets, every, (times.baseline, until));
     trial
 }
 

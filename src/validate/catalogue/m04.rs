@@ -43,7 +43,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         );
         return Ok(());
     };
-    let mut octets = mac_control::for_one(cx.port(b).mac, priority);
+    let mut octets = mac_control::for_one(cx, cx.port(b).mac, priority);
     octets[..6].copy_from_slice(&port.0);
     let case = Case { name: format!("PFC to the port {port}"), octets };
     mac_control::judge(cx, &case, Wanted::Open(priority, OPEN))
@@ -57,7 +57,8 @@ fn address(cx: &mut Context<'_>) -> Result<Option<Mac>, Trouble> {
     let mut trial = Trial::new("address of the port", times.hold + times.drain);
     trial.flow(Flow::new((b, a), priority, Limit::Time(times.hold)));
     let at = (a, cx.port(a).mac, cx.setup.rate);
-    trial.storm(at, PrioritySet::of(priority), (times.baseline, times.hold));
+    let until = times.hold.min(times.baseline + cx.setup.storm_max());
+    trial.storm(at, PrioritySet::of(priority), (times.baseline, until));
     let seen = cx.observe(&trial)?;
     let sources = seen.pauses(b).map(|pause| pause.frame.src);
     let is_address = |mac: &Mac| !mac.is_multicast() && *mac != Mac([0; 6]);

@@ -7,7 +7,7 @@ use crate::judge::Limits;
 use crate::observation::Observation;
 use crate::test::Context;
 use crate::trial::{FlowId, Port, VECTOR, pfc_fields, pfc_frame};
-use ground::units::{Mac, PRIORITIES, Priority, PrioritySet, Quanta};
+use ground::units::{Mac, PRIORITIES, Priority, PrioritySet};
 use wire::{group, pause};
 
 /// Offset of the opcode.
@@ -44,7 +44,8 @@ pub(super) enum Wanted {
 /// Runs a case and judges the reaction to it. The frame must not leave by any port.
 pub(super) fn judge(cx: &mut Context<'_>, case: &Case, wanted: Wanted) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
-    let storm = stop::repeated(cx, (a, b), &case.name, case.octets.clone());
+    let stops = !matches!(wanted, Wanted::Ignored);
+    let storm = stop::repeated(cx, (a, b), &case.name, (case.octets.clone(), stops));
     let seen = cx.observe(&storm.trial)?;
     judge_seen(cx, &storm, &seen, (b, wanted))
 }
@@ -89,15 +90,16 @@ pub(super) fn not_relayed(cx: &mut Context<'_>, seen: &Observation, name: &str) 
     cx.count(what, relayed.len() as u64, Limits::exactly(0.0));
 }
 
-/// Returns PFC of the longest time for all priorities of the set-up.
+/// Returns PFC of a storm's time for all priorities of the set-up.
 fn for_all(cx: &Context<'_>, from: Port) -> Vec<u8> {
-    let all: Vec<_> = cx.priorities().iter().map(|p| (p, Quanta::MAX)).collect();
+    let time = stop::longest(cx);
+    let all: Vec<_> = cx.priorities().iter().map(|p| (p, time)).collect();
     pfc_frame(cx.port(from).mac, &all)
 }
 
-/// Returns PFC of the longest time for one priority.
-pub(super) fn for_one(src: Mac, priority: Priority) -> Vec<u8> {
-    pfc_frame(src, &[(priority, Quanta::MAX)])
+/// Returns PFC of a storm's time for one priority.
+pub(super) fn for_one(cx: &Context<'_>, src: Mac, priority: Priority) -> Vec<u8> {
+    pfc_frame(src, &[(priority, stop::longest(cx))])
 }
 
 /// Returns frames whose opcode is not PFC's.
@@ -123,7 +125,7 @@ pub(super) fn short(cx: &Context<'_>, from: Port) -> Vec<Case> {
 /// Returns PFC for one priority with more bytes behind it.
 pub(super) fn long(cx: &Context<'_>, from: Port, priority: Priority) -> Vec<Case> {
     let case = |len: usize| {
-        let mut octets = for_one(cx.port(from).mac, priority);
+        let mut octets = for_one(cx, cx.port(from).mac, priority);
         octets.resize(len, 0xff);
         Case { name: format!("PFC of {} bytes", len + 4), octets }
     };
@@ -133,7 +135,7 @@ pub(super) fn long(cx: &Context<'_>, from: Port, priority: Priority) -> Vec<Case
 /// Returns PFC for one priority with all bits of the reserved half of its vector.
 pub(super) fn reserved_bits(cx: &Context<'_>, from: Port, priority: Priority) -> Case {
     let vector = 0xff00 | u16::from(PrioritySet::of(priority).0);
-    let octets = pfc_fields(cx.port(from).mac, vector, [u16::MAX; PRIORITIES]);
+    let octets = pfc_fields(cx.port(from).mac, vector, [stop::longest(cx).0; PRIORITIES]);
     Case { name: format!("PFC of vector {vector:#06x}"), octets }
 }
 
@@ -162,10 +164,10 @@ pub(super) fn wrong_destinations(cx: &Context<'_>, from: Port, other: Port) -> V
     cases
 }
 
-/// Returns 802.3x PAUSE of the longest time.
+/// Returns 802.3x PAUSE of a storm's time.
 pub(super) fn pause(cx: &Context<'_>, from: Port) -> Case {
     let mut octets = vec![0; pfc_frame(cx.port(from).mac, &[]).len()];
-    let repr = pause::Repr::new(cx.port(from).mac, Quanta::MAX);
+    let repr = pause::Repr::new(cx.port(from).mac, stop::longest(cx));
     repr.emit(&mut octets).expect("the buffer has the frame's length");
     // A port that read it as PFC would find a vector and times here.
     octets[VECTOR + 2..VECTOR + 18].fill(0xff);

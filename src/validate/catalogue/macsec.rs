@@ -89,7 +89,7 @@ impl Maker {
 
 /// Returns the number of frames of a storm, and the interval between them: half of the longest pause.
 pub(super) fn storm_frames(cx: &Context<'_>) -> (u32, Duration) {
-    let pause = Quanta::MAX.at(cx.setup.rate);
+    let pause = stop::longest(cx).at(cx.setup.rate);
     let every = pause.div(2);
     let hold = cx.setup.times.hold.min(cx.setup.storm_max());
     let span = hold.saturating_sub(pause);

@@ -117,10 +117,17 @@ use crate::test::Test;
 pub use page::page;
 pub use self_check::TEST as SELF_CHECK;
 
-/// Tests of properties of a single port: whether, when and how it pauses and resumes, how it marks, and when
-/// it drops.
-pub const OF_A_PORT: [&str; 9] =
-    ["V-X01", "V-X02", "V-X03", "V-X04", "V-H01", "V-H02", "V-H03", "V-E01", "V-E04"];
+/// Tests of properties of single ports: which pauses they obey and for how long, whether, when and how they pause
+/// and resume, how they serve queues, mark and drop. Others look at all ports by themselves, or at what ports have
+/// in common.
+pub const OF_A_PORT: &[&str] = &[
+    "V-R01", "V-R02", "V-R04", "V-R05", "V-R06", "V-R07", "V-R08", "V-R09", "V-R10", "V-R11",
+    "V-R12", "V-R13", "V-R14", "V-R15", "V-R16", "V-R17", "V-M01", "V-M02", "V-M03", "V-M04",
+    "V-M05", "V-P01", "V-P02", "V-P03", "V-X01", "V-X02", "V-X03", "V-X04", "V-X05", "V-X06",
+    "V-X07", "V-X08", "V-X09", "V-X11", "V-H01", "V-H02", "V-H03", "V-S01", "V-S02", "V-S03",
+    "V-S04", "V-S06", "V-E01", "V-E02", "V-E03", "V-E04", "V-E05", "V-E06", "V-E07", "V-W01",
+    "V-W02", "V-W03", "V-W04", "V-W05", "V-W06", "V-W07",
+];
 
 /// All tests of a DUT, in the order of the catalogue.
 pub const TESTS: &[Test] = &[

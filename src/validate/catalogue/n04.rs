@@ -51,9 +51,10 @@ fn judge(
     sends: PrioritySet,
 ) -> Result<(), Trouble> {
     let times = cx.setup.times;
-    let window = Quanta::MAX.at(cx.setup.rate);
+    let window = stop::longest(cx).at(cx.setup.rate);
     let every = window.div(2);
-    let frames = (times.hold.as_picos() / every.as_picos().max(1)).max(1) as u32;
+    let hold = times.hold.min(cx.setup.storm_max().saturating_sub(stop::until_xon(cx)));
+    let frames = (hold.as_picos() / every.as_picos().max(1)).max(1) as u32;
     let last = times.baseline + every.saturating_mul(u64::from(frames) - 1);
     let xon = last + stop::until_xon(cx);
     let length = xon + times.settle;
@@ -64,7 +65,7 @@ fn judge(
         }
     }
     let set = PrioritySet::of(paused);
-    let octets = cx.pause(a, set, Quanta::MAX);
+    let octets = cx.pause(a, set, stop::longest(cx));
     trial.control.push(Control { port: a, octets, start: times.baseline, every, frames });
     trial.frame(a, cx.pause(a, set, Quanta(0)), xon);
     let seen = cx.observe(&trial)?;

@@ -1,12 +1,13 @@
 //! V-P03: a paused port still sends pauses.
 
 use super::congestion;
+use super::stop;
 use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::{Flow, Limit, Rate, Trial};
 use ground::time::Duration;
-use ground::units::{PrioritySet, Quanta};
+use ground::units::PrioritySet;
 
 pub const TEST: Test = Test {
     id: "V-P03",
@@ -39,9 +40,9 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let mut paused: Trial = plain.clone();
     paused.name = "overload at a paused port".to_owned();
     paused.flow(Flow::new((c, a), priority, Limit::Time(hold)).rate(Rate::Line(SHARE)));
-    let octets = cx.pause(a, PrioritySet::of(priority), Quanta::MAX);
-    let every = congestion::window(cx).div(2);
-    paused.repeat((a, cx.setup.rate), octets, every, (Duration::ZERO, hold));
+    let octets = cx.pause(a, PrioritySet::of(priority), stop::longest(cx));
+    let pause = stop::longest(cx).at(cx.setup.rate);
+    paused.repeat((a, pause), octets, pause.div(2), (Duration::ZERO, hold));
     let mut first = [Duration::ZERO; 2];
     let mut uncertainty = Duration::ZERO;
     for (trial, first) in [&plain, &paused].into_iter().zip(&mut first) {

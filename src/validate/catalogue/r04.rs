@@ -39,9 +39,9 @@ pub(super) fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.stopped()?;
     for priority in cx.each_stopped() {
         let times = cx.setup.times;
-        let window = Quanta::MAX.at(cx.setup.rate);
-        let every = window.div(2);
-        let pauses = (times.hold.as_picos() / every.as_picos().max(1)).max(1) as u32;
+        let every = stop::longest(cx).at(cx.setup.rate).div(2);
+        let hold = times.hold.min(cx.setup.storm_max().saturating_sub(stop::until_xon(cx)));
+        let pauses = (hold.as_picos() / every.as_picos().max(1)).max(1) as u32;
         let last = times.baseline + every.saturating_mul(u64::from(pauses) - 1);
         let xon = last + stop::until_xon(cx);
         let traffic = xon + times.settle;
@@ -49,7 +49,7 @@ pub(super) fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let flow = Flow::new((a, b), priority, Limit::Time(traffic)).rate(Rate::Line(SHARE));
         let flow = trial.flow(flow);
         let set = PrioritySet::of(priority);
-        let octets = cx.pause(b, set, Quanta::MAX);
+        let octets = cx.pause(b, set, stop::longest(cx));
         let start = times.baseline;
         trial.control.push(Control { port: b, octets, start, every, frames: pauses });
         trial.frame(b, cx.pause(b, set, Quanta(0)), xon);
@@ -156,7 +156,7 @@ fn judge(
         return Err(Trouble::Error("the tester sent no pause before XON".into()));
     };
     stop::none_began(cx, seen, (flow, priority), &(last + cx.setup.stop_limit()..xon));
-    let expiry = last + Quanta::MAX.at(cx.setup.rate);
+    let expiry = last + stop::longest(cx).at(cx.setup.rate);
     resumes(cx, seen, (flow, priority), (xon, expiry));
     cx.none_lost(seen, (flow, priority));
     Ok(())

@@ -43,7 +43,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let octets = pfc_frame(cx.port(b).mac, &[(priority, Quanta::MAX)]);
             let every = window.saturating_mul(tenths).div(10);
             let from = storm.rest.end;
-            storm.trial.repeat((b, cx.setup.rate), octets, every, (from, from + hold));
+            storm.trial.repeat((b, window), octets, every, (from, from + hold));
             let seen = cx.observe(&storm.trial)?;
             let sent: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
             gapless(&storm.trial, &sent, window)?;

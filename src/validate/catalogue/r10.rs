@@ -80,7 +80,7 @@ fn unit(cx: &Context<'_>, vectors: u64) -> Quanta {
     let one = Quanta(1).at(cx.setup.rate).saturating_mul(vectors * (UNITS + 2));
     let fits = cx.setup.times.hold.as_picos() / one.as_picos().max(1);
     let least = end::limit_quanta(cx).saturating_mul(2) + 500;
-    let most = u64::from(u16::MAX) / UNITS;
+    let most = u64::from(cx.setup.pause_max().0) / UNITS;
     Quanta(fits.max(least).min(most) as u16)
 }
 

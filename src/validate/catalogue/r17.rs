@@ -38,7 +38,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     ];
     for priority in cx.each_lossless() {
         for (name, src, is_valid) in sources {
-            let octets = mac_control::for_one(src, priority);
+            let octets = mac_control::for_one(cx, src, priority);
             let case = Case { name: format!("PFC from {name} address {src}"), octets };
             let wanted = match is_valid {
                 true => Wanted::Obeyed(priority),

@@ -8,7 +8,7 @@ use crate::setup::FlowControl;
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::{Flow, FlowId, Limit, Obeys, Rate, Trial};
 use ground::time::Duration;
-use ground::units::{PrioritySet, Quanta};
+use ground::units::PrioritySet;
 use std::collections::HashMap;
 
 pub const TEST: Test = Test {
@@ -97,11 +97,11 @@ fn storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
         (sent.len() - arrived.len().min(sent.len())) as u64,
         Limits::exactly(0.0),
     );
-    let own = cx.pause(b, set, Quanta::MAX);
+    let own = cx.pause(b, set, stop::longest(cx));
     let other = arrived.iter().filter(|octets| octets[..] != own[..]).count() as u64;
     cx.count("pauses that are not as configured", other, Limits::exactly(0.0));
     let gap = sent.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max();
-    let window = Quanta::MAX.at(cx.setup.rate);
+    let window = stop::longest(cx).at(cx.setup.rate);
     let most = window.as_nanos_f64() * 0.9 - cx.setup.line_time(SIZE).as_nanos_f64();
     cx.time(
         "largest gap between two pauses",

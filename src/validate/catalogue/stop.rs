@@ -31,10 +31,19 @@ pub(super) fn storm(cx: &Context<'_>, (a, b): (Port, Port), set: PrioritySet, si
     let mut storm = traffic(cx, (a, b), (name, size), hold(cx));
     let from = cx.setup.times.baseline;
     let span = (from, from + hold(cx));
-    let every = Quanta::MAX.at(cx.setup.rate).div(2);
-    let octets = cx.pause(b, set, Quanta::MAX);
-    storm.trial.repeat((b, cx.setup.rate), octets, every, span);
+    let octets = cx.pause(b, set, longest(cx));
+    let pause = longest(cx).at(cx.setup.rate);
+    storm.trial.repeat((b, pause), octets, pause.div(2), span);
     storm
+}
+
+/// Returns the time of each pause of a storm: the longest there is, or one of which several fit into the time
+/// that the DUT's watchdog allows.
+pub(super) fn longest(cx: &Context<'_>) -> Quanta {
+    match cx.setup.pause_max() {
+        Quanta::MAX => Quanta::MAX,
+        _ => quanta(cx, Duration::MAX),
+    }
 }
 
 /// Adds a storm of any length, also one that is shorter than the longest pause: its last pause ends
@@ -65,18 +74,19 @@ fn hold(cx: &Context<'_>) -> Duration {
     cx.setup.times.hold.min(cx.setup.storm_max())
 }
 
-/// Returns the same traffic with any frame at `b`, repeated as the pauses of a storm are.
+/// Returns the same traffic with any frame at `b`, repeated as the pauses of a storm are, for as long as a storm
+/// lasts if it may stop a priority.
 pub(super) fn repeated(
     cx: &Context<'_>,
     (a, b): (Port, Port),
     name: &str,
-    octets: Vec<u8>,
+    (octets, stops): (Vec<u8>, bool),
 ) -> Storm {
-    let mut storm = traffic(cx, (a, b), (name.to_owned(), SIZE), hold(cx));
+    let hold = if stops { hold(cx) } else { cx.setup.times.hold };
+    let mut storm = traffic(cx, (a, b), (name.to_owned(), SIZE), hold);
     let from = cx.setup.times.baseline;
-    let every = Quanta::MAX.at(cx.setup.rate).div(2);
-    let span = (from, from + cx.setup.times.hold);
-    storm.trial.repeat((b, cx.setup.rate), octets, every, span);
+    let pause = longest(cx).at(cx.setup.rate);
+    storm.trial.repeat((b, pause), octets, pause.div(2), (from, from + hold));
     storm
 }
 
@@ -103,7 +113,7 @@ pub(super) fn traffic(
 /// Returns the time after the last pause of a storm at which it is ended by XON: late enough for the frames
 /// that may still begin to be told from those against the pause, and long before the pause ends by itself.
 pub(super) fn until_xon(cx: &Context<'_>) -> Duration {
-    let window = Quanta::MAX.at(cx.setup.rate);
+    let window = longest(cx).at(cx.setup.rate);
     cx.setup.stop_limit().saturating_mul(3).clamp(window.div(16), window.div(4))
 }
 
@@ -134,7 +144,7 @@ pub(super) fn held_since(
     port: Port,
     from: Duration,
 ) -> Result<Range<Duration>, Trouble> {
-    held_by(cx, seen, (port, from), Quanta::MAX.at(cx.setup.rate))
+    held_by(cx, seen, (port, from), longest(cx).at(cx.setup.rate))
 }
 
 /// Returns the same time for the pauses from `from` on, each of this length.

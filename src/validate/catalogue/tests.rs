@@ -175,9 +175,17 @@ fn a_defect_of_any_port_is_found_at_level_full() {
             format!("virtual:\n  faults: [{{defect: {{on: s1, kind: {kind}, port: '3'}}}}]\n");
         with(GOOD, "virtual:\n", &faults)
     };
-    for (kind, id) in
-        [("pfc-zero-source", "V-X02"), ("pfc-next-source", "V-X02"), ("stale-checksum", "V-E04")]
-    {
+    for (kind, id) in [
+        ("pfc-zero-source", "V-X02"),
+        ("pfc-next-source", "V-X02"),
+        ("stale-checksum", "V-E04"),
+        ("adds-times", "V-R07"),
+        ("ignores-zero-time", "V-R04"),
+        ("ignores-vector", "V-R10"),
+        ("obeys-lossy, priorities: [0]", "V-R11"),
+        ("obeys-truncated", "V-M02"),
+        ("pauses-without-congestion, every: 10us, priorities: [3], quanta: 20", "V-X07"),
+    ] {
         let outcome_at = |level| outcome(&validate_at(level, &defective(kind), &[id]), id);
         assert_eq!(outcome_at(Level::Full), Some(Outcome::Fail), "{kind}");
         // The first roles alone are at other ports.

@@ -51,6 +51,7 @@ pub(super) fn storm(
     let length = dog.detection.saturating_mul(3) + pause;
     let traffic = start + length + pause + dog.restoration.saturating_mul(3) + dog.poll;
     let mut trial = Trial::new("storm for the watchdog", traffic + cx.setup.times.drain);
+    trial.storms = true;
     for (priority, share) in [(priority, 0.9), (other, 0.05)] {
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(share)));

@@ -39,7 +39,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let mut trial = congestion::to_one(cx, (&[a, b], c), &two, SHARE);
     let mut set = PrioritySet::EMPTY;
     two.iter().for_each(|priority| set.insert(*priority));
-    let hold = (Duration::ZERO, cx.setup.times.hold);
+    let hold = (Duration::ZERO, cx.setup.times.hold.min(cx.setup.storm_max()));
     trial.storm((c, cx.port(c).mac, cx.setup.rate), set, hold);
     let seen = cx.observe(&trial)?;
     congestion::arrives(cx, &seen, &trial)?;

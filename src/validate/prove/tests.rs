@@ -2,9 +2,10 @@
 
 use super::matrix::FeatureRun;
 use super::*;
-use crate::knobs::{features, knobs};
+use crate::knobs::{Feature, features, knobs};
 use core::sync::atomic::Ordering;
 use serde_json::json;
+use std::collections::BTreeSet;
 
 #[test]
 fn every_wrong_tester_ends_with_an_error() {
@@ -242,9 +243,15 @@ fn no_fault_passes_a_test_for_a_feature_beside_it() {
             }
             let mut run = FeatureRun { device: name.clone(), ..FeatureRun::default() };
             let own = knobs.iter().filter(|knob| knob.device == *name && !knob.open && !knob.full);
+            let mut tests = BTreeSet::new();
             for knob in own.skip(n % SAMPLED).step_by(SAMPLED) {
                 feature.beside(knob, &mut run);
+                tests.extend(knob.caught_by.iter().map(String::as_str));
             }
+            // The same tests of the device without a fault.
+            let good = device(&feature.file(name));
+            let tests: Vec<_> = tests.into_iter().collect();
+            run.others = others(&validate(&good, &tests, Level::Quick));
             runs.push(run);
         }
     }
@@ -259,7 +266,35 @@ fn no_fault_passes_a_test_for_a_feature_beside_it() {
 }
 
 /// Faults of which the test above takes one.
-const SAMPLED: usize = 31;
+const SAMPLED: usize = 47;
+
+/// A device is good whatever its rate and its buffer: no test of something else makes its watchdog act.
+#[test]
+fn a_good_device_fails_at_no_rate_and_with_no_buffer() {
+    for (rate, total, detection) in
+        [("1G", "2MiB", "1ms"), ("10G", "8MiB", "5ms"), ("100G", "16MiB", "1ms")]
+    {
+        let feature: Feature = serde_json::from_value(json!({
+            "name": format!("{rate}, {total}, {detection}"),
+            "told": {
+                "rate": rate,
+                "expected": {"watchdog": {"detection": detection}},
+                "virtual": {"profile": {
+                    "buffer": {"total": total},
+                    "defaults": {"watchdog": {"detection": detection}},
+                }},
+            },
+        }))
+        .unwrap();
+        let results = validate(&device(&feature.file("virtual")), &["V-*"], Level::Quick);
+        let bad = results.tests.iter().filter(|test| test.outcome >= Outcome::Fail);
+        let bad: Vec<_> = bad.map(|test| (test.id, test.outcome, &test.detail)).collect();
+        for test in &results.tests {
+            println!("{} {} {:?} {}", feature.name, test.id, test.outcome, test.detail);
+        }
+        assert!(bad.is_empty(), "{}: {bad:#?}", feature.name);
+    }
+}
 
 /// A fault that is not in the device is passed, and the matrix says so.
 #[test]

@@ -113,8 +113,8 @@ pub(super) fn is_lossless(
     })
 }
 
-/// Warns of the switches behind the first one that classify a flow as lossy although the first one
-/// classifies it as lossless, and returns them.
+/// Warns of a flow that is lossless at some switches of its way and lossy at others. Returns those behind the first
+/// one that classify it as lossy although the first one classifies it as lossless.
 pub(super) fn lossy_at(
     cx: &mut Cx,
     at: &graph::Source<'_>,
@@ -134,7 +134,20 @@ pub(super) fn lossy_at(
         Some((switch, hop, matches!(kind, GroupKind::Lossless { .. })))
     });
     let hops: Vec<_> = hops.collect();
-    let Some((first, LossyHop { priority, .. }, true)) = hops.first() else { return Vec::new() };
+    let Some((first, LossyHop { priority, .. }, is_lossless)) = hops.first() else {
+        return Vec::new();
+    };
+    if !is_lossless {
+        if let Some((switch, hop, _)) = hops.iter().find(|(.., lossless)| *lossless) {
+            let what = format!(
+                "frames of this flow are lossy at `{}` (priority {priority}) and lossless at `{}` (priority {}); \
+                 frames that `{}` drops are no lost lossless frames",
+                first.name, switch.name, hop.priority, first.name
+            );
+            cx.warn(&at.own, what);
+        }
+        return Vec::new();
+    }
     let lossy = hops.iter().filter(|(.., lossless)| !lossless);
     for (switch, hop, _) in lossy.clone() {
         let by = match carrier {

@@ -118,6 +118,10 @@ fn an_excuse_ends_one_round_trip_after_its_cause_unless_the_group_stays_over_its
         excuses.happened(&facts, next, port, (cause, of(3)));
         let late = next + round + round;
         assert!(excuses.find(late, port, 3).is_some_and(|found| found.until.is_none()));
+        // A switch that holds its peer back says so again before its longest pause is over.
+        let again = next + round + Quanta::MAX.at(facts.from(port).rate);
+        assert!(excuses.find(again, port, 3).is_some());
+        assert!(excuses.find(again + ps, port, 3).is_none());
         excuses.crossed(late, port, of(3), false);
         assert!(excuses.find(late, port, 3).is_none());
         excuses.crossed(late, port, of(3), true);
