@@ -46,12 +46,11 @@ fn shortened(mut error: Error) -> Error {
 
 /// Says of a command that only other builds have what this build lacks.
 fn explained(error: Error) -> Error {
-    let mut command = super::command();
-    let why = match error.get(ContextKind::InvalidSubcommand) {
-        Some(ContextValue::String(verb)) => help::missing(&command, verb),
-        _ => None,
+    let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
     };
-    match why {
+    let mut command = super::command();
+    match help::missing(&command, verb) {
         Some(why) => command.error(ErrorKind::InvalidSubcommand, why),
         None => error,
     }
