@@ -455,7 +455,7 @@ impl<'a> Context<'a> {
         if of.is_awaited() {
             return self.awaited_rate(seen, (flow, of), span);
         }
-        let Flow { priority, size, .. } = *of;
+        let Flow { to, priority, size, .. } = *of;
         let wanted = self.intended(of);
         let value = self.rate_of(seen, trial, flow, span);
         // The first and the last frame of the span are counted whole, and times are uncertain at both
@@ -463,7 +463,14 @@ impl<'a> Context<'a> {
         let seconds = span.end.saturating_sub(span.start).as_secs_f64();
         let frame = f64::from(size) * 8.0 / seconds;
         let ends = seen.uncertainty.as_secs_f64() * 2.0 / seconds * wanted;
-        let u = (frame + ends + self.unsent(seen, trial, (flow, span))) / wanted * 100.0;
+        // Frames of the others delay those of the flow, at either end of the span.
+        let others = trial.flows.iter().enumerate();
+        let others = others.filter(|(n, other)| *n != flow.0 && other.to == to);
+        let time = |other: &Flow| self.setup.line_time(other.size).as_secs_f64();
+        let delay: f64 = others.map(|(_, other)| time(other)).sum();
+        let delayed = delay / seconds * wanted;
+        let unsent = self.unsent(seen, trial, (flow, span));
+        let u = (frame + ends + delayed + unsent) / wanted * 100.0;
         let limits = Limits::around(100.0, self.setup.limits.rate * 100.0);
         self.judge(format!("rate of priority {priority}"), value, limits, u, "%");
     }

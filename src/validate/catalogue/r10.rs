@@ -36,6 +36,9 @@ const SHARE: f64 = 0.5;
 /// Vectors of level quick.
 const QUICK: [u8; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 255];
 
+/// Frames of a flow that are due in the shortest pause, at least.
+const DUE: f64 = 3.0;
+
 /// Priorities, and the longest pause, in units.
 const UNITS: u64 = PRIORITIES as u64;
 
@@ -51,7 +54,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     let vectors = cx.by_level(&QUICK[..], &[]).to_vec();
     let vectors = if vectors.is_empty() { (0..=u8::MAX).collect() } else { vectors };
-    let plan = Plan { unit: unit(cx, vectors.len() as u64), vectors };
+    let plan = Plan { unit: unit(cx, vectors.len() as u64)?, vectors };
     let every = plan.unit.at(cx.setup.rate).saturating_mul(UNITS + 2);
     let baseline = cx.setup.times.baseline;
     let traffic = baseline + every.saturating_mul(plan.vectors.len() as u64);
@@ -76,12 +79,22 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
 
 /// Returns the unit of the times: longer than the limit, so that a stop is seen, and as long as fits
 /// into the time of a stimulus.
-fn unit(cx: &Context<'_>, vectors: u64) -> Quanta {
+///
+/// # Errors
+/// The DUT's watchdog takes pauses for storms of which some frames of a flow are due in the shortest one.
+fn unit(cx: &Context<'_>, vectors: u64) -> Result<Quanta, Trouble> {
     let one = Quanta(1).at(cx.setup.rate).saturating_mul(vectors * (UNITS + 2));
     let fits = cx.setup.times.hold.as_picos() / one.as_picos().max(1);
     let least = end::limit_quanta(cx).saturating_mul(2) + 500;
     let most = u64::from(cx.setup.pause_max().0) / UNITS;
-    Quanta(fits.max(least).min(most) as u16)
+    let unit = Quanta(fits.max(least).min(most) as u16);
+    let due = cx.setup.line_time(stop::SIZE).as_secs_f64() * cx.priorities().iter().count() as f64
+        / SHARE;
+    if unit.at(cx.setup.rate).as_secs_f64() < DUE * due {
+        let what = "expected.watchdog.detection: it is shorter than pauses that are told from the gaps of flows";
+        return Err(Trouble::Missing(what.into()));
+    }
+    Ok(unit)
 }
 
 impl Plan {

@@ -184,7 +184,7 @@ fn a_defect_of_any_port_is_found_at_level_full() {
         ("ignores-vector", "V-R10"),
         ("obeys-lossy, priorities: [0]", "V-R11"),
         ("obeys-truncated", "V-M02"),
-        ("pauses-without-congestion, every: 10us, priorities: [3], quanta: 20", "V-X07"),
+        ("pauses-without-congestion, every: 100, priorities: [3], quanta: 20", "V-X07"),
     ] {
         let outcome_at = |level| outcome(&validate_at(level, &defective(kind), &[id]), id);
         assert_eq!(outcome_at(Level::Full), Some(Outcome::Fail), "{kind}");

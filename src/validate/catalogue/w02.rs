@@ -62,6 +62,7 @@ fn observe(
     let start = times.baseline;
     let traffic = start + length + times.settle;
     let mut trial = Trial::new(name, traffic + times.drain);
+    trial.storms = true;
     for priority in both {
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(SHARE)));

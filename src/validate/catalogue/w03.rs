@@ -41,6 +41,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let late = start + dog.detection.saturating_mul(10);
     let length = dog.detection.saturating_mul(52).div(5);
     let mut trial = Trial::new("storm for an empty queue", start + length + times.drain);
+    trial.storms = true;
     let flow = Flow::new((a, b), priority, Limit::Frames(FRAMES)).rate(Rate::Line(0.1));
     let before = trial.flow(flow.clone().start(start.div(4)));
     let late = trial.flow(flow.start(late));

@@ -45,6 +45,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let length = watchdog::judged(cx, dog, SHARE);
     let traffic = start + length + times.settle;
     let mut trial = Trial::new("storm for one queue", traffic + times.drain);
+    trial.storms = true;
     for (ends, priority) in [((a, b), priority), ((a, b), other), ((b, c), priority)] {
         let flow = Flow::new(ends, priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(SHARE)));
@@ -77,6 +78,7 @@ fn apart(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trouble> {
     let more = dog.restoration.div(2);
     let traffic = start + length + more + dog.restoration.saturating_mul(2);
     let mut trial = Trial::new("storms for two queues", traffic + cx.setup.times.drain);
+    trial.storms = true;
     for (priority, length) in [(first, length), (second, length + more)] {
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(SHARE)));

@@ -47,6 +47,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let begin = |n: u64| times.baseline + cycle.saturating_mul(n);
     let traffic = begin(STORMS);
     let mut trial = Trial::new("storms in a row", traffic + times.drain);
+    trial.storms = true;
     for priority in [priority, other] {
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(SHARE)));

@@ -56,6 +56,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let length = (dog.detection + dog.restoration).saturating_mul(cx.by_level(5, 2000));
     let traffic = start + length;
     let mut trial = Trial::new("storms for all queues", traffic + times.drain);
+    trial.storms = true;
     for to in [b, c] {
         for priority in cx.setup.lossless.iter() {
             let flow = Flow::new((a, to), priority, Limit::Time(traffic));

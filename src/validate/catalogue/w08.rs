@@ -76,6 +76,7 @@ fn doubled(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trouble> {
         let name = format!("{which} storm with twice the detection time");
         let drain = times.drain + dog.restoration.saturating_mul(2);
         let mut trial = Trial::new(&name, traffic + drain);
+        trial.storms = true;
         let flow = Flow::new((a, b), priority, Limit::Time(traffic)).rate(Rate::Line(SHARE));
         let flow = trial.flow(flow);
         stop::add(cx, &mut trial, (b, PrioritySet::of(priority)), (start, length));
@@ -104,6 +105,7 @@ fn xon(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trouble> {
     let start = times.baseline;
     let traffic = start + length + times.settle;
     let mut trial = Trial::new("XON alone", traffic + times.drain);
+    trial.storms = true;
     let flow = Flow::new((a, b), priority, Limit::Time(traffic)).rate(Rate::Line(SHARE));
     let flow = trial.flow(flow);
     let octets = pfc_frame(cx.port(b).mac, &[(priority, Quanta(0))]);
@@ -129,6 +131,7 @@ fn flap(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trouble> {
     let judged = up + times.settle;
     let traffic = judged + dog.detection.saturating_mul(2);
     let mut trial = Trial::new("link failure in a storm", traffic + times.drain);
+    trial.storms = true;
     let flow = Flow::new((a, b), priority, Limit::Time(traffic)).rate(Rate::Line(SHARE));
     let flow: FlowId = trial.flow(flow);
     stop::add(cx, &mut trial, (b, PrioritySet::of(priority)), (start, half));
