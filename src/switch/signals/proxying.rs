@@ -137,8 +137,11 @@ impl<W: World> Switch<W> {
         };
         match outcome {
             Outcome::Forward => return Some((frame, charge)),
-            Outcome::Paused(_) | Outcome::Resumed(_) => self.ports[to].counters.consumed += 1,
-            Outcome::Refused(_) => self.count_drop(now, to, None, DropReason::SfcmRefused),
+            Outcome::Paused(_) | Outcome::Resumed(_) => match self.local(ingress) {
+                Some(at) => self.ports[at].counters.consumed += 1,
+                None => self.taken_over[ingress.index()].consumed += 1,
+            },
+            Outcome::Refused(_) => self.count_drop_of(now, ingress, None, DropReason::SfcmRefused),
         }
         self.release(now, charge, ingress);
         None
