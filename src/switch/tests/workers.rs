@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
+use super::signals::{attached, proxy, sfcm_frame};
 use crate::rig::*;
-use crate::{Change, Switch, SwitchPlan};
+use crate::{AttachedKind, Change, Switch, SwitchPlan};
 use ::mesh::{Mesh, mesh};
 use buffer::SharedLimit;
 use congestion::{EcnPlan, MarkAt, NotEct};
@@ -31,26 +32,49 @@ struct Workers {
     now: Instant,
 }
 
+/// Copies of the frame by which a port learns its host: its destination is unknown.
+const COPIES_OF_FIRST: u64 = 2;
+
 #[derive(Clone, Debug)]
 enum Step {
     /// A frame comes in from the host of a port.
     Frame { from: u16, to: u16, priority: u8, len: usize },
     /// A port takes frames, or none.
     Room(u16, bool),
+    /// A host pauses its port's priority 3.
+    Pause(u16, u16),
+    /// A message of Source Flow Control to a host.
+    Message { from: u16, to: u16, pause: Duration },
+    /// The link of a port goes down or up.
+    Link(u16, bool),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let frame = (0..PORTS, 0..PORTS + 1, prop::sample::select(vec![0_u8, 1, 2]), 60_usize..1_500);
+    let frame =
+        (0..PORTS, 0..PORTS + 1, prop::sample::select(vec![0_u8, 1, 2, 3]), 60_usize..1_500);
     let step = prop_oneof![
         20 => frame.prop_map(|(from, to, priority, len)| Step::Frame { from, to, priority, len }),
         2 => (0..PORTS, any::<bool>()).prop_map(|(port, room)| Step::Room(port, room)),
+        1 => (0..PORTS, any::<bool>()).prop_map(|(port, up)| Step::Link(port, up)),
+        1 => (0..PORTS, 0..2_000_u16).prop_map(|(port, quanta)| Step::Pause(port, quanta)),
+        2 => (0..PORTS, 0..PORTS + 1, 0..200_u64).prop_map(|(from, to, us)| Step::Message {
+            from,
+            to,
+            pause: Duration::from_micros(us),
+        }),
     ];
     prop::collection::vec(step, 1..120)
 }
 
-/// Short queues, and one that drops what is not ECN-capable.
+/// Short queues, one that drops what is not ECN-capable, and a proxy at all hosts but the last, which is a
+/// switch. The buffer has room for all frames: a frame for another worker's queue is charged before that
+/// queue refuses it, so a buffer that is full as well refuses it under its own name.
 fn limited() -> SwitchPlan {
     let mut p = plan(PORTS);
+    p.buffer.total = Cells(65_536);
+    p.congestion.proxy = Some(proxy());
+    let host = AttachedKind::Host;
+    p.congestion.ports = [host, host, host, AttachedKind::Switch].map(attached).to_vec();
     for port in &mut p.ports {
         port.queue_limits[0] = SharedLimit::Static(Cells(40));
         port.ecn[1] = Some(EcnPlan {
@@ -109,6 +133,19 @@ impl Workers {
                 let port = self.owner(n).port_mut(port(n)).unwrap();
                 port.room = if room { usize::MAX } else { 0 };
             }
+            Step::Pause(n, quanta) => {
+                self.inject(n, &pause(host(n as u8 + 1), Priority::ALL[3], quanta));
+            }
+            Step::Message { from, to, pause } => {
+                let mut message = sfcm_frame(2, None, 3, pause);
+                message[..6].copy_from_slice(&host(to as u8 + 1).0);
+                self.inject(from, &message);
+            }
+            Step::Link(n, up) => {
+                let now = self.now;
+                let change = Change::Link { port: port(n), up, rate: None };
+                self.owner(n).apply(now, change).unwrap();
+            }
         }
         self.settle();
     }
@@ -154,6 +191,43 @@ fn a_drop_at_the_limit_of_a_queue_counts_at_the_ingress_port_whoever_owns_the_qu
             switch.apply(now, Change::ClearCounters).unwrap();
         }
         assert_eq!(workers.counters()[first.index()].drops.total(), 0);
+    }
+}
+
+#[test]
+fn an_address_of_a_link_that_went_down_is_forgotten_by_every_worker() {
+    for owners in [[0, 0, 0, 0], [0, 1, 1, 1]] {
+        let mut workers = Workers::new(owners);
+        let to_first = Step::Frame { from: 1, to: 0, priority: 0, len: 60 };
+        workers.step(&to_first);
+        assert_eq!(workers.counters()[1].copied, COPIES_OF_FIRST, "{owners:?}: it is known");
+        workers.step(&Step::Link(0, false));
+        workers.step(&Step::Link(0, true));
+        workers.step(&to_first);
+        assert_eq!(workers.counters()[1].copied, COPIES_OF_FIRST + 2, "{owners:?}: it is flooded");
+        // An address learnt again stays.
+        workers.step(&Step::Frame { from: 0, to: 1, priority: 0, len: 60 });
+        workers.step(&to_first);
+        assert_eq!(
+            workers.counters()[1].copied,
+            COPIES_OF_FIRST + 2,
+            "{owners:?}: it is known again"
+        );
+    }
+}
+
+#[test]
+fn a_message_that_becomes_a_pause_was_received_at_its_ingress_port() {
+    for owners in [[0, 0, 0, 0], [0, 1, 1, 1]] {
+        let mut workers = Workers::new(owners);
+        let before = workers.counters();
+        workers.step(&Step::Message { from: 3, to: 0, pause: Duration::from_micros(100) });
+        let after = workers.counters();
+        let grown = |of: fn(&PortCounters) -> u64| of(&after[3]) - of(&before[3]);
+        let received = |port: &PortCounters| port.priorities.iter().map(|of| of.rx_frames).sum();
+        assert_eq!(grown(received), 1, "{owners:?}");
+        assert_eq!(grown(|port| port.consumed), 1, "{owners:?}");
+        assert_eq!(after[0].pfc_tx_frames, 1, "{owners:?}");
     }
 }
 

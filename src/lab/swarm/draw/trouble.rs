@@ -2,8 +2,8 @@
 
 use super::chance::Chance;
 use crate::raw::{
-    Chance as Odds, DefectFault, DefectKind as Kind, Errors, Fault, FaultKind, Flap, Lab, Link, LoseFault,
-    Stall, WhichName,
+    Chance as Odds, DefectFault, DefectKind as Kind, Errors, Fault, FaultKind, Flap, Lab, Link,
+    LoseFault, Stall, WhichName,
 };
 use crate::resolve::parameters_of_defect;
 use config::quantity::Span;
