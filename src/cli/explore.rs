@@ -18,7 +18,6 @@ use crate::lab::explore::{
 };
 use crate::lab::{self, LabFile, study};
 use crate::report::{self, ExplorePage};
-use crate::verdict::Verdict;
 
 const EXAMPLES: &str = "\
 EXAMPLES:
@@ -194,7 +193,7 @@ pub fn run(args: &ExploreArgs) -> Result<ExitCode> {
     }
     // After the results are printed, so that a failed page does not lose them.
     written.transpose()?;
-    Ok(exit(verdict(&explored)))
+    Ok(exit(explored.verdict()))
 }
 
 fn explored(args: &ExploreArgs, file: &LabFile, exploration: &Exploration) -> Result<Explored> {
@@ -218,15 +217,4 @@ fn explored(args: &ExploreArgs, file: &LabFile, exploration: &Exploration) -> Re
         say!("interrupted after {} of {} runs", explored.points.len(), explored.planned);
     }
     Ok(explored)
-}
-
-/// PASS with a front, FAIL if every run failed, inconclusive if a signal ended it.
-fn verdict(explored: &Explored) -> Verdict {
-    let failed = |point: &explore::Point| point.verdict == Verdict::Fail;
-    match () {
-        () if explored.points.len() < explored.planned => Verdict::Inconclusive,
-        () if explored.points.iter().any(|point| point.front) => Verdict::Pass,
-        () if explored.points.iter().all(failed) => Verdict::Fail,
-        () => Verdict::NotJudged,
-    }
 }

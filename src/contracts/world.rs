@@ -161,6 +161,9 @@ pub trait Handoff<F> {
     /// Reports to the other workers that the link of an owned port went up or down, and its rate.
     fn tell_link(&mut self, port: PortId, up: bool, rate: BitsPerSec);
 
+    /// Returns a port of another worker whose link went down since the last call for it.
+    fn next_down(&mut self) -> Option<PortId>;
+
     /// Returns true if a port of any worker is up, as last reported.
     fn is_up(&self, port: PortId) -> bool;
 }
@@ -207,6 +210,10 @@ impl<F> Handoff<F> for Alone {
         if !up {
             self.down.push(port);
         }
+    }
+    #[inline]
+    fn next_down(&mut self) -> Option<PortId> {
+        None
     }
     #[inline]
     fn is_up(&self, port: PortId) -> bool {

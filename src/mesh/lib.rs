@@ -11,7 +11,7 @@ mod sync;
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
@@ -46,6 +46,18 @@ pub struct Mesh<F> {
     in_a_row: usize,
     /// State of each port's link. A port's entry is stored to by its owner alone.
     up: Arc<[AtomicBool]>,
+    downs: Arc<Downs>,
+    /// What this worker has read of `downs`.
+    total: u32,
+    ports: Box<[u32]>,
+}
+
+/// How many times links went down.
+struct Downs {
+    /// Of all ports: one load finds that no link did.
+    total: AtomicU32,
+    /// By port. A port's entry is changed by its owner alone.
+    ports: Box<[AtomicU32]>,
 }
 
 /// Makes the ends for `workers` workers, where port n belongs to worker `owners[n]`. The ring of
@@ -58,6 +70,8 @@ pub struct Mesh<F> {
 pub fn mesh<F>(owners: &[usize], workers: usize, ring: usize) -> Vec<Mesh<F>> {
     assert!(ring > 0, "a ring holds at least one frame");
     let up: Arc<[AtomicBool]> = owners.iter().map(|_| AtomicBool::new(true)).collect();
+    let ports = owners.iter().map(|_| AtomicU32::new(0)).collect();
+    let downs = Arc::new(Downs { total: AtomicU32::new(0), ports });
     let mut ends: Vec<_> = exchange(owners, workers)
         .into_iter()
         .map(|member| Mesh {
@@ -67,6 +81,9 @@ pub fn mesh<F>(owners: &[usize], workers: usize, ring: usize) -> Vec<Mesh<F>> {
             turn: 0,
             in_a_row: 0,
             up: Arc::clone(&up),
+            downs: Arc::clone(&downs),
+            total: 0,
+            ports: vec![0; owners.len()].into(),
         })
         .collect();
     for a in 0..workers {
@@ -102,6 +119,21 @@ impl<F> Mesh<F> {
     fn pass_on(&mut self) {
         self.in_a_row = 0;
         self.turn = if self.turn + 1 < self.neighbours.len() { self.turn + 1 } else { 0 };
+    }
+
+    /// Returns a port of another worker whose link went down.
+    #[cold]
+    fn find_down(&mut self, total: u32) -> Option<PortId> {
+        for (n, downs) in self.downs.ports.iter().enumerate() {
+            let downs = downs.load(Ordering::Acquire);
+            let port = PortId::new(n as u16).expect("a port of the switch");
+            let is_own = self.member.owner(port) == self.member.me();
+            if core::mem::replace(&mut self.ports[n], downs) != downs && !is_own {
+                return Some(port);
+            }
+        }
+        self.total = total;
+        None
     }
 }
 
@@ -168,7 +200,17 @@ impl<F> Handoff<F> for Mesh<F> {
 
     fn tell_link(&mut self, port: PortId, up: bool, _: BitsPerSec) {
         debug_assert!(self.owns(port), "only the owner of a port tells its link state");
-        self.up[port.index()].store(up, Ordering::Release);
+        if self.up[port.index()].swap(up, Ordering::AcqRel) && !up {
+            // In this order: a worker that finds the total changed finds the port.
+            self.downs.ports[port.index()].fetch_add(1, Ordering::Release);
+            self.downs.total.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    #[inline]
+    fn next_down(&mut self) -> Option<PortId> {
+        let total = self.downs.total.load(Ordering::Acquire);
+        if total == self.total { None } else { self.find_down(total) }
     }
 
     #[inline]

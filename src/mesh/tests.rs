@@ -1,8 +1,10 @@
-//! Releases and the use of the shared pool, as workers tell each other.
+//! Releases, the use of the shared pool, and links that went down, as workers tell each other.
 
-use ground::units::{Cells, PortId, PriorityGroup};
+use contracts::world::Handoff;
+use ground::units::{BitsPerSec, Cells, PortId, PriorityGroup};
 
 use crate::exchange::{exchange, slack_cells};
+use crate::mesh;
 
 const G3: PriorityGroup = PriorityGroup::ALL[3];
 
@@ -41,4 +43,23 @@ fn a_worker_sees_the_use_of_all_others() {
 fn slack_is_the_bursts_of_all_workers_but_one() {
     assert_eq!(slack_cells(1, 64, Cells(38)), Cells(0));
     assert_eq!(slack_cells(3, 64, Cells(38)), Cells(2 * 64 * 38));
+}
+
+#[test]
+fn each_worker_is_told_once_of_each_link_of_another_that_went_down() {
+    let mut ends = mesh::<()>(&[0, 0, 1], 3, 1);
+    let [first, second] = [0, 1].map(|n| PortId::new(n).unwrap());
+    let rate = BitsPerSec::gbps(10);
+    ends[0].tell_link(first, true, rate);
+    assert_eq!(ends[1].next_down(), None, "it did not go down");
+    for port in [first, second, first] {
+        ends[0].tell_link(port, false, rate);
+    }
+    ends[0].tell_link(first, true, rate);
+    for (end, told) in [(1, vec![first, second]), (2, vec![first, second]), (0, vec![])] {
+        let downs: Vec<_> = core::iter::from_fn(|| ends[end].next_down()).collect();
+        assert_eq!(downs, told, "{end}");
+    }
+    ends[0].tell_link(first, false, rate);
+    assert_eq!([ends[1].next_down(), ends[1].next_down()], [Some(first), None]);
 }

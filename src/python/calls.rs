@@ -1,5 +1,6 @@
 //! Functions that need no lab file.
 
+use ground::verdict::Verdict;
 use lab::swarm::{Swarm, run};
 use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;
@@ -23,6 +24,17 @@ pub fn swarm(py: Python<'_>, seed: u64, count: u64, jobs: usize) -> PyResult<Str
     json["count"] = count.into();
     json["verdict"] = serde_json::to_value(summary.verdict()).unwrap_or_default();
     Ok(json.to_string())
+}
+
+/// Returns the verdict of several runs together, by the rule of every other report.
+#[pyfunction]
+pub fn verdict_of_all(verdicts: Vec<String>) -> PyResult<&'static str> {
+    let named = |name: String| {
+        let found = Verdict::ALL.into_iter().find(|verdict| verdict.name() == name);
+        found.ok_or_else(|| PyValueError::new_err(format!("{name:?} is no verdict")))
+    };
+    let verdicts: Vec<Verdict> = verdicts.into_iter().map(named).collect::<Result<_, _>>()?;
+    Ok(Verdict::of_all(verdicts).name())
 }
 
 /// Finds the value at a path in results as JSON, as `value` checks of lab files do; returns its JSON.

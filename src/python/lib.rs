@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::calls::{find, headroom, swarm};
+    use super::calls::{find, headroom, swarm, verdict_of_all};
     #[pymodule_export]
     use super::study::{Run, Study};
 

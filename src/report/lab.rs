@@ -91,7 +91,7 @@ fn remarks(o: &Outcome) -> Vec<String> {
         None => "pauses: none".into(),
         Some(first) => format!(
             "pauses: the first at {first}, at a host at {}; {} XOFF, {} XON, {} obeyed by hosts \
-             for {} in all, the longest {}",
+             for {} in all; the longest of a host or a switch {}",
             optional(p.first_received_ns),
             count(p.xoffs),
             count(p.xons),

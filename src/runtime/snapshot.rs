@@ -49,7 +49,7 @@ pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters
     let polls = parts.iter().map(|part| part.polls).collect();
     let mut whole = SwitchSnapshot::new(first.name.clone(), first.at);
     let mut lossless_lost = LosslessLosses::default();
-    let mut ports = Vec::new();
+    let (mut ports, mut taken_over) = (Vec::new(), Vec::new());
     for WorkerSnapshot { switch: part, lossless_lost: lost, .. } in parts {
         whole.at = whole.at.max(part.at);
         whole.held += part.held;
@@ -66,9 +66,15 @@ pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters
         }
         lossless_lost.add(&lost);
         ports.push(part.ports.into_iter());
+        taken_over.push(part.taken_over);
     }
     for owner in owners {
         whole.ports.push(ports[*owner].next().expect("a worker reports the ports it owns"));
+    }
+    for of_worker in taken_over {
+        for (port, of) in whole.ports.iter_mut().zip(of_worker) {
+            of.add_to(&mut port.counters);
+        }
     }
     RunSnapshot { switch: whole, nics, lossless_lost, lossless, polls }
 }

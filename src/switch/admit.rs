@@ -205,7 +205,10 @@ impl<W: World> Switch<W> {
         };
         match verdict {
             Ok(placed) => self.enqueue(now, to, priority, placed, (frame, charge, ingress)),
-            Err(reason) => self.drop_charged(now, to, priority, reason, (charge, ingress)),
+            Err(reason) => {
+                self.count_drop_of(now, ingress, Some(priority), reason);
+                self.release(now, charge, ingress);
+            }
         }
     }
 

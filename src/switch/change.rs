@@ -9,7 +9,7 @@ use super::port_state::passes_empty_queues;
 use buffer::{BufferError, GroupKind, GroupPlan, SharedLimit};
 use congestion::EcnPlan;
 use congestion::isolation::{Peer, PeerError};
-use contracts::stats::{DropReason, PortCounters};
+use contracts::stats::{DropReason, PortCounters, TakenOver};
 use contracts::world::{Events, Handoff, World};
 use discovery::{CongestionIsolation, SourceFlowControl, Topology};
 use ground::time::Instant;
@@ -432,6 +432,7 @@ impl<W: World> Switch<W> {
             port.receiver.clear_counters(now);
             port.sender.clear_counters(now);
         }
+        self.taken_over.fill(TakenOver::default());
         self.fdb.clear_counters();
         self.signals.clear_isolation_counters();
         self.signals.clear_counters();

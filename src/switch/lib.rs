@@ -84,6 +84,7 @@ pub use reconcile::{Headroom, Reconciler, Step, StepKind, calculate_headroom, de
 use awake::Awake;
 use buffer::{BufferError, Ledger};
 use contracts::port::{FRAME_MIN, Port};
+use contracts::stats::TakenOver;
 use contracts::world::{Events, World};
 use ground::rand::Rng;
 use ground::time::Instant;
@@ -118,6 +119,8 @@ pub struct Switch<W: World> {
     draining: bool,
     given: u64,
     taken: u64,
+    /// By [`PortId`]: frames of ports of other workers that no queue here took.
+    taken_over: Vec<TakenOver>,
     exchange_at: Instant,
     /// Ports with pending work, and those already visited in this poll.
     awake: Awake,
@@ -220,6 +223,7 @@ impl<W: World> Switch<W> {
             draining: false,
             given: 0,
             taken: 0,
+            taken_over: vec![TakenOver::default(); plan.ports.len()],
             exchange_at: Instant::ZERO,
             awake: Awake::none(count),
             looked_at: Awake::none(count),
@@ -317,6 +321,21 @@ impl<W: World> Switch<W> {
             port.counters.priorities[p.index()].dropped += 1;
         }
         self.events.dropped(now, port.id, priority, reason);
+    }
+
+    /// Counts a drop of a frame received by `ingress`, of this worker or another.
+    fn count_drop_of(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        priority: Option<Priority>,
+        reason: contracts::stats::DropReason,
+    ) {
+        if let Some(at) = self.local(ingress) {
+            return self.count_drop(now, at, priority, reason);
+        }
+        self.taken_over[ingress.index()].drop(priority, reason);
+        self.events.dropped(now, ingress, priority, reason);
     }
 }
 

@@ -44,6 +44,10 @@ impl<W: World> Switch<W> {
         while let Some((vid, mac, port)) = handoff.next_learnt() {
             let _ = fdb.learn(now, Key::new(vid, mac), port);
         }
+        // After the addresses: those learnt before the link went down are among them.
+        while let Some(port) = handoff.next_down() {
+            fdb.flush(Some(port));
+        }
         self.collect_credits(now);
         let mut progressed = false;
         for _ in 0..BURST {

@@ -20,7 +20,7 @@ impl<W: World> Switch<W> {
         let [used_bytes, peak_bytes] =
             [self.ledger.shared_used(), self.ledger.shared_peak()].map(octets);
         let congestion = self.congestion_snapshot();
-        let Self { ports, tables, ledger, fdb, arena, .. } = self;
+        let Self { ports, tables, ledger, fdb, arena, taken_over, .. } = self;
         SwitchSnapshot {
             name: self.name.clone(),
             at: now,
@@ -33,6 +33,7 @@ impl<W: World> Switch<W> {
                     port_snapshot(now, port, tables, ledger, (addresses, waiting))
                 })
                 .collect(),
+            taken_over: taken_over.clone(),
             held,
             given: self.given,
             taken: self.taken,

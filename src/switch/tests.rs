@@ -10,3 +10,4 @@ mod polling;
 mod routing;
 mod secured;
 mod signals;
+mod workers;

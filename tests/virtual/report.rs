@@ -39,6 +39,7 @@ fn run() -> RunSnapshot {
             name: "tor".into(),
             at: Instant::ZERO,
             ports: vec![port("left", left), port("right", right)],
+            taken_over: vec![],
             given: 0,
             taken: 0,
             held: 1,

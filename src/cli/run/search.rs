@@ -30,20 +30,20 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
     };
     refuse(args)?;
     study.check_search(search).map_err(bad_input)?;
-    let jobs = jobs_for(args, search.runs_max().saturating_mul(study.len()));
+    let numbers = super::wanted(args, study)?;
+    let jobs = jobs_for(args, search.runs_max().saturating_mul(numbers.len() as u64));
     let memory = memory(args, jobs);
     let name = study.file().name();
     let fits = |resolved: &lab::Resolved| lab::refuse_memory(name, &resolved.plan, memory);
     let (_, warnings) = study.check(study.len().min(512), jobs, fits).map_err(bad_input)?;
     warnings.iter().for_each(|warning| say!("warning: {}", warning.line(name)));
-    searched(args, study, search, jobs)
+    searched(args, (study, search), &numbers, jobs)
 }
 
 /// Refuses options of runs that are planned before they begin.
 fn refuse(args: &RunArgs) -> Result<()> {
     for (option, given) in [
         ("--world", args.world != World::Virtual),
-        ("--variant", !args.variant.is_empty()),
         ("--number", args.number.is_some()),
         ("--rows", args.rows.is_some()),
         ("--csv", args.csv.is_some()),
@@ -61,12 +61,17 @@ fn refuse(args: &RunArgs) -> Result<()> {
     Ok(())
 }
 
-fn searched(args: &RunArgs, study: &Study, search: &Search, jobs: usize) -> Result<ExitCode> {
+fn searched(
+    args: &RunArgs,
+    (study, search): (&Study, &Search),
+    numbers: &[u64],
+    jobs: usize,
+) -> Result<ExitCode> {
     let mut outputs = Outputs::new();
     args.files.iter().for_each(|file| outputs.input("the lab file", file));
     let page = args.report.as_ref().map(|path| outputs.open("--report", path)).transpose()?;
     let stop = stop_on_signals()?;
-    let planned = study.len();
+    let planned = numbers.len() as u64;
     let most = search.runs_max().saturating_mul(planned);
     let progress = std::sync::Mutex::new(Progress::new(
         "{bar:32} {msg}, {eta} left",
@@ -74,7 +79,7 @@ fn searched(args: &RunArgs, study: &Study, search: &Search, jobs: usize) -> Resu
         Some(most),
         LINE_EVERY,
     ));
-    let searched = study.search(search, jobs, &stop, |ended, runs| {
+    let searched = study.search(search, numbers, jobs, &stop, |ended, runs| {
         let text = format!("{runs} runs, {ended} of {planned} searches");
         // Ended searches count with their most runs, so that the time left is not too long.
         let step = runs.max(ended * search.runs_max());

@@ -17,7 +17,7 @@ pub use isolation::{CimCounters, CongestingQueue, IsolationCounters, IsolationSn
 pub use nic::NicCounters;
 
 use ground::time::{Instant, Total};
-use ground::units::{PRIORITIES, PortId, PrioritySet};
+use ground::units::{PRIORITIES, PortId, Priority, PrioritySet};
 use ground::{counters, described};
 use secure::SecySnapshot;
 use serde::{Deserialize, Serialize};
@@ -117,8 +117,7 @@ described! {
         /// Counters by priority.
         #[serde(with = "ground::numbered")]
         priorities: [PriorityCounters; PRIORITIES],
-        /// Frames dropped, counted at the ingress port; those from another worker, and those dropped
-        /// from an egress queue, at the egress port.
+        /// Frames dropped: before a queue takes them at their ingress port, from a queue at its egress port.
         drops: Drops,
     }
 }
@@ -179,6 +178,36 @@ described! {
     }
 }
 
+/// Frames of a port that ended at another worker than the port's, before a queue took them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TakenOver {
+    /// Frames taken in by the switch.
+    pub consumed: u64,
+    /// Frames dropped.
+    pub drops: Drops,
+    /// Data frames dropped, by priority.
+    pub dropped: [u64; PRIORITIES],
+}
+
+impl TakenOver {
+    /// Counts a drop.
+    pub fn drop(&mut self, priority: Option<Priority>, reason: DropReason) {
+        self.drops.count(reason);
+        if let Some(priority) = priority {
+            self.dropped[priority.index()] += 1;
+        }
+    }
+
+    /// Adds these counts to those of the port.
+    pub fn add_to(&self, port: &mut PortCounters) {
+        port.consumed += self.consumed;
+        port.drops.add(&self.drops);
+        for (of, more) in port.priorities.iter_mut().zip(self.dropped) {
+            of.dropped += more;
+        }
+    }
+}
+
 /// Snapshot of a switch, or of one worker's part of it.
 #[derive(Clone, Debug)]
 pub struct SwitchSnapshot {
@@ -188,6 +217,9 @@ pub struct SwitchSnapshot {
     pub at: Instant,
     /// Ports, in the order of the configuration.
     pub ports: Vec<PortSnapshot>,
+    /// By port of the whole switch: frames that this worker took over from the port's owner, and that no
+    /// queue took. They count at that port. Empty for a whole switch.
+    pub taken_over: Vec<TakenOver>,
     /// Frames queued or being processed now.
     pub held: u64,
     /// Frames handed over to other workers.
@@ -227,6 +259,7 @@ impl SwitchSnapshot {
             name,
             at,
             ports: Vec::new(),
+            taken_over: Vec::new(),
             held: 0,
             given: 0,
             taken: 0,
@@ -245,6 +278,7 @@ impl SwitchSnapshot {
             b.came += c.rx_frames + c.originated + c.copied;
             b.went += c.tx_frames + c.consumed + c.drops.total();
         }
+        b.went += self.taken_over.iter().map(|of| of.consumed + of.drops.total()).sum::<u64>();
         b
     }
 

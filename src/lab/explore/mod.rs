@@ -76,6 +76,21 @@ pub struct Explored {
     pub refused: Vec<RefusedPoint>,
 }
 
+impl Explored {
+    /// Returns the verdict of the best run: PASS with a front. A run that has no number for an objective
+    /// answers nothing. Inconclusive if it was interrupted, as a better run may be missing.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let has_front = self.points.iter().any(|point| point.front);
+        let answer = if has_front { Verdict::Pass } else { Verdict::NotJudged };
+        let of = |point: &Point| Verdict::of_all([point.verdict, answer]);
+        match self.points.len() < self.planned {
+            true => Verdict::Inconclusive,
+            false => self.points.iter().map(of).min().unwrap_or(Verdict::NotJudged),
+        }
+    }
+}
+
 /// A combination of values that the file refuses.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RefusedPoint {

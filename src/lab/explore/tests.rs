@@ -221,3 +221,24 @@ fn objectives_are_numbers_of_the_results() {
     // Unknown is never 0: this lab has no messages.
     assert_eq!(path("figures.fct").unwrap().points[0].results, [None]);
 }
+
+/// A signal, a missing number or a check that is not judged leaves no PASS.
+#[test]
+fn the_verdict_is_that_of_the_best_run() {
+    use Verdict::{Fail, Inconclusive, NotJudged, Pass};
+    let mut explored = run_all(&exploration(vec![axis("seed", &["1", "2"])])).unwrap();
+    assert_eq!(explored.verdict(), Pass);
+    let mut of = |verdicts: [Verdict; 2], front: bool| {
+        for (point, verdict) in explored.points.iter_mut().zip(verdicts) {
+            (point.verdict, point.front) = (verdict, front && verdict == Pass);
+        }
+        explored.verdict()
+    };
+    assert_eq!(of([Fail, Pass], true), Pass);
+    assert_eq!(of([Fail, Pass], false), NotJudged);
+    assert_eq!(of([Fail, NotJudged], false), NotJudged);
+    assert_eq!(of([Fail, Inconclusive], false), Inconclusive);
+    assert_eq!(of([Fail, Fail], false), Fail);
+    explored.planned += 1;
+    assert_eq!(explored.verdict(), Inconclusive);
+}

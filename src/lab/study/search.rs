@@ -440,7 +440,7 @@ impl Study {
         }))
     }
 
-    /// Makes the searches of all runs of the study in the virtual world, on `jobs` threads. Ends early if
+    /// Makes the searches of these runs of the study in the virtual world, on `jobs` threads. Ends early if
     /// `stop` is set, with the searches that are finished. `progress` gets the numbers of finished
     /// searches and of runs.
     ///
@@ -449,15 +449,18 @@ impl Study {
     pub fn search(
         &self,
         search: &Search,
+        numbers: &[u64],
         jobs: usize,
         stop: &AtomicBool,
         progress: impl Fn(u64, u64) + Sync,
     ) -> Result<Searched, StudyError> {
         let progress =
             Progress { stop, tell: &progress, ended: AtomicU64::new(0), runs: AtomicU64::new(0) };
-        let lab = self.resolve_value(0, search, 0, 0)?.plan.name;
+        let planned = numbers.len() as u64;
+        let first = numbers.first().copied().unwrap_or(0);
+        let lab = self.resolve_value(first, search, 0, 0)?.plan.name;
         // Many searches share the threads; few have them for their seeds.
-        let outer = jobs.min(usize::try_from(self.len()).unwrap_or(jobs)).max(1);
+        let outer = jobs.min(numbers.len()).max(1);
         let inner = (jobs / outer).max(1);
         let error = Mutex::new(None);
         let work = |n: &u64| match self.search_one(*n, search, inner, &progress) {
@@ -465,7 +468,7 @@ impl Study {
             Err(error) => Some(Err(error)),
         };
         let mut found = Vec::new();
-        in_order(0..self.len(), outer, stop, work, |_, result| match result {
+        in_order(numbers.iter().copied(), outer, stop, work, |_, result| match result {
             Ok(one) => {
                 found.push(one);
                 progress.ended.fetch_add(1, Ordering::Relaxed);
@@ -496,7 +499,7 @@ impl Study {
             confidence: search.confidence,
             share: share_at_least(search.seeds(), search.confidence),
             runs: progress.runs.load(Ordering::Relaxed),
-            planned: self.len(),
+            planned,
             same_traces,
             found,
         })

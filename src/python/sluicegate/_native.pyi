@@ -2,7 +2,7 @@
 
 from typing import Optional, Sequence, final
 
-__all__ = ["VERSION", "Run", "Study", "find", "headroom", "swarm"]
+__all__ = ["VERSION", "Run", "Study", "find", "headroom", "swarm", "verdict_of_all"]
 
 VERSION: str
 
@@ -47,3 +47,4 @@ class Run:
 def find(results: str, path: str) -> str: ...
 def headroom(arguments: list[str]) -> str: ...
 def swarm(seed: int, count: int, jobs: int) -> str: ...
+def verdict_of_all(verdicts: list[str]) -> str: ...

@@ -7,13 +7,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Union
 
+from . import _native
 from ._tables import as_frame
 
 if TYPE_CHECKING:
     import pandas
-
-#: Verdicts from the best to the worst.
-VERDICTS = ("pass", "not_judged", "inconclusive", "fail")
 
 
 class Rows(List[Dict[str, Any]]):
@@ -48,7 +46,7 @@ class Rows(List[Dict[str, Any]]):
         verdicts = [row["verdict"] for row in self]
         if verdicts and self.missing > 0:
             verdicts.append("inconclusive")
-        return max(verdicts, key=VERDICTS.index, default="not_judged")
+        return _native.verdict_of_all(verdicts)
 
     @property
     def passed(self) -> bool:

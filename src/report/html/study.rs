@@ -103,6 +103,8 @@ fn shown(path: &str, value: &Value) -> String {
             Some(alpha) if alpha > 0.0 && (1.0 / alpha).fract() == 0.0 => {
                 format!("1/{}", 1.0 / alpha)
             }
+            // As the terminal has it: 4, not 4.0. Seeds are integers, of more digits than a float has.
+            _ if number.is_f64() => number.as_f64().unwrap_or(0.0).to_string(),
             _ => number.to_string(),
         },
         other => other.to_string(),
@@ -164,6 +166,7 @@ mod tests {
             "1 of 7 runs are missing",
             "fct.p99_ns over alpha: medians of the runs.",
             "<th class=\"n\" scope=\"col\">1/8</th>",
+            "<th class=\"n\" scope=\"col\">2</th>",
             "1.5 µs",
             "5.5 µs<span class=\"word fail\">FAIL 1/2</span>",
         ] {

@@ -59,7 +59,11 @@ impl<W: World> Switch<W> {
             return None;
         }
         match self.way(now, at, &mut frame, meta) {
-            Ok((meta, egress)) => self.sfcm_leaves(now, at, Some(ingress), frame, &meta, egress),
+            Ok((leaving, egress)) => {
+                // Also one that only becomes a pause: the worker that decides on it may be another.
+                self.note_received(now, at, frame.wire_len(), meta);
+                self.sfcm_leaves(now, at, Some(ingress), frame, &leaving, egress);
+            }
             Err(DropReason::MessageUnknown) if self.signals.relays_unknown(meta) => {
                 self.note_received(now, at, frame.wire_len(), meta);
                 self.flood_message(now, at, frame, meta);
@@ -102,9 +106,6 @@ impl<W: World> Switch<W> {
         };
         match outcome {
             Outcome::Forward => {
-                if ingress.is_some() {
-                    self.note_received(now, at, frame.wire_len(), meta);
-                }
                 let origin = if ingress.is_some() { Origin::Line } else { Origin::Message };
                 self.deliver(now, at, frame, meta, egress, origin);
             }
@@ -137,8 +138,11 @@ impl<W: World> Switch<W> {
         };
         match outcome {
             Outcome::Forward => return Some((frame, charge)),
-            Outcome::Paused(_) | Outcome::Resumed(_) => self.ports[to].counters.consumed += 1,
-            Outcome::Refused(_) => self.count_drop(now, to, None, DropReason::SfcmRefused),
+            Outcome::Paused(_) | Outcome::Resumed(_) => match self.local(ingress) {
+                Some(at) => self.ports[at].counters.consumed += 1,
+                None => self.taken_over[ingress.index()].consumed += 1,
+            },
+            Outcome::Refused(_) => self.count_drop_of(now, ingress, None, DropReason::SfcmRefused),
         }
         self.release(now, charge, ingress);
         None

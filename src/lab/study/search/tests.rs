@@ -30,7 +30,21 @@ fn found(rest: &str) -> Searched {
     let study = study(rest);
     let search = study.searches().unwrap().clone();
     study.check_search(&search).unwrap_or_else(|e| panic!("{e}"));
-    study.search(&search, 2, &AtomicBool::new(false), |_, _| ()).unwrap()
+    let all: Vec<u64> = (0..study.len()).collect();
+    study.search(&search, &all, 2, &AtomicBool::new(false), |_, _| ()).unwrap()
+}
+
+#[test]
+fn a_search_of_one_variant_leaves_the_others_out() {
+    let study = study(&format!(
+        "variants: {{near: {{}}, far: {{defaults: {{links: {{length: 800m}}}}}}}}\n\
+         search: {{least: {{{HEADROOM}: 100KB..200KB step 100KB}}, holds: lossless}}\n"
+    ));
+    let search = study.searches().unwrap().clone();
+    let far: Vec<u64> = study.of_variant(Some("far")).unwrap().collect();
+    let found = study.search(&search, &far, 1, &AtomicBool::new(false), |_, _| ()).unwrap();
+    let variants: Vec<_> = found.found.iter().map(|found| found.variant.as_deref()).collect();
+    assert_eq!((variants.as_slice(), found.planned), (&[Some("far")][..], 1));
 }
 
 fn refused(search: &str) -> String {
@@ -105,7 +119,7 @@ fn what_is_not_judged_neither_holds_nor_fails() {
     let file = LabFile::parse("f.yaml", &text).unwrap_or_else(|e| panic!("{e}"));
     let study = Study::new(file, Changes::default()).unwrap();
     let search = study.searches().unwrap().clone();
-    let found = study.search(&search, 1, &AtomicBool::new(false), |_, _| ()).unwrap();
+    let found = study.search(&search, &[0], 1, &AtomicBool::new(false), |_, _| ()).unwrap();
     assert_eq!((found.verdict(), &found.found[0].value), (Verdict::NotJudged, &None));
 }
 
@@ -115,7 +129,7 @@ fn an_interrupted_search_is_not_judged() {
     let search = study.searches().unwrap().clone();
     let stop = AtomicBool::new(false);
     let found = study
-        .search(&search, 1, &stop, |_, runs| stop.store(runs >= 3, Ordering::Relaxed))
+        .search(&search, &[0], 1, &stop, |_, runs| stop.store(runs >= 3, Ordering::Relaxed))
         .unwrap();
     assert_eq!((found.verdict(), found.found.len(), found.runs), (Verdict::NotJudged, 0, 3));
 }

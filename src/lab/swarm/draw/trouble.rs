@@ -2,11 +2,60 @@
 
 use super::chance::Chance;
 use crate::raw::{
-    Chance as Odds, DefectFault, DefectKind, Errors, Fault, FaultKind, Flap, Lab, Link, LoseFault,
-    Stall, WhichName,
+    Chance as Odds, DefectFault, DefectKind as Kind, Errors, Fault, FaultKind, Flap, Lab, Link,
+    LoseFault, Stall, WhichName,
 };
 use crate::resolve::parameters_of_defect;
 use config::quantity::Span;
+
+/// Kinds that act on data frames, which every lab has.
+const OF_DATA: &[Kind] = &[
+    Kind::LosesData,
+    Kind::DuplicatesData,
+    Kind::DamagesData,
+    Kind::MarksNotEct,
+    Kind::ClearsCe,
+    Kind::StaleChecksum,
+    Kind::LimitsRate,
+    Kind::ReordersAfterPause,
+];
+
+/// Kinds that act on the pauses of a switch.
+const OF_PAUSES_SENT: &[Kind] = &[
+    Kind::NeverPauses,
+    Kind::LosesResumptions,
+    Kind::NeverRefreshes,
+    Kind::PausesBehindData,
+    Kind::PausesNextPriority,
+    Kind::NeverResumes,
+    Kind::PausesAgain,
+    Kind::ResumesNextPriority,
+    Kind::PausesWithoutCongestion,
+    Kind::PausesScaledTimes,
+    Kind::PausesForEver,
+    Kind::PfcWrongDestination,
+    Kind::PfcBadFcs,
+    Kind::LeaksHeadroom,
+];
+
+/// Kinds that act on the pauses that a port gets.
+const OF_PAUSES_OBEYED: &[Kind] = &[
+    Kind::IgnoresPfc,
+    Kind::ObeysLate,
+    Kind::ScaledTimes,
+    Kind::NeverExpires,
+    Kind::AddsTimes,
+    Kind::IgnoresZeroTime,
+    Kind::IgnoresVector,
+    Kind::MirrorsVector,
+    Kind::ReadsHighOctet,
+    Kind::ObeysForAll,
+    Kind::ObeysNextPriority,
+    Kind::DropsWhilePaused,
+    Kind::DropsOthers,
+    Kind::DropsByTurns,
+    Kind::WatchesEmpty,
+];
 
 /// Generates up to four faults, and errors on links.
 pub(super) fn faults(chance: &mut Chance, links: &mut [Link], nodes: &[String]) -> Vec<Fault> {
@@ -74,15 +123,25 @@ fn errors(chance: &mut Chance) -> Errors {
 }
 
 /// Generates a defect of a node of the lab, at one of its ports or at all. `lossless` are the lossless
-/// priorities.
+/// priorities. Nine of ten are of a kind and at a node where it meets what it acts on.
 pub(super) fn defect(chance: &mut Chance, lab: &Lab, lossless: &[u8]) -> Fault {
     let link = chance.pick(&lab.links);
     let ends = [&link.from, &link.to].map(|end| end.clone().unwrap_or_default());
-    let kind = chance.pick(DefectKind::ALL);
+    let is_switch = |end: &String| end.starts_with('s');
+    let (kinds, wants_switch) = match chance.between(0, 9) {
+        0..=2 => (OF_DATA, None),
+        3..=5 => (OF_PAUSES_SENT, Some(true)),
+        6..=8 => (OF_PAUSES_OBEYED, Some(false)),
+        _ => (Kind::ALL, None),
+    };
+    let kind = chance.pick(kinds);
+    let fitting =
+        ends.iter().filter(|end| wants_switch.is_none_or(|wants| is_switch(end) == wants));
+    let fitting: Vec<String> = fitting.cloned().collect();
     let names = parameters_of_defect(kind);
     let takes = |name: &str| names.contains(&name);
     let defect = DefectFault {
-        on: chance.pick(&ends),
+        on: chance.pick(if fitting.is_empty() { &ends[..] } else { &fitting[..] }),
         port: chance.percent(60).then(|| name(&link)),
         kind,
         priorities: takes("priorities").then(|| chance.some(lossless)),
@@ -94,6 +153,6 @@ pub(super) fn defect(chance: &mut Chance, lab: &Lab, lossless: &[u8]) -> Fault {
         most: takes("most").then(|| chance.between(0, 2) as u8),
         after: takes("after").then(|| Span(chance.span(500, 100_000))),
     };
-    let at = if chance.percent(50) { 0 } else { chance.scale(1, 50_000) };
+    let at = if chance.percent(70) { 0 } else { chance.scale(1, 50_000) };
     Fault::new(Span(ground::time::Duration::from_nanos(at)), FaultKind::Defect(defect))
 }
