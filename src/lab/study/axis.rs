@@ -7,7 +7,9 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::path;
+use super::places::Written;
 use super::range::{Range, is_range};
+use config::quantity::{Length, Rate, Ratio, Size, Span};
 use config::tree::{self, Key, Kind, Node};
 use config::{Finding, Mark, unknown_name};
 
@@ -316,7 +318,7 @@ impl Axis {
     ///
     /// # Errors
     /// The tree has no such field; names the part that is missing, and what there is.
-    pub fn write(&self, root: &mut Node, n: u64) -> Result<(), String> {
+    pub(crate) fn write(&self, root: &mut Node, n: u64) -> Result<Vec<Written>, String> {
         let place = self.mark.unwrap_or(Mark { line: 1, column: 1 });
         let scalar = |text: String, mark| Node {
             mark,

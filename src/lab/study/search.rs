@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::axis::Axis;
 use super::sweep::SEED;
-use super::{SameTrace, Study, StudyError, Traced, in_order};
+use super::{SameTrace, Setter, Study, StudyError, Traced, in_order};
 use crate::file::examine_tree;
 use crate::{Options, Outcome, Runner, World};
 use config::tree::{Key, Kind, Node};
@@ -173,11 +173,6 @@ impl Search {
         Ok(Self { wanted, axis, checks, seeds, confidence })
     }
 
-    /// True if the search names its seeds.
-    pub(super) const fn has_seeds(&self) -> bool {
-        self.seeds.is_some()
-    }
-
     /// Returns the axis of the searched field.
     #[must_use]
     pub const fn axis(&self) -> &Axis {
@@ -312,12 +307,13 @@ impl Study {
         let run = self.run(n);
         let one = |finding| ConfigError::one(self.file.name(), finding);
         let resolve = || {
-            let mut root = self.tree(&run)?;
+            let (mut root, mut places) = self.tree(&run)?;
             for (axis, index) in [(Some(&search.axis), index), (search.seeds.as_ref(), seed)] {
                 let Some(axis) = axis else { continue };
                 let path = format!("{FIELD}.{}", axis.key());
                 let wrong = |what: String| one(Finding::new(axis.mark(), &path, &what));
-                axis.write(&mut root, index).map_err(wrong)?;
+                let written = axis.write(&mut root, index).map_err(wrong)?;
+                places.claim_axis(axis, &written, Setter::Search).map_err(one)?;
             }
             examine_tree(self.file.name(), &root, |lab| self.changes.apply(lab))
         };
