@@ -90,7 +90,7 @@ pub struct Found {
     /// PASS if it was found; FAIL if no value holds. Not judged if the value beside it, or the last one if
     /// none holds, is not. Inconclusive if a value holds beyond one that does not.
     pub verdict: Verdict,
-    /// The value beside it, which does not hold; `None` if the first of all values holds.
+    /// The value beside it, which does not hold; `None` if the least, or the largest, of all values holds.
     pub beside: Option<Tried>,
     /// Two values that contradict the order that bisection needs: the first holds, the second does not.
     pub contradiction: Option<(String, String)>,
@@ -161,6 +161,14 @@ impl Search {
         let seeds = place("seed").map(|(key, node)| Axis::read(key, node, FIELD)).transpose()?;
         if axis.path() == SEED {
             return Err(at(values.mark, name, "`seed` has no order; name another field"));
+        }
+        if let Some((first, second, mark)) = axis.out_of_order() {
+            let what = format!(
+                "`{second}` is not above `{first}`, which is before it; write the values in ascending \
+                 order, each once"
+            );
+            let path = format!("{name}.{}", axis.key());
+            return Err(at(mark.unwrap_or(values.mark), &path, &what));
         }
         let checks = place("holds").map_or(Ok(Vec::new()), |(_, node)| names(node));
         let checks = checks.map_err(|mark| {

@@ -130,6 +130,25 @@ fn refusals_name_the_place_and_the_remedy() {
         ("{least: {}}", "search.least: needs one field"),
         ("{least: {a: 1..3, b: 1..3}}", "search.least: needs one field"),
         ("{least: {seed: 1..3}}", "`seed` has no order"),
+        (
+            "{least: {flows.0.size: [1500, 64]}}",
+            "f.yaml:12:39: search.least.flows.0.size: `64` is not above `1500`, which is before it; \
+             write the values in ascending order, each once",
+        ),
+        ("{largest: {flows.0.size: [64, 1KB, 900]}}", "`900` is not above `1KB`"),
+        ("{least: {flows.0.size: [1000, 1KB]}}", "`1KB` is not above `1000`"),
+        ("{least: {defaults.links.length: [5m, 1km, 500m]}}", "`500m` is not above `1km`"),
+        (
+            "{least: {defaults.links.rate: [400G, 1Tbps, 100000M]}}",
+            "`100000M` is not above `1Tbps`",
+        ),
+        ("{least: {duration: [10us, 1ms, 0.5ms]}}", "`0.5ms` is not above `1ms`"),
+        ("{least: {alpha: [1/8, 2, 1/2]}}", "`1/2` is not above `2`"),
+        ("{least: {pmax: [5%, 0.04]}}", "`0.04` is not above `5%`"),
+        (
+            "{least: {profiles.tor.buffer.profiles.r.shared.dynamic_th: [-2, -3]}}",
+            "`-3` is not above",
+        ),
         ("{least: {sweep.a: 1..3}}", "cannot set `sweep`"),
         (&format!("{{least: {{{range}}}, hold: lossless}}"), "did you mean `holds`"),
         (&format!("{{least: {{{range}}}, holds: loss}}"), "there is no check `loss`"),
