@@ -358,8 +358,18 @@ impl Session {
     fn set_group(&self, set: &SetGroup) -> Result<()> {
         let port = self.port(&set.port)?;
         let group = PriorityGroup::new(set.group).context("group: 0 to 7")?;
+        changes_something(set)?;
         let needed = self.headroom_needed(port, group);
         let mut plan = lock(&self.plan);
+        let finds_headroom = plan.finds_headroom(port);
+        ensure!(
+            !finds_headroom || set.xoff.is_none(),
+            "xoff: port {} finds the headroom of group {group} by itself (`headroom: auto`); leave it \
+             out, or write `headroom: computed` into the switch file",
+            plan.ports[port.index()].name,
+        );
+        // Such a port keeps the headroom that it has found.
+        let needed = needed.filter(|_| !finds_headroom);
         let old = plan.buffer.groups[port.index()][group.index()];
         let new = with(old, set, &plan.buffer)?;
         if let (GroupKind::Lossless { headroom, .. }, Some(need)) = (new.kind, needed) {
