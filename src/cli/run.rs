@@ -163,7 +163,16 @@ fn studies(args: &RunArgs) -> Result<Vec<Study>> {
         let file = file.map_err(bad_input)?;
         Study::new(file, changes).map_err(bad_input)
     };
-    args.files.iter().map(study).collect()
+    let studies = args.files.iter().map(study).collect::<Result<Vec<_>>>()?;
+    if args.rows.is_some() {
+        // Rows name their lab by its digest, so a run of each would have the same row.
+        let mut known = BTreeSet::new();
+        if let Some(twice) = studies.iter().find(|study| !known.insert(study.digest())) {
+            let what = "is there twice, and rows have each run once; leave out one of them";
+            return Err(bad_input(anyhow!("{}: {what}", twice.file().name())));
+        }
+    }
+    Ok(studies)
 }
 
 /// Memory that each of `jobs` labs at the same time may take. The real world is of rings, whose memory

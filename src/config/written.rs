@@ -194,11 +194,16 @@ impl Written {
     /// Writes the thresholds of all groups of a port, each as a profile of its own.
     pub fn write_groups(&mut self, plan: &SwitchPlan, port: PortId) {
         let groups = &plan.buffer.groups[port.index()];
+        let finds_headroom = plan.finds_headroom(port);
         let mut names = Node::mapping();
         for group in PriorityGroup::ALL {
             let name = format!("port{}-group{}", port.index(), group.get());
             *names.enter(&group.get().to_string()) = Node::plain(name.clone());
-            let profile = profile(&groups[group.index()], &plan.buffer);
+            let mut profile = profile(&groups[group.index()], &plan.buffer);
+            if finds_headroom && profile.get("lossless").is_some() {
+                // The size that the port has found is none that a file could give it.
+                *profile.enter("lossless").enter("xoff") = Node::plain("auto");
+            }
             *self.root.enter("buffer").enter("profiles").enter(&name) = profile;
         }
         if let Some(port) = self.port(port.index()) {

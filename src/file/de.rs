@@ -97,6 +97,10 @@ fn wanted_in_words(wanted: &dyn de::Expected) -> String {
         "u16" => "a whole number from 0 to 65535".into(),
         "u32" => "a whole number from 0 to 4294967295".into(),
         "u64" | "usize" => "a whole number, 0 or more".into(),
+        "i16" => "a whole number from -32768 to 32767".into(),
+        "i32" => "a whole number from -2147483648 to 2147483647".into(),
+        "i64" => "a whole number".into(),
+        "f32" | "f64" => "a finite number, such as 0.5".into(),
         other if other.starts_with("struct ") => "a mapping, such as `{field: value}`".into(),
         _ => wanted,
     }

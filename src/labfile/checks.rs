@@ -35,6 +35,18 @@ pub enum CheckWord {
     EcnBeforePfc,
 }
 
+impl CheckWord {
+    pub const ALL: [Self; 7] = [
+        Self::Conservation,
+        Self::Lossless,
+        Self::PauseLegality,
+        Self::PausesEnd,
+        Self::NoDeadlock,
+        Self::WorkConserving,
+        Self::EcnBeforePfc,
+    ];
+}
+
 /// A check with parameters: exactly one of `fairness` and `value`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -177,9 +177,16 @@ pub(super) fn lossless(
         (0, true) => {
             let (n, of) = (text::count(number("unfinished_frames")), names());
             let of = if of.is_empty() { of } else { format!(" of {of}") };
-            let what = format!(
-                "the run ended before its traffic: {n} frames{of} of lossless flows are on the way"
-            );
+            let what = match number("unfinished_frames") {
+                0 => {
+                    "the run ended before its traffic was done; no frame of a lossless flow is on \
+                      the way"
+                        .to_owned()
+                }
+                _ => format!(
+                    "the run ended before its traffic: {n} frames{of} of lossless flows are on the way"
+                ),
+            };
             (Verdict::NotJudged, what)
         }
         (n, _) if n <= planned => {
@@ -211,6 +218,8 @@ fn names(list: &Value) -> String {
 fn worse(one: (Verdict, String), other: (Verdict, String)) -> (Verdict, String) {
     match one.0.cmp(&other.0) {
         _ if other.1.is_empty() => one,
+        // Checks of several parts may have the same to tell.
+        Ordering::Equal if one.1.split("; ").any(|known| known == other.1) => one,
         Ordering::Greater => one,
         Ordering::Less => other,
         Ordering::Equal => (one.0, format!("{}; {}", one.1, other.1)),

@@ -54,7 +54,7 @@ fn counted(outcome: &Outcome, port: &PortCounts) -> String {
         _ => (&port.measurement, &port.ptp, "PTP "),
     };
     let shown = |prefix: &str, name: &str, n: u64| {
-        format!("{} {prefix}{}", count(n), name.replace('_', " "))
+        format!("{} {prefix}{}", count(n), name.replace("802_1as", "802.1AS").replace('_', " "))
     };
     let always = of_method.iter().filter(|(name, n)| **n > 0 || ALWAYS.contains(name));
     let always = always.map(|(name, n)| shown("", name, *n));

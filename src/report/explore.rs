@@ -70,6 +70,12 @@ pub(super) fn summary(explored: &Explored) -> Vec<String> {
         count(ran as u64),
         number(|point| point.verdict == Verdict::Fail),
     )];
+    let unjudged =
+        count(explored.points.iter().filter(|point| point.verdict == Verdict::NotJudged).count()
+            as u64);
+    if unjudged != "0" {
+        lines[0] += &format!("; {unjudged} not judged");
+    }
     let drawn = explored.planned + explored.refused.len();
     if drawn as u64 != explored.of {
         let of = count(explored.of);
@@ -134,6 +140,15 @@ pub(super) mod tests {
         assert!(text.contains("123.46 us") && !text.contains("246.91 us"), "{text}");
         assert!(text.contains("incast: 1 of 4 runs are on the front; 1 failed a check"), "{text}");
         assert!(text.contains("4 of 5,000 points were drawn with seed 1"), "{text}");
+    }
+
+    #[test]
+    fn runs_that_were_not_judged_are_counted() {
+        let mut explored = sample();
+        assert!(!explored_text(&explored, &NAMES, false).contains("not judged"));
+        explored.points[0].verdict = Verdict::NotJudged;
+        let text = explored_text(&explored, &NAMES, false);
+        assert!(text.contains("1 failed a check; 1 not judged"), "{text}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub fn searched_text(searched: &Searched) -> String {
         cells.extend(found.shown.iter().cloned());
         cells.push(found.value.clone().unwrap_or_else(|| "none".into()));
         cells.push(found.beside.as_ref().map_or("-".into(), |beside| beside.value.clone()));
-        cells.push(why(found));
+        cells.push(why(found, searched.wanted));
         table.row(cells);
     }
     let mut out = if table.is_empty() { String::new() } else { format!("{table}\n") };
@@ -37,13 +37,14 @@ pub fn searched_text(searched: &Searched) -> String {
 }
 
 /// Returns the reason why a search found nothing better.
-pub(super) fn why(found: &Found) -> String {
+pub(super) fn why(found: &Found, wanted: Wanted) -> String {
     if let Some((holds, not)) = &found.contradiction {
         return format!("out of order: {holds} holds, {not} does not");
     }
-    match &found.beside {
-        Some(beside) => reason(beside),
-        None => "the first of all values holds".into(),
+    match (&found.beside, wanted) {
+        (Some(beside), _) => reason(beside),
+        (None, Wanted::Least) => "the first of all values holds".into(),
+        (None, Wanted::Largest) => "the last of all values holds".into(),
     }
 }
 
@@ -177,6 +178,12 @@ pub(super) mod tests {
         ] {
             assert!(text.contains(words), "{words}\n{text}");
         }
+    }
+
+    #[test]
+    fn the_largest_of_all_values_is_the_last() {
+        let text = searched_text(&Searched { wanted: Wanted::Largest, ..searched() });
+        assert!(text.contains("10KB         -  the last of all values holds"), "{text}");
     }
 
     #[test]

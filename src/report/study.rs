@@ -8,7 +8,7 @@ use crate::compare::same_text;
 use ::text::{Align, Table, count, delay, scaled};
 use ground::printable;
 use ground::verdict::Verdict;
-use lab::study::{Group, Row, Spread, Studied, field};
+use lab::study::{Group, Part, Row, Spread, Studied, field};
 
 /// Width of the table in characters.
 const WIDTH: usize = 80;
@@ -154,6 +154,13 @@ fn summary(studied: &Studied) -> String {
     let ran: u64 = studied.verdicts.values().sum();
     let whole = studied.verdict;
     let mut line = format!("{whole}: {} of {} runs", count(of(whole)), count(ran));
+    if let Some(Part { part, parts, runs }) = studied.part {
+        line = format!(
+            "{whole}: {} of {} runs, part {part} of {parts}",
+            count(of(whole)),
+            count(runs)
+        );
+    }
     if ran < studied.planned {
         line = format!("{whole}: {} of {} runs ended", count(ran), count(studied.planned));
     }
@@ -407,6 +414,10 @@ mod tests {
         let text = study_text(&studied((0..3_u64).map(wide).collect(), false), &[]);
         fits(&text);
         assert!(text.contains("--rows has them"), "{text}");
+        let mut part = studied(vec![row(0, 1, 0), row(1, 1, 0)], false);
+        part.part = Some(Part { part: 1, parts: 2, runs: 4 });
+        let text = study_text(&part, &[]);
+        assert!(text.contains("PASS: 2 of 4 runs, part 1 of 2"), "{text}");
         let mut ended = studied(vec![row(0, 1, 0)], false);
         ended.planned = 9;
         ended.verdict = Verdict::Inconclusive;

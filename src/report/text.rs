@@ -7,6 +7,7 @@ use ::text::{Align::Left, Align::Right, Table, count, scaled};
 use contracts::stats::{PortCounters, PortSnapshot};
 use ground::printable;
 use ground::time::Duration;
+use ground::verdict::Verdict;
 use results::{CheckSummary, PortSummary, Summary};
 
 /// Prints the summary as tables. Rates are since `before`, or over the whole run without it.
@@ -184,7 +185,52 @@ fn closing(now: &Summary) -> String {
         );
     }
     out += "\n";
-    let line = |c: &CheckSummary| format!("{:<12}  {:<8}  {}", c.verdict, c.name, c.detail);
-    out += &printable::lines(now.checks.iter().map(line));
-    out + &now.verdict.summary_of(now.checks.iter().map(|check| check.verdict)) + "\n"
+    out + &checks_text(&now.checks, now.verdict)
+}
+
+/// Prints the checks of a run, and its verdict. A check that does not apply is not counted, because the
+/// verdict does not depend on it, unless none applies.
+fn checks_text(checks: &[CheckSummary], verdict: Verdict) -> String {
+    let applies = |check: &CheckSummary| check.applies || check.verdict != Verdict::NotJudged;
+    let number = checks.iter().filter(|check| applies(check)).count();
+    let counts = |check: &CheckSummary| number == 0 || applies(check);
+    let line = |check: &CheckSummary| {
+        let word = if counts(check) { check.verdict.label() } else { "-" };
+        format!("{word:<12}  {:<8}  {}", check.name, check.detail)
+    };
+    let mut out = printable::lines(checks.iter().map(line));
+    let counted = checks.iter().filter(|check| counts(check));
+    out += &verdict.summary_of(counted.map(|check| check.verdict));
+    match checks.iter().filter(|check| !counts(check)).count() {
+        0 => {}
+        1 => out += "; 1 does not apply",
+        n => out += &format!("; {n} do not apply"),
+    }
+    out + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Verdict::{Fail, NotJudged, Pass};
+
+    #[test]
+    fn a_check_that_does_not_apply_is_not_counted() {
+        let check = |verdict, applies| CheckSummary {
+            name: "sent".into(),
+            verdict,
+            detail: "detail".into(),
+            applies,
+        };
+        let text = checks_text(&[check(Pass, true), check(NotJudged, false)], Pass);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("PASS ") && lines[1].starts_with("-  "), "{text}");
+        assert_eq!(lines[2], "PASS: 1 of 1 check; 1 does not apply");
+        let text = checks_text(&[check(Fail, true), check(NotJudged, true)], Fail);
+        assert!(text.ends_with("FAIL: 1 of 2 checks; 1 not judged\n"), "{text}");
+        // A failure counts in any case, and a run of which nothing applies says so of each.
+        assert!(checks_text(&[check(Fail, false)], Fail).ends_with("FAIL: 1 of 1 check\n"));
+        let text = checks_text(&[check(NotJudged, false), check(NotJudged, false)], NotJudged);
+        assert!(text.ends_with("not judged: 2 of 2 checks\n"), "{text}");
+    }
 }

@@ -13,7 +13,7 @@ use contracts::stats::{DropReason, PortCounters, TakenOver};
 use contracts::world::{Events, Handoff, World};
 use discovery::{CongestionIsolation, SourceFlowControl, Topology};
 use ground::time::Instant;
-use ground::units::{BitsPerSec, Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass};
+use ground::units::{BitsPerSec, Bytes, Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass};
 use pfc::FlowControl;
 use schedule::{ClassPlan, Meter};
 use wire::sfcm::{Level, Locator};
@@ -221,16 +221,12 @@ pub enum ChangeError {
     /// A managed object cannot have the value.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// Kmin is above Kmax, or Pmax above 1.
-    #[error("ECN: kmin {kmin} is above kmax {kmax}, or pmax {pmax}/65536 is above 1")]
-    Ecn {
-        /// Kmin in bytes.
-        kmin: u64,
-        /// Kmax in bytes.
-        kmax: u64,
-        /// Pmax in parts of 65536.
-        pmax: u32,
-    },
+    /// Marking would be certain before it starts.
+    #[error("kmin {kmin} is above kmax {kmax}; marking starts at kmin and is certain above kmax")]
+    Ecn { kmin: Bytes, kmax: Bytes },
+    /// A probability above 1.
+    #[error("pmax is above 100%")]
+    Pmax,
 }
 
 /// Refusal of a change, as the switch reports it.
@@ -411,8 +407,11 @@ impl<W: World> Switch<W> {
         plan: Option<EcnPlan>,
     ) -> Result<(), ChangeError> {
         let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
-        if let Some(p) = plan.filter(|p| p.kmin > p.kmax || p.pmax > 65_536) {
-            return Err(ChangeError::Ecn { kmin: p.kmin.0, kmax: p.kmax.0, pmax: p.pmax });
+        if let Some(EcnPlan { kmin, kmax, .. }) = plan.filter(|p| p.kmin > p.kmax) {
+            return Err(ChangeError::Ecn { kmin, kmax });
+        }
+        if plan.is_some_and(|p| p.pmax > 65_536) {
+            return Err(ChangeError::Pmax);
         }
         self.tables[port.index()].ecn[class.index()] = plan;
         if plan.is_some_and(|plan| !passes_empty_queues(&plan)) {

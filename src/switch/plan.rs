@@ -37,6 +37,13 @@ pub struct SwitchPlan {
 }
 
 impl SwitchPlan {
+    /// Returns true if a port finds the headroom of its groups by itself (`headroom: auto`).
+    #[must_use]
+    pub fn finds_headroom(&self, port: PortId) -> bool {
+        let agents = self.ports[port.index()].agents.as_ref();
+        agents.is_some_and(|agents| agents.auto.is_some())
+    }
+
     /// Creates the plan of a switch that bridges frames of up to 1,522 bytes between `ports` (802.3
     /// 3.2.7, with a C-tag) and does neither routing nor congestion functions. `buffer` has the
     /// groups of each port. Seed 1.

@@ -55,16 +55,22 @@ pub enum ReplayError {
     /// It cannot be read.
     #[error("cannot read {0}: {1}; name a pcap or pcapng file, from the place of this one on")]
     Read(String, io::Error),
-    /// It is of another format, damaged, or ends within a packet.
+    /// It is damaged, or ends within a packet, after others that are whole.
     #[error("{0}: {1}; `editcap {0} new.pcapng` keeps the packets that can be read")]
+    Damaged(String, CaptureError),
+    /// It is of another format, or has no whole packet.
+    #[error("{0}: {1}; name a pcap or pcapng file with packets")]
     Format(String, CaptureError),
+    /// It has no frames.
+    #[error("{0}: {1}; name a pcap or pcapng file with packets")]
+    Empty(String, RecordingError),
     /// Its frames are not Ethernet frames.
     #[error("{0}: {1}; only Ethernet is sent: capture on one interface, not on `any`")]
     NotEthernet(String, CaptureError),
     /// It has packets without a time, of the kinds that have none.
     #[error("{0}: packet {1} has no time; give the replay a rate (`pps`)")]
     Untimed(String, usize),
-    /// It has no frames, too many, or frames of an invalid length.
+    /// It has too many frames, or frames of an invalid length.
     #[error("{0}: {1}; `editcap` cuts files, and takes packets out of them")]
     Frames(String, RecordingError),
 }
@@ -177,14 +183,17 @@ impl Replay {
 /// [`ReplayError`], with the name of the file and a remedy.
 pub fn load(path: &Path, scale: f64, timed: bool) -> Result<Recording, ReplayError> {
     let name = || path.display().to_string();
-    let failed = |error| match error {
+    let failed = |error, whole: usize| match error {
         CaptureError::Read(error) => ReplayError::Read(name(), error),
         CaptureError::NotEthernet { .. } => ReplayError::NotEthernet(name(), error),
+        CaptureError::Format(_) | CaptureError::Cut(_) if whole > 0 => {
+            ReplayError::Damaged(name(), error)
+        }
         CaptureError::Format(_) | CaptureError::Cut(_) => ReplayError::Format(name(), error),
     };
     let (mut frames, mut octets, mut first) = (Vec::new(), 0, None);
-    for packet in captures::open(path).map_err(failed)? {
-        let packet = packet.map_err(failed)?;
+    for packet in captures::open(path).map_err(|error| failed(error, 0))? {
+        let packet = packet.map_err(|error| failed(error, frames.len()))?;
         octets += packet.octets.len();
         // Bounded while it is read, because a compressed file may hide any size.
         if octets > RECORDING_MAX {
@@ -199,7 +208,10 @@ pub fn load(path: &Path, scale: f64, timed: bool) -> Result<Recording, ReplayErr
         let ps = at.total_since(*first.get_or_insert(at)).as_picos() as f64 * scale;
         frames.push((Instant::from_picos(ps.round() as u128), packet.octets, packet.len));
     }
-    Recording::new(frames, timed).map_err(|error| ReplayError::Frames(name(), error))
+    Recording::new(frames, timed).map_err(|error| match error {
+        RecordingError::Empty => ReplayError::Empty(name(), error),
+        other => ReplayError::Frames(name(), other),
+    })
 }
 
 #[cfg(test)]

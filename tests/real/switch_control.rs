@@ -64,6 +64,10 @@ fn thresholds_links_and_counters_change_while_frames_flow() {
 
     switch.obey(&["set-group", "a", "3", "--dynamic-th", "-2", "--xon-offset", "8KiB"]);
     switch.obey(&["set-group", "a", "0", "--static-th", "64KiB"]);
+    for nothing in [["set-group", "a", "3"], ["set-ecn", "b", "0"]] {
+        let why = switch.refuse(&nothing);
+        assert!(why.contains("nothing to change"), "{why}");
+    }
     let why = switch.refuse(&["set-group", "a", "3", "--xoff", "1KiB"]);
     assert!(why.contains("bytes of headroom, 1024 were requested"), "{why}");
     let why = switch.refuse(&["set-group", "b", "0", "--xoff", "1MiB"]);
@@ -77,7 +81,8 @@ fn thresholds_links_and_counters_change_while_frames_flow() {
     assert!(why.contains("needs kmin, kmax and pmax"), "{why}");
     switch.obey(&["set-ecn", "b", "2", "--kmin", "1KB", "--kmax", "2KB", "--pmax", "1"]);
     let why = switch.refuse(&["set-ecn", "b", "2", "--kmin", "3KB"]);
-    assert!(why.contains("kmin 3000 is above kmax 2000"), "{why}");
+    assert!(why.contains("kmin 3000") && why.contains("is above kmax 2000"), "{why}");
+    assert!(!why.contains("pmax"), "{why}");
     switch.obey(&["set-ecn", "b", "2", "--off"]);
 
     switch.obey(&["link", "1", "down"]);

@@ -16,7 +16,7 @@ use crate::cli::outputs::Outputs;
 use crate::cli::terminal::{self, say};
 use crate::cli::{Format, bad_input, exit, quoted, stop_on_signals};
 use crate::lab::study::{
-    AxisName, Row, SHOWN_MAX, Shard, Studied, Study, StudyError, Sweep, in_order,
+    AxisName, Part, Row, SHOWN_MAX, Shard, Studied, Study, StudyError, Sweep, in_order,
 };
 use crate::lab::{self, LabPlan, Run, Runner, World};
 use crate::verdict::Verdict;
@@ -69,6 +69,10 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
     }
     let page = args.report.as_ref().map(|path| outputs.open("--report", path)).transpose()?;
     let mut studied = Studied::new(axes(studies), planned);
+    if let Some(shard) = args.shard.filter(|shard| !shard.is_whole()) {
+        let (part, parts) = shard.numbers_of_parts();
+        studied.part = Some(Part { part, parts, runs: numbers.len() });
+    }
     let mut known = HashSet::new();
     let rows = match args.resume {
         true => Rows::resume(args, &mut outputs, studies, |study, row| {
@@ -173,6 +177,11 @@ impl Numbers {
         };
         let ranges = studies.iter().map(ranges).collect::<Result<_>>()?;
         Ok(Self { ranges, shard: args.shard.unwrap_or(Shard::WHOLE) })
+    }
+
+    /// Returns the number of runs of all parts.
+    fn len(&self) -> u64 {
+        self.ranges.iter().flatten().map(|range| range.end - range.start).sum()
     }
 
     fn has(&self, study: usize, n: u64) -> bool {

@@ -136,6 +136,27 @@ fn curves_groups_sections_and_points_are_written_too() {
     assert!(written.add_section(Section::Sfc, "{").is_err());
 }
 
+/// A port that finds its headroom takes no size of it.
+#[test]
+fn groups_of_a_port_that_finds_its_headroom_have_none_of_their_own() {
+    let start = file(FILE);
+    let (mut written, mut plan) = (start.written.clone(), start.plan.clone());
+    plan.buffer.groups[0][3].limit = SharedLimit::Static(Cells(40));
+    let GroupKind::Lossless { xon, .. } = &mut plan.buffer.groups[0][3].kind else { panic!() };
+    *xon = Cells(7);
+    written.write_groups(&plan, PortId::new(0).unwrap());
+    // The other port's headroom is calculated, and written as a size.
+    written.write_groups(&plan, PortId::new(1).unwrap());
+    let text = written.to_yaml();
+    assert_eq!(file(&text).plan.buffer.groups, plan.buffer.groups, "{text}");
+    assert_eq!(text.matches("xoff: auto").count(), 1, "{text}");
+    // Once more, from what was saved.
+    let again = file(&text);
+    let mut written = again.written.clone();
+    written.write_groups(&again.plan, PortId::new(0).unwrap());
+    assert_eq!(file(&written.to_yaml()).plan.buffer.groups, plan.buffer.groups);
+}
+
 #[test]
 fn keys_are_noticed_and_not_kept() {
     assert!(!file(FILE).written.has_keys());

@@ -358,8 +358,18 @@ impl Session {
     fn set_group(&self, set: &SetGroup) -> Result<()> {
         let port = self.port(&set.port)?;
         let group = PriorityGroup::new(set.group).context("group: 0 to 7")?;
+        changes_something(set)?;
         let needed = self.headroom_needed(port, group);
         let mut plan = lock(&self.plan);
+        let finds_headroom = plan.finds_headroom(port);
+        ensure!(
+            !finds_headroom || set.xoff.is_none(),
+            "xoff: port {} finds the headroom of group {group} by itself (`headroom: auto`); leave it \
+             out, or write `headroom: computed` into the switch file",
+            plan.ports[port.index()].name,
+        );
+        // Such a port keeps the headroom that it has found.
+        let needed = needed.filter(|_| !finds_headroom);
         let old = plan.buffer.groups[port.index()][group.index()];
         let new = with(old, set, &plan.buffer)?;
         if let (GroupKind::Lossless { headroom, .. }, Some(need)) = (new.kind, needed) {
@@ -388,6 +398,10 @@ impl Session {
     fn set_ecn(&self, set: &SetEcn) -> Result<()> {
         let port = self.port(&set.port)?;
         let class = TrafficClass::new(set.class).context("class: 0 to 7")?;
+        ensure!(
+            set.off || set.kmin.is_some() || set.kmax.is_some() || set.pmax.is_some(),
+            "nothing to change: give kmin, kmax or pmax, or off"
+        );
         let mut plan = lock(&self.plan);
         let ecn = &mut plan.ports[port.index()].ecn[class.index()];
         let new = curve(*ecn, set)?;
@@ -412,6 +426,16 @@ fn with_port_names(text: &str, plan: &SwitchPlan) -> String {
         }
     }
     out
+}
+
+/// Refuses a request about a group that names no threshold.
+fn changes_something(set: &SetGroup) -> Result<()> {
+    let (port, group) = (set.port.clone(), set.group);
+    ensure!(
+        *set != SetGroup { port, group, ..SetGroup::default() },
+        "nothing to change: give reserved, dynamic_th, static_th, unlimited, xoff, xon or xon_offset"
+    );
+    Ok(())
 }
 
 /// Thresholds of a group after a request.
@@ -503,6 +527,13 @@ mod tests {
         let kind = GroupKind::Lossless { headroom: Cells(2), xon: Cells(2), xon_offset: Cells(3) };
         let limit = SharedLimit::Dynamic(Alpha::new(-8).unwrap());
         assert_eq!(new, GroupPlan { limit, kind, ..LOSSLESS });
+    }
+
+    #[test]
+    fn a_request_without_a_threshold_is_refused() {
+        let none = SetGroup { port: "a".into(), group: 3, ..SetGroup::default() };
+        assert!(changes_something(&none).unwrap_err().to_string().starts_with("nothing to change"));
+        changes_something(&SetGroup { xon_offset: Some(0), ..none }).unwrap();
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::{EMPTY, Resolved, Warning, examine_tree, inputs, raw};
 use crate::LabPlan;
-use crate::study::{self, Axis, Search, Sweep, digest, is_name};
+use crate::study::{self, Axis, Places, Search, Setter, Sweep, digest, is_name};
 use config::tree::{Key, Kind, Node};
 use config::{self, ConfigError, Finding, unknown_name};
 
@@ -103,7 +103,7 @@ impl LabFile {
     /// # Errors
     /// There is no such variant.
     pub fn only(&self, variant: Option<&str>) -> Result<Self, ConfigError> {
-        let rest = self.merged(variant)?;
+        let (rest, _) = self.merged(variant)?;
         let (name, digest) = (self.name.clone(), self.digest.clone());
         Ok(Self {
             name,
@@ -159,13 +159,16 @@ impl LabFile {
         ConfigError::one(&self.name, Finding::new(None, "", what))
     }
 
-    /// Returns the tree of a variant, or of the rest of the file, with the fields of a command.
-    pub(crate) fn merged(&self, variant: Option<&str>) -> Result<Node, ConfigError> {
-        let mut root = self.of_variant(variant)?;
+    /// Returns the tree of a variant, or of the rest of the file, with the fields of a command, and the
+    /// places that these set.
+    pub(crate) fn merged(&self, variant: Option<&str>) -> Result<(Node, Places), ConfigError> {
+        let (mut root, mut places) = (self.of_variant(variant)?, Places::default());
         for axis in &self.fields {
-            axis.write(&mut root, 0).map_err(|what| self.wrong(&what))?;
+            let written = axis.write(&mut root, 0).map_err(|what| self.wrong(&what))?;
+            let claimed = places.claim_axis(axis, &written, Setter::Command);
+            claimed.map_err(|finding| ConfigError::one(&self.name, finding))?;
         }
-        Ok(root)
+        Ok((root, places))
     }
 
     fn of_variant(&self, variant: Option<&str>) -> Result<Node, ConfigError> {
@@ -194,7 +197,7 @@ impl LabFile {
         variant: Option<&str>,
         change: impl FnOnce(&mut raw::Lab),
     ) -> Result<(Resolved, Vec<Warning>), ConfigError> {
-        let whole = self.merged(variant)?;
+        let (whole, _) = self.merged(variant)?;
         let (mut resolved, warnings) = examine_tree(&self.name, &whole, change)?;
         resolved.plan.variant = variant.map(Into::into);
         Ok((resolved, warnings))

@@ -74,12 +74,27 @@ fn word(said: CheckWord) -> Check {
     Check { name: name.into(), kind, by_default: false, source: None }
 }
 
+/// Refuses the name of a check that judges something else: rows and searches know checks by their names.
+fn refuse_name(cx: &mut Cx, at: &Place<'_>, said: &CheckLong) {
+    let words = CheckWord::ALL.map(word);
+    let is_taken = |name: &str| {
+        words.iter().any(|check| check.name == name) || name == FAIRNESS && said.fairness.is_none()
+    };
+    if let Some(name) = said.name.as_deref().filter(|name| is_taken(name)) {
+        cx.error(&at.key("name"), format!("`{name}` is another check; choose another name"));
+    }
+}
+
+/// Name of the check of that kind.
+const FAIRNESS: &str = "fairness";
+
 fn long(cx: &mut Cx, at: &Place<'_>, said: &CheckLong, flows: &Flows) -> Option<Check> {
+    refuse_name(cx, at, said);
     let name = |default: &str| said.name.clone().unwrap_or_else(|| default.into());
     match (&said.fairness, &said.value) {
         (Some(fair), None) => {
             let kind = fairness(cx, &at.key("fairness"), fair, flows);
-            Some(Check { name: name("fairness"), kind, by_default: false, source: None })
+            Some(Check { name: name(FAIRNESS), kind, by_default: false, source: None })
         }
         (None, Some(said)) => {
             let kind = value(cx, &at.key("value"), said);

@@ -7,7 +7,9 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::path;
+use super::places::Written;
 use super::range::{Range, is_range};
+use config::quantity::{Length, Rate, Ratio, Size, Span};
 use config::tree::{self, Key, Kind, Node};
 use config::{Finding, Mark, unknown_name};
 
@@ -312,11 +314,11 @@ impl Axis {
         }
     }
 
-    /// Writes a value, by its number, into a file's tree.
+    /// Writes a value, by its number, into a file's tree, and returns the places to which it was written.
     ///
     /// # Errors
     /// The tree has no such field; names the part that is missing, and what there is.
-    pub fn write(&self, root: &mut Node, n: u64) -> Result<(), String> {
+    pub(crate) fn write(&self, root: &mut Node, n: u64) -> Result<Vec<Written>, String> {
         let place = self.mark.unwrap_or(Mark { line: 1, column: 1 });
         let scalar = |text: String, mark| Node {
             mark,
@@ -341,6 +343,28 @@ impl Axis {
             .map_err(|missing| missing.said(&self.path, &self.name))
     }
 
+    /// Returns the first two neighbours, with the place of the second, that are not in ascending order as
+    /// quantities. Values that are none, such as words, have the order in which they are written.
+    pub(super) fn out_of_order(&self) -> Option<(&str, &str, Option<Mark>)> {
+        let entries = match &self.values {
+            // Its first end is the smaller one.
+            Values::Range(..) => return None,
+            Values::List(entries) => entries,
+        };
+        let magnitude = |entry: &Entry| match &entry.written.kind {
+            Kind::Scalar { text, .. } if self.is_alpha => {
+                exponent(text).ok().map_or([None; KINDS], |n| [Some(i128::from(n)); KINDS])
+            }
+            Kind::Scalar { text, .. } => magnitudes(text),
+            _ => [None; KINDS],
+        };
+        let pair = entries.windows(2).find(|pair| {
+            let (first, second) = (magnitude(&pair[0]), magnitude(&pair[1]));
+            first.into_iter().zip(second).any(|pair| matches!(pair, (Some(a), Some(b)) if a >= b))
+        })?;
+        Some((&pair[0].shown, &pair[1].shown, self.mark.map(|_| pair[1].written.mark)))
+    }
+
     fn value_mark(&self, n: u64) -> Option<Mark> {
         self.mark?;
         Some(match &self.values {
@@ -362,6 +386,20 @@ impl Axis {
             }
         }
     }
+}
+
+/// Kinds of quantities that a text may be.
+const KINDS: usize = 6;
+
+/// Returns a text as each kind of quantity, in its smallest unit: a bare number is several of them, which
+/// have the same order.
+fn magnitudes(text: &str) -> [Option<i128>; KINDS] {
+    let size = text.parse::<Size>().ok().map(|Size(n)| i128::from(n));
+    let rate = text.parse::<Rate>().ok().map(|Rate(rate)| i128::from(rate.get()));
+    let time = text.parse::<Span>().ok().map(|Span(time)| i128::from(time.as_picos()));
+    let share = text.parse::<Ratio>().ok().map(|Ratio(n)| i128::from(n));
+    let length = text.parse::<Length>().ok().map(|Length(n)| i128::from(n));
+    [size, rate, time, share, length, super::range::number(text)]
 }
 
 impl Entry {

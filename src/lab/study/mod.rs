@@ -10,6 +10,7 @@ mod axis;
 mod check;
 mod fields;
 mod path;
+mod places;
 mod range;
 mod row;
 mod row_file;
@@ -24,6 +25,7 @@ mod tests;
 
 pub use axis::{Axis, Short, split_values};
 pub use fields::{FIELDS, Field, field};
+pub(crate) use places::{Places, Setter};
 pub use row::Row;
 pub(crate) use row::{latency, rate};
 pub use row_file::{RowError, RowFile, each_row};
@@ -32,7 +34,8 @@ pub use same::{SameTrace, Traced};
 pub(crate) use search::FIELD as SEARCH_FIELD;
 pub use search::{Failed, Found, Search, Searched, Tried, Wanted, share_at_least};
 pub use shard::Shard;
-pub use summary::{AxisName, Group, SHOWN_MAX, Spread, Studied};
+pub use summary::{AxisName, Group, Part, SHOWN_MAX, Spread, Studied};
+use sweep::Unwritten;
 pub use sweep::{Column, Point, Sweep};
 pub(crate) use sweep::{FIELD, is_name};
 
@@ -65,6 +68,20 @@ pub struct Changes {
 }
 
 impl Changes {
+    /// Adds the fields that are set to the places that the command sets.
+    fn claim(&self, places: &mut Places) -> Result<(), Finding> {
+        let Self { seed, shuffle, duration, .. } = self;
+        let fields = [
+            ("seed", seed.is_some()),
+            ("shuffle", shuffle.is_some()),
+            ("duration", duration.is_some()),
+        ];
+        fields
+            .into_iter()
+            .filter(|(_, is_set)| *is_set)
+            .try_for_each(|(field, _)| places.claim_field(field))
+    }
+
     /// Sets the fields.
     pub fn apply(&self, lab: &mut raw::Lab) {
         lab.seed = self.seed.unwrap_or(lab.seed);
@@ -84,9 +101,18 @@ pub fn digest(text: &str) -> String {
 pub struct Study {
     file: LabFile,
     changes: Changes,
-    /// Each variant with its tree; one without a name in a file without variants.
-    variants: Vec<(Option<String>, Node)>,
+    /// One without a name in a file without variants.
+    variants: Vec<Variant>,
     digest: String,
+}
+
+/// A variant of the file, with the fields of the command.
+#[derive(Clone, Debug)]
+struct Variant {
+    name: Option<String>,
+    tree: Node,
+    /// Places that the command sets.
+    places: Places,
 }
 
 /// A run of a study.
@@ -141,33 +167,38 @@ impl Study {
     /// Returns the runs of a lab file with fields changed.
     ///
     /// # Errors
-    /// `seed` is changed, and an axis of the sweep.
+    /// A field is changed that an option of the command, the sweep or the search sets, too.
     pub fn new(file: LabFile, changes: Changes) -> Result<Self, ConfigError> {
-        if changes.seed.is_some() && file.sweep().is_some_and(Sweep::has_seeds) {
-            let what = "the sweep has `seed` as an axis; leave out the seed of the command";
-            return Err(ConfigError::one(file.name(), Finding::new(None, "sweep.seed", what)));
-        }
-        if let Some(search) = file.search().filter(|search| search.has_seeds()) {
-            let wrong = |path: &str, what: &str| {
-                let finding = Finding::new(search.axis().mark(), path, what);
-                Err(ConfigError::one(file.name(), finding))
-            };
-            if changes.seed.is_some() {
-                let what = "the search has `seed`; leave out the seed of the command";
-                return wrong("search.seed", what);
-            }
-            if file.sweep().is_some_and(Sweep::has_seeds) {
-                return wrong("search.seed", "the sweep has `seed`, too; leave out one of them");
-            }
-        }
         let names: Vec<Option<&str>> = match file.variants().len() {
             0 => vec![None],
             _ => file.variants().map(Some).collect(),
         };
-        let tree = |name: Option<&str>| Ok((name.map(Into::into), file.merged(name)?));
-        let variants = names.into_iter().map(tree).collect::<Result<_, ConfigError>>()?;
+        let variant = |name: Option<&str>| {
+            let (tree, mut places) = file.merged(name)?;
+            changes.claim(&mut places).map_err(|f| ConfigError::one(file.name(), f))?;
+            Ok(Variant { name: name.map(Into::into), tree, places })
+        };
+        let variants = names.into_iter().map(variant).collect::<Result<_, ConfigError>>()?;
         let digest = digest(&format!("{} {changes:?}", file.digest()));
-        Ok(Self { file, changes, variants, digest })
+        let study = Self { file, changes, variants, digest };
+        study.refuse_twice().map_err(|f| ConfigError::one(study.file.name(), f))?;
+        Ok(study)
+    }
+
+    /// Refuses a field that is set twice in a run of a sample, so that most of them are found before a
+    /// run is resolved; [`Self::resolve`] refuses all.
+    fn refuse_twice(&self) -> Result<(), Finding> {
+        const EACH: u64 = 16;
+        let Some(sweep) = self.sweep() else { return Ok(()) };
+        let numbers = sweep.covering(EACH);
+        for (variant, n) in self.variants.iter().flat_map(|v| numbers.iter().map(move |n| (v, *n)))
+        {
+            let (mut root, mut places) = (variant.tree.clone(), variant.places.clone());
+            if let Err(Unwritten::Taken(finding)) = sweep.point(n).write(&mut root, &mut places) {
+                return Err(finding);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the lab file.
@@ -212,7 +243,7 @@ impl Study {
     /// There is no such variant.
     pub fn of_variant(&self, variant: Option<&str>) -> Result<Range<u64>, ConfigError> {
         let Some(name) = variant else { return Ok(0..self.len()) };
-        let found = self.variants.iter().position(|(own, _)| own.as_deref() == Some(name));
+        let found = self.variants.iter().position(|own| own.name.as_deref() == Some(name));
         match found {
             Some(n) => Ok(n as u64 * self.points()..(n as u64 + 1) * self.points()),
             // The file says which variants there are.
@@ -233,18 +264,20 @@ impl Study {
         let (variant, point) = (n / self.points(), n % self.points());
         StudyRun {
             n,
-            variant: self.variants[variant as usize].0.as_deref(),
+            variant: self.variants[variant as usize].name.as_deref(),
             point: self.sweep().map(|sweep| sweep.point(point)),
         }
     }
 
-    /// Returns the tree of a run, with the values of its point.
-    fn tree(&self, run: &StudyRun<'_>) -> Result<Node, ConfigError> {
-        let mut root = self.variants[(run.n / self.points()) as usize].1.clone();
+    /// Returns the tree of a run, with the values of its point, and the places that are set in it.
+    fn tree(&self, run: &StudyRun<'_>) -> Result<(Node, Places), ConfigError> {
+        let variant = &self.variants[(run.n / self.points()) as usize];
+        let (mut root, mut places) = (variant.tree.clone(), variant.places.clone());
         if let Some(point) = run.point {
-            point.write(&mut root).map_err(|f| ConfigError::one(self.file.name(), f))?;
+            let written = point.write(&mut root, &mut places);
+            written.map_err(|why| ConfigError::one(self.file.name(), why.finding()))?;
         }
-        Ok(root)
+        Ok((root, places))
     }
 
     /// Adds the name of a run to the errors about it.
@@ -265,7 +298,7 @@ impl Study {
     pub fn resolve(&self, n: u64) -> Result<(Resolved, Vec<Warning>), ConfigError> {
         let run = self.run(n);
         let resolve = || {
-            let root = self.tree(&run)?;
+            let (root, _) = self.tree(&run)?;
             examine_tree(self.file.name(), &root, |lab| self.changes.apply(lab))
         };
         let (mut resolved, warnings) = resolve().map_err(|error| Self::told(&run, error))?;
@@ -280,7 +313,7 @@ impl Study {
     pub fn lab_file(&self, n: u64) -> Result<String, ConfigError> {
         let run = self.run(n);
         let name = self.resolve(n)?.0.plan.name;
-        let mut lab = raw_lab(self.file.name(), &self.tree(&run)?)?;
+        let mut lab = raw_lab(self.file.name(), &self.tree(&run)?.0)?;
         self.changes.apply(&mut lab);
         lab.name = Some(name);
         Ok(as_yaml(&lab))

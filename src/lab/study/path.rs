@@ -2,6 +2,8 @@
 
 use config::tree::{Key, Kind, Node};
 
+use super::places::{Place, Step, Written};
+
 /// Part of a path that stands for any key or entry.
 const ANY: &str = "*";
 /// Part of a path that stands for any number of parts, none included.
@@ -37,26 +39,27 @@ impl Missing {
     }
 }
 
-/// Writes a value at all places of a path. It keeps its mark if `placed`, and otherwise gets that of what
-/// it replaces.
+/// Writes a value at all places of a path, and returns them. It keeps its mark if `placed`, and otherwise
+/// gets that of what it replaces.
 pub(super) fn write(
     root: &mut Node,
     path: &str,
     value: &Node,
     placed: bool,
-) -> Result<(), Missing> {
+) -> Result<Vec<Written>, Missing> {
     let parts: Vec<&str> = path.split('.').collect();
     let is_one = !parts.iter().any(|part| part.starts_with(ANY));
-    let mut value = Value { value, placed, create: false };
+    let (place, written) = (Vec::new(), Vec::new());
+    let mut value = Value { value, placed, create: false, place, written };
     if value.set(root, &parts) > 0 {
-        return Ok(());
+        return Ok(value.written);
     }
     value.create = true;
     if is_one && FIXED.contains(&parts[0]) {
         grow(root, &parts[..parts.len() - 1]);
     }
     if value.set(root, &parts) > 0 {
-        return Ok(());
+        return Ok(value.written);
     }
     Err(Missing { is_one, what: if is_one { missing(root, &parts) } else { String::new() } })
 }
@@ -67,19 +70,21 @@ struct Value<'a> {
     placed: bool,
     /// True to create a field that is missing, below a mapping that is there.
     create: bool,
+    /// Place of the node that [`Self::set`] looks at.
+    place: Place,
+    written: Vec<Written>,
 }
 
 impl Value<'_> {
     /// Writes the value at all places of a path and returns their number.
-    fn set(&self, node: &mut Node, parts: &[&str]) -> usize {
+    fn set(&mut self, node: &mut Node, parts: &[&str]) -> usize {
         let [first, rest @ ..] = parts else { return 0 };
         if *first == DEEP {
             let here = self.set(node, rest);
-            let below = children(node).map(|child| self.set(child, parts)).sum::<usize>();
-            return here + below;
+            return here + self.set_children(node, parts);
         }
         if *first == ANY {
-            return children(node).map(|child| self.set(child, rest)).sum();
+            return self.set_children(node, rest);
         }
         // A name may contain dots; the shortest one that leads on is taken.
         for names in 1..=parts.len() {
@@ -87,7 +92,10 @@ impl Value<'_> {
             let rest = &parts[names..];
             let written = match rest {
                 [] => self.put(node, &name, names == 1),
-                _ => child(node, &name).map_or(0, |child| self.set(child, rest)),
+                _ => match child(node, &name) {
+                    Some((step, child)) => self.within(step, |value| value.set(child, rest)),
+                    None => 0,
+                },
             };
             if written > 0 {
                 return written;
@@ -99,8 +107,20 @@ impl Value<'_> {
         0
     }
 
+    fn set_children(&mut self, node: &mut Node, parts: &[&str]) -> usize {
+        children(node).map(|(step, child)| self.within(step, |value| value.set(child, parts))).sum()
+    }
+
+    /// Calls `set` for the node at a step from this one.
+    fn within(&mut self, step: Step, set: impl FnOnce(&mut Self) -> usize) -> usize {
+        self.place.push(step);
+        let number = set(self);
+        self.place.pop();
+        number
+    }
+
     /// Writes the value of a key of a mapping, or an entry of a list.
-    fn put(&self, node: &mut Node, name: &str, plain: bool) -> usize {
+    fn put(&mut self, node: &mut Node, name: &str, plain: bool) -> usize {
         let mark = node.mark;
         let new = |mark| {
             let mut new = self.value.clone();
@@ -109,6 +129,7 @@ impl Value<'_> {
             }
             new
         };
+        let (mut step, mut is_new) = (Step::Key(name.to_owned()), false);
         match &mut node.kind {
             Kind::Map(entries) => match entries.iter_mut().find(|(key, _)| key.name == *name) {
                 Some((_, old)) => *old = new(old.mark),
@@ -116,15 +137,22 @@ impl Value<'_> {
                 None if self.create && plain => {
                     let mark = if self.placed { self.value.mark } else { mark };
                     entries.push((Key { mark, name: name.to_owned().into() }, new(mark)));
+                    is_new = true;
                 }
                 None => return 0,
             },
             Kind::Seq(_) => match child(node, name) {
-                Some(old) => *old = new(old.mark),
+                Some((index, old)) => {
+                    step = index;
+                    *old = new(old.mark);
+                }
                 None => return 0,
             },
             Kind::Scalar { .. } => return 0,
         }
+        let mut place = self.place.clone();
+        place.push(step);
+        self.written.push(Written { place, is_new });
         1
     }
 }
@@ -144,24 +172,29 @@ fn grow(mut node: &mut Node, parts: &[&str]) {
     }
 }
 
-fn children(node: &mut Node) -> Box<dyn Iterator<Item = &mut Node> + '_> {
+fn children(node: &mut Node) -> Box<dyn Iterator<Item = (Step, &mut Node)> + '_> {
     match &mut node.kind {
-        Kind::Map(entries) => Box::new(entries.iter_mut().map(|(_, value)| value)),
-        Kind::Seq(items) => Box::new(items.iter_mut()),
+        Kind::Map(entries) => Box::new(
+            entries.iter_mut().map(|(key, value)| (Step::Key(key.name.to_string()), value)),
+        ),
+        Kind::Seq(items) => {
+            Box::new(items.iter_mut().enumerate().map(|(n, item)| (Step::Index(n), item)))
+        }
         Kind::Scalar { .. } => Box::new(std::iter::empty()),
     }
 }
 
 /// Returns the child with a name: the value of a key, or an entry of a list by `name` or index.
-fn child<'a>(node: &'a mut Node, name: &str) -> Option<&'a mut Node> {
+fn child<'a>(node: &'a mut Node, name: &str) -> Option<(Step, &'a mut Node)> {
     match &mut node.kind {
         Kind::Map(entries) => {
-            entries.iter_mut().find(|(key, _)| key.name == *name).map(|(_, value)| value)
+            let found = entries.iter_mut().find(|(key, _)| key.name == *name);
+            found.map(|(_, value)| (Step::Key(name.to_owned()), value))
         }
         Kind::Seq(items) => {
             let named = items.iter().position(|item| text(item.get("name")) == Some(name));
             let place = named.or_else(|| name.parse().ok())?;
-            items.get_mut(place)
+            items.get_mut(place).map(|item| (Step::Index(place), item))
         }
         Kind::Scalar { .. } => None,
     }
@@ -186,7 +219,7 @@ fn missing(root: &mut Node, parts: &[&str]) -> String {
             Kind::Scalar { .. } => return format!(": there is nothing below `{part}`"),
         };
         match child(node, part) {
-            Some(next) => node = next,
+            Some((_, next)) => node = next,
             None => return format!(": no `{part}` there; there are {}", names.join(", ")),
         }
     }

@@ -67,6 +67,12 @@ impl Number {
     }
 }
 
+/// Returns a number without a unit, in its last decimal place that a number may have.
+pub(super) fn number(text: &str) -> Option<i128> {
+    let number = Number::parse(text).ok().filter(|number| number.unit.is_empty())?;
+    number.parts.checked_mul(10_i128.pow(PLACES_MAX as u32 - number.places))
+}
+
 /// True if a text is meant as a range.
 pub(super) fn is_range(text: &str) -> bool {
     text.contains("..")

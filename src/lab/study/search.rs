@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::axis::Axis;
 use super::sweep::SEED;
-use super::{SameTrace, Study, StudyError, Traced, in_order};
+use super::{SameTrace, Setter, Study, StudyError, Traced, in_order};
 use crate::file::examine_tree;
 use crate::{Options, Outcome, Runner, World};
 use config::tree::{Key, Kind, Node};
@@ -90,7 +90,7 @@ pub struct Found {
     /// PASS if it was found; FAIL if no value holds. Not judged if the value beside it, or the last one if
     /// none holds, is not. Inconclusive if a value holds beyond one that does not.
     pub verdict: Verdict,
-    /// The value beside it, which does not hold; `None` if the first of all values holds.
+    /// The value beside it, which does not hold; `None` if the least, or the largest, of all values holds.
     pub beside: Option<Tried>,
     /// Two values that contradict the order that bisection needs: the first holds, the second does not.
     pub contradiction: Option<(String, String)>,
@@ -162,6 +162,14 @@ impl Search {
         if axis.path() == SEED {
             return Err(at(values.mark, name, "`seed` has no order; name another field"));
         }
+        if let Some((first, second, mark)) = axis.out_of_order() {
+            let what = format!(
+                "`{second}` is not above `{first}`, which is before it; write the values in ascending \
+                 order, each once"
+            );
+            let path = format!("{name}.{}", axis.key());
+            return Err(at(mark.unwrap_or(values.mark), &path, &what));
+        }
         let checks = place("holds").map_or(Ok(Vec::new()), |(_, node)| names(node));
         let checks = checks.map_err(|mark| {
             at(mark, "holds", "needs names of checks of the lab, such as `[lossless, no_deadlock]`")
@@ -171,11 +179,6 @@ impl Search {
             at(mark, "confidence", "needs a share above 0% and below 100%, such as 95%")
         })?;
         Ok(Self { wanted, axis, checks, seeds, confidence })
-    }
-
-    /// True if the search names its seeds.
-    pub(super) const fn has_seeds(&self) -> bool {
-        self.seeds.is_some()
     }
 
     /// Returns the axis of the searched field.
@@ -312,12 +315,13 @@ impl Study {
         let run = self.run(n);
         let one = |finding| ConfigError::one(self.file.name(), finding);
         let resolve = || {
-            let mut root = self.tree(&run)?;
+            let (mut root, mut places) = self.tree(&run)?;
             for (axis, index) in [(Some(&search.axis), index), (search.seeds.as_ref(), seed)] {
                 let Some(axis) = axis else { continue };
                 let path = format!("{FIELD}.{}", axis.key());
                 let wrong = |what: String| one(Finding::new(axis.mark(), &path, &what));
-                axis.write(&mut root, index).map_err(wrong)?;
+                let written = axis.write(&mut root, index).map_err(wrong)?;
+                places.claim_axis(axis, &written, Setter::Search).map_err(one)?;
             }
             examine_tree(self.file.name(), &root, |lab| self.changes.apply(lab))
         };

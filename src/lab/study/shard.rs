@@ -26,6 +26,12 @@ impl Shard {
         n % self.of == self.part - 1
     }
 
+    /// Returns the number of the part, from 1, and that of all parts.
+    #[must_use]
+    pub const fn numbers_of_parts(self) -> (u64, u64) {
+        (self.part, self.of)
+    }
+
     /// Returns the numbers of the part's runs among `len`.
     pub fn numbers(self, len: u64) -> impl Iterator<Item = u64> + Send {
         (self.part - 1..len).step_by(self.of as usize)

@@ -16,6 +16,9 @@ pub struct Studied {
     pub verdict: Verdict,
     /// Number of runs that were to be run.
     pub planned: u64,
+    /// The part that was to be run; absent for all runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// Number of runs that ended, by verdict.
     pub verdicts: BTreeMap<&'static str, u64>,
     /// Axes of the tables.
@@ -61,6 +64,16 @@ pub struct Group {
     pub figures: Vec<(String, Spread)>,
 }
 
+/// The part of a study that one command runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Part {
+    /// Number of the part, from 1, and number of parts.
+    pub part: u64,
+    pub parts: u64,
+    /// Runs of the whole study.
+    pub runs: u64,
+}
+
 /// A number of several runs.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Spread {
@@ -87,6 +100,7 @@ impl Studied {
             version: env!("CARGO_PKG_VERSION").into(),
             verdict: Verdict::NotJudged,
             planned,
+            part: None,
             verdicts: Verdict::ALL.map(|verdict| (verdict.name(), 0)).into(),
             axes,
             groups: Vec::new(),

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::RUNS_MAX;
 use super::axis::Axis;
+use super::places::{Places, Setter};
 use config::Finding;
 use config::tree::{self, Key, Kind, Node};
 
@@ -392,14 +393,14 @@ impl<'a> Point<'a> {
         fields
     }
 
-    /// Writes the values into a file's tree.
+    /// Writes the values into a file's tree, and adds their places to those that are set.
     ///
     /// # Errors
-    /// The tree has no such field.
-    pub(crate) fn write(&self, root: &mut Node) -> Result<(), Finding> {
-        let wrong = |axis: &Axis, what: String| {
+    /// The tree has no such field, or it is set already.
+    pub(super) fn write(&self, root: &mut Node, places: &mut Places) -> Result<(), Unwritten> {
+        let missing = |axis: &Axis, what: String| {
             let path = axis.mark().map_or(String::new(), |_| format!("{FIELD}.{}", axis.key()));
-            Finding::new(axis.mark(), &path, &what)
+            Unwritten::Missing(Finding::new(axis.mark(), &path, &what))
         };
         for (dimension, n) in self.values() {
             let (axes, n) = match dimension {
@@ -407,9 +408,27 @@ impl<'a> Point<'a> {
                 Dimension::Points(points) => (&points[n as usize].1, 0),
             };
             for axis in axes {
-                axis.write(root, n).map_err(|what| wrong(axis, what))?;
+                let written = axis.write(root, n).map_err(|what| missing(axis, what))?;
+                let claimed = places.claim_axis(axis, &written, Setter::Sweep);
+                claimed.map_err(Unwritten::Taken)?;
             }
         }
         Ok(())
+    }
+}
+
+/// Why the values of a point are not in a tree.
+pub(super) enum Unwritten {
+    /// The tree has no such field.
+    Missing(Finding),
+    /// It is set already.
+    Taken(Finding),
+}
+
+impl Unwritten {
+    pub(super) fn finding(self) -> Finding {
+        match self {
+            Self::Missing(finding) | Self::Taken(finding) => finding,
+        }
     }
 }

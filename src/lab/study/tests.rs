@@ -138,7 +138,7 @@ fn an_error_has_the_line_of_its_value_or_of_its_path() {
     let file = LabFile::parse("f.yaml", &format!("{LAB}sweep: {{seed: 1..3}}\n")).unwrap();
     let changes = Changes { seed: Some(1), ..Changes::default() };
     let said = Study::new(file, changes).unwrap_err().to_string();
-    assert!(said.contains("the sweep has `seed` as an axis"), "{said}");
+    assert!(said.contains("sweep.seed: the command sets the same field by `seed`"), "{said}");
 }
 
 #[test]
@@ -295,4 +295,120 @@ fn a_field_of_a_command_may_have_a_short_name() {
     let text = study.lab_file(0).unwrap();
     assert!(text.contains("dynamic_th: -2"), "{text}");
     assert!(with("alpha", "1/3").unwrap_err().contains("no power of two"));
+}
+
+/// Two names of one place, of which the value of the first would never have been used.
+#[test]
+fn a_field_that_two_axes_set_is_refused_by_any_of_its_names() {
+    let what = "another part of the sweep sets the same field";
+    for (sweep, words) in [
+        (
+            "{flows.f.size: [64, 1500], flows.0.size: [100, 200]}",
+            "sweep.flows.0.size: ANOTHER by `flows.f.size`",
+        ),
+        (
+            "{defaults.links.length: [5m], '**.length': [1m]}",
+            "sweep.**.length: ANOTHER by `defaults.links.length`",
+        ),
+        ("{'**.dynamic_th': [-1], alpha: [2]}", "sweep.alpha: ANOTHER by `**.dynamic_th`"),
+        // A value above, which writes over the one below, and a value below that is in the one above.
+        (
+            "{flows.f.size: [64], flows.0: [{name: f, to: h3, size: 1500}]}",
+            "sweep.flows.0: ANOTHER",
+        ),
+        (
+            "{flows.0: [{name: f, to: h3, size: 1500}], flows.f.size: [64]}",
+            "sweep.flows.f.size: ANOTHER",
+        ),
+        // In the second of two points alone, and within one point.
+        (
+            "{points: {a: {}, b: {flows.0.size: 64}}, flows.f.size: [65]}",
+            "sweep.flows.f.size: ANOTHER",
+        ),
+        (
+            "{points: {a: {}, b: {flows.0.size: 64, flows.f.size: 65}}}",
+            "sweep.flows.f.size: ANOTHER",
+        ),
+        ("{zip: {flows.0.size: [64], flows.f.size: [65]}}", "sweep.flows.f.size: ANOTHER"),
+    ] {
+        let file = LabFile::parse("f.yaml", &format!("{LAB}sweep: {sweep}\n"));
+        let said = Study::new(file.unwrap(), Changes::default()).unwrap_err().to_string();
+        assert!(said.contains(&words.replace("ANOTHER", what)), "{sweep}: {said}");
+    }
+    for good in [
+        "{defaults.flows.size: [64], flows.f.size: [65]}",
+        // What is not in the mapping of the first is added by the second.
+        "{flows.0: [{name: f, to: h3}], flows.f.size: [64, 65]}",
+        "{points: {a: {flows.0.size: 64}, b: {flows.f.size: 65}}}",
+    ] {
+        let study = study(&format!("sweep: {good}\n"));
+        study.check(100, 1, |_| Ok(())).unwrap_or_else(|e| panic!("{good}: {e}"));
+    }
+    let size = |path: &str, values: &[&str]| {
+        Explored::new(path, &values.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap()
+    };
+    for other in ["flows.f.size", "flows.0.size", "flows.*.size"] {
+        let axes = [size("flows.f.size", &["64", "1500"]), size(other, &["100"])];
+        let file = LabFile::parse("f.yaml", LAB).unwrap().with_axes(&axes);
+        let said = Study::new(file, Changes::default()).unwrap_err().to_string();
+        let words = format!("{other}: another axis sets the same field by `flows.f.size`");
+        assert!(said.contains(&words), "{said}");
+    }
+}
+
+/// A value of the command under which no run was made, or that no run has.
+#[test]
+fn a_field_that_an_option_sets_is_set_by_nothing_else() {
+    let refused = |sweep: &str, set: &[(&str, &str)], changes: Changes| {
+        let file = LabFile::parse("f.yaml", &format!("{LAB}{sweep}")).unwrap();
+        let set: Vec<_> = set.iter().map(|(p, v)| ((*p).into(), (*v).into())).collect();
+        Study::new(file.with_fields(&set).unwrap(), changes).map(|_| ()).map_err(|e| e.to_string())
+    };
+    let seed = Changes { seed: Some(5), ..Changes::default() };
+    let duration = Changes { duration: "1us".parse().ok(), ..Changes::default() };
+    let shuffle = Changes { shuffle: Some(5), ..Changes::default() };
+    let none = Changes::default();
+    let long = "sweep: {duration: [100us, 200us]}\n";
+    let one_of = "leave out one of them";
+    for (sweep, set, changes, words) in [
+        (long, &[][..], duration, "sweep.duration: the command sets the same field by `duration`"),
+        (
+            long,
+            &[("duration", "1us")],
+            none,
+            "sweep.duration: the command sets the same field by `duration`",
+        ),
+        ("sweep: {shuffle: [1, 2]}\n", &[], shuffle, "sweep.shuffle: the command sets"),
+        ("sweep: {seed: 1..2}\n", &[], seed, "sweep.seed: the command sets"),
+        ("sweep: {seed: 1..2}\n", &[("seed", "9")], none, "sweep.seed: the command sets"),
+        (
+            "sweep: {flows.f.size: [64]}\n",
+            &[("flows.0.size", "65")],
+            none,
+            "the command sets the same field by `flows.0.size`",
+        ),
+        ("", &[("seed", "7")], seed, "--seed: the command sets the same field by `seed`"),
+        (
+            "",
+            &[("duration", "7us")],
+            duration,
+            "--duration: the command sets the same field by `duration`",
+        ),
+        (
+            "",
+            &[("flows.f.size", "64"), ("flows.0.size", "65")],
+            none,
+            "flows.0.size: the command sets the same field by `flows.f.size`",
+        ),
+        (
+            "",
+            &[("flows.f.size", "64"), ("flows.f.size", "65")],
+            none,
+            "flows.f.size: the command sets the same field",
+        ),
+    ] {
+        let said = refused(sweep, set, changes).unwrap_err();
+        assert!(said.contains(words) && said.contains(one_of), "{sweep}{set:?}: {said}");
+    }
+    assert_eq!(refused(long, &[("flows.f.size", "65")], seed), Ok(()));
 }

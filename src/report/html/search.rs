@@ -71,7 +71,11 @@ pub fn searched_html(searched: &Searched, command: &str) -> String {
         let name: Vec<&str> = variant.chain(found.shown.iter().map(String::as_str)).collect();
         let value = found.value.as_deref().unwrap_or("none");
         let beside = found.beside.as_ref().map_or(String::new(), |b| format!(", not {}", b.value));
-        lines.push(format!("{}: {value}{beside}: {}", name.join(", "), why(found)));
+        lines.push(format!(
+            "{}: {value}{beside}: {}",
+            name.join(", "),
+            why(found, searched.wanted)
+        ));
     }
     let axes: Vec<SweepAxis> = axes.into_iter().map(|axis| axis.axis).collect();
     sweep_html(&SweepPage {

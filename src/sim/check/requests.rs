@@ -319,7 +319,7 @@ impl Requests {
         };
         [
             late.finding(Check::PausesSent, extent, || {
-                format!("{ended} pauses were sent and refreshed in time")
+                format!("{begun} pauses were sent and refreshed in time")
             }),
             ends,
         ]

@@ -173,7 +173,11 @@ fn short(
             _ => (Verdict::of(held), what),
         };
     };
-    let share = format!("{what}, {:.1} % of the frames of its rate", 100.0 * sent / whole.max(1.0));
+    // The first frame is sent at once, and a burst as a whole.
+    let is_due = sent <= whole + 1.0 + f64::from(burst);
+    let share = sent / whole.max(1.0);
+    let share = if is_due { share.min(1.0) } else { share };
+    let share = format!("{what}, {:.1} % of the frames of its rate", 100.0 * share);
     if enough(whole) {
         return match (count, sent > 0.0) {
             (None, true) => (Verdict::Pass, share),

@@ -91,6 +91,13 @@ fn what_is_no_recording_is_refused_by_name_with_a_remedy() {
     );
     assert!(said("text", b"no capture at all").contains("starts like no pcap or pcapng"));
     assert!(said("empty", &as_pcap()[..24]).contains("no frames"));
+    // Nothing can be kept of a file without a whole packet.
+    for (name, octets) in
+        [("no", &b"no capture at all"[..]), ("ten", &as_pcap()[..10]), ("none", &as_pcap()[..24])]
+    {
+        let said = said(name, octets);
+        assert!(!said.contains("editcap") && said.contains("file with packets"), "{said}");
+    }
     let mut cut = as_pcap();
     cut.truncate(cut.len() - 5);
     assert!(said("cut", &cut).contains("after 2 whole packets; `editcap"));

@@ -144,6 +144,25 @@ fn refusals_name_the_place_and_the_remedy() {
         ("{least: {}}", "search.least: needs one field"),
         ("{least: {a: 1..3, b: 1..3}}", "search.least: needs one field"),
         ("{least: {seed: 1..3}}", "`seed` has no order"),
+        (
+            "{least: {flows.0.size: [1500, 64]}}",
+            "f.yaml:12:39: search.least.flows.0.size: `64` is not above `1500`, which is before it; \
+             write the values in ascending order, each once",
+        ),
+        ("{largest: {flows.0.size: [64, 1KB, 900]}}", "`900` is not above `1KB`"),
+        ("{least: {flows.0.size: [1000, 1KB]}}", "`1KB` is not above `1000`"),
+        ("{least: {defaults.links.length: [5m, 1km, 500m]}}", "`500m` is not above `1km`"),
+        (
+            "{least: {defaults.links.rate: [400G, 1Tbps, 100000M]}}",
+            "`100000M` is not above `1Tbps`",
+        ),
+        ("{least: {duration: [10us, 1ms, 0.5ms]}}", "`0.5ms` is not above `1ms`"),
+        ("{least: {alpha: [1/8, 2, 1/2]}}", "`1/2` is not above `2`"),
+        ("{least: {pmax: [5%, 0.04]}}", "`0.04` is not above `5%`"),
+        (
+            "{least: {profiles.tor.buffer.profiles.r.shared.dynamic_th: [-2, -3]}}",
+            "`-3` is not above",
+        ),
         ("{least: {sweep.a: 1..3}}", "cannot set `sweep`"),
         (&format!("{{least: {{{range}}}, hold: lossless}}"), "did you mean `holds`"),
         (&format!("{{least: {{{range}}}, holds: loss}}"), "there is no check `loss`"),
@@ -158,12 +177,40 @@ fn refusals_name_the_place_and_the_remedy() {
     }
     let both = format!("{LAB}sweep: {{seed: 1..2}}\nsearch: {{least: {{{range}}}, seed: 1..2}}\n");
     let file = LabFile::parse("f.yaml", &both).unwrap();
-    let error = Study::new(file, Changes::default()).unwrap_err().to_string();
-    assert!(error.contains("the sweep has `seed`, too"), "{error}");
+    let refused = |file, changes| {
+        let study = Study::new(file, changes).unwrap();
+        let search = study.searches().unwrap();
+        study.check_search(search).unwrap_err().to_string()
+    };
+    let error = refused(file, Changes::default());
+    let words = "search.seed: the sweep sets the same field by `seed`; leave out one of them";
+    assert!(error.contains(words), "{error}");
     let file = LabFile::parse("f.yaml", &both.replace("sweep: {seed: 1..2}\n", "")).unwrap();
     let changes = Changes { seed: Some(1), ..Changes::default() };
-    let error = Study::new(file, changes).unwrap_err().to_string();
-    assert!(error.contains("leave out the seed of the command"), "{error}");
+    let error = refused(file, changes);
+    let words = "search.seed: the command sets the same field by `seed`; leave out one of them";
+    assert!(error.contains(words), "{error}");
+    // The field that is searched, by its other name.
+    let both = format!(
+        "{LAB}sweep: {{flows.0.size: [64]}}\nsearch: {{least: {{flows.*.size: 64..66}}}}\n"
+    );
+    let error = refused(LabFile::parse("f.yaml", &both).unwrap(), Changes::default());
+    assert!(error.contains("the sweep sets the same field by `flows.0.size`"), "{error}");
+}
+
+/// Words have the order in which they are written, and quantities that of their sizes and not their texts.
+#[test]
+fn values_in_ascending_order_are_taken_whatever_their_units() {
+    for values in [
+        "flows.0.size: [64, 900, 1KB, 1.5KB]",
+        "defaults.links.length: [500m, 1km, 1500m]",
+        "duration: [900ns, 1us, 0.5ms]",
+        "alpha: [1/8, 1/4, 2]",
+        "flows.0.priority: [low, high, any]",
+    ] {
+        let text = format!("{LAB}search: {{least: {{{values}}}}}\n");
+        LabFile::parse("f.yaml", &text).unwrap_or_else(|e| panic!("{values}: {e}"));
+    }
 }
 
 #[test]
