@@ -47,15 +47,14 @@ pub struct Mesh<F> {
     /// State of each port's link. A port's entry is stored to by its owner alone.
     up: Arc<[AtomicBool]>,
     downs: Arc<Downs>,
-    /// What this worker has read of `downs`.
-    total: u32,
+    /// What this worker has read of `downs.ports`.
     ports: Box<[u32]>,
 }
 
 /// How many times links went down.
 struct Downs {
-    /// Of all ports: one load finds that no link did.
-    total: AtomicU32,
+    /// By worker: if one did since it looked. One load finds that none did.
+    news: Box<[AtomicBool]>,
     /// By port. A port's entry is changed by its owner alone.
     ports: Box<[AtomicU32]>,
 }
@@ -71,7 +70,8 @@ pub fn mesh<F>(owners: &[usize], workers: usize, ring: usize) -> Vec<Mesh<F>> {
     assert!(ring > 0, "a ring holds at least one frame");
     let up: Arc<[AtomicBool]> = owners.iter().map(|_| AtomicBool::new(true)).collect();
     let ports = owners.iter().map(|_| AtomicU32::new(0)).collect();
-    let downs = Arc::new(Downs { total: AtomicU32::new(0), ports });
+    let news = (0..workers).map(|_| AtomicBool::new(false)).collect();
+    let downs = Arc::new(Downs { news, ports });
     let mut ends: Vec<_> = exchange(owners, workers)
         .into_iter()
         .map(|member| Mesh {
@@ -82,7 +82,6 @@ pub fn mesh<F>(owners: &[usize], workers: usize, ring: usize) -> Vec<Mesh<F>> {
             in_a_row: 0,
             up: Arc::clone(&up),
             downs: Arc::clone(&downs),
-            total: 0,
             ports: vec![0; owners.len()].into(),
         })
         .collect();
@@ -123,16 +122,20 @@ impl<F> Mesh<F> {
 
     /// Returns a port of another worker whose link went down.
     #[cold]
-    fn find_down(&mut self, total: u32) -> Option<PortId> {
+    fn find_down(&mut self) -> Option<PortId> {
+        // First, so that a link that goes down after its port was looked at is news again.
+        let news = &self.downs.news[self.member.me()];
+        news.swap(false, Ordering::AcqRel);
         for (n, downs) in self.downs.ports.iter().enumerate() {
             let downs = downs.load(Ordering::Acquire);
             let port = PortId::new(n as u16).expect("a port of the switch");
             let is_own = self.member.owner(port) == self.member.me();
             if core::mem::replace(&mut self.ports[n], downs) != downs && !is_own {
+                // There may be more.
+                news.store(true, Ordering::Release);
                 return Some(port);
             }
         }
-        self.total = total;
         None
     }
 }
@@ -201,16 +204,17 @@ impl<F> Handoff<F> for Mesh<F> {
     fn tell_link(&mut self, port: PortId, up: bool, _: BitsPerSec) {
         debug_assert!(self.owns(port), "only the owner of a port tells its link state");
         if self.up[port.index()].swap(up, Ordering::AcqRel) && !up {
-            // In this order: a worker that finds the total changed finds the port.
-            self.downs.ports[port.index()].fetch_add(1, Ordering::Release);
-            self.downs.total.fetch_add(1, Ordering::Release);
+            // In this order: a worker that finds news finds the port.
+            let downs = &self.downs.ports[port.index()];
+            downs.store(downs.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+            self.downs.news.iter().for_each(|news| news.store(true, Ordering::Release));
         }
     }
 
     #[inline]
     fn next_down(&mut self) -> Option<PortId> {
-        let total = self.downs.total.load(Ordering::Acquire);
-        if total == self.total { None } else { self.find_down(total) }
+        let is_news = self.downs.news[self.member.me()].load(Ordering::Acquire);
+        if is_news { self.find_down() } else { None }
     }
 
     #[inline]
