@@ -155,11 +155,7 @@ fn summary(studied: &Studied) -> String {
     let whole = studied.verdict;
     let mut line = format!("{whole}: {} of {} runs", count(of(whole)), count(ran));
     if let Some(Part { part, parts, runs }) = studied.part {
-        line = format!(
-            "{whole}: {} of {} runs, part {part} of {parts}",
-            count(of(whole)),
-            count(runs)
-        );
+        line += &format!("; part {part} of {parts} of a study of {} runs", count(runs));
     }
     if ran < studied.planned {
         line = format!("{whole}: {} of {} runs ended", count(ran), count(studied.planned));
@@ -417,7 +413,7 @@ mod tests {
         let mut part = studied(vec![row(0, 1, 0), row(1, 1, 0)], false);
         part.part = Some(Part { part: 1, parts: 2, runs: 4 });
         let text = study_text(&part, &[]);
-        assert!(text.contains("PASS: 2 of 4 runs, part 1 of 2"), "{text}");
+        assert!(text.contains("PASS: 2 of 2 runs; part 1 of 2 of a study of 4 runs"), "{text}");
         let mut ended = studied(vec![row(0, 1, 0)], false);
         ended.planned = 9;
         ended.verdict = Verdict::Inconclusive;

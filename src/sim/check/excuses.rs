@@ -3,8 +3,9 @@
 //! An excuse names its cause, its place, its priority and its time. It ends one round trip after its
 //! cause, since by then every frame has arrived that the cause let through; only a group that has been
 //! over its limit since the cause, and so still holds what came in then, keeps it open until it
-//! resumes its peer, or until the longest pause is over: a switch that holds its peer back says so again before. A drop with an excuse is not judged: it may have the cause that is named, and
-//! nothing says that it would not have happened without it.
+//! resumes its peer, or until the longest pause is over: a switch that holds its peer back says so
+//! again before. A drop with an excuse is not judged: it may have the cause that is named, and nothing
+//! says that it would not have happened without it.
 
 use serde::{Deserialize, Serialize};
 

@@ -251,7 +251,9 @@ fn no_fault_passes_a_test_for_a_feature_beside_it() {
             // The same tests of the device without a fault.
             let good = device(&feature.file(name));
             let tests: Vec<_> = tests.into_iter().collect();
-            run.others = others(&validate(&good, &tests, Level::Quick));
+            if !tests.is_empty() {
+                run.others = others(&validate(&good, &tests, Level::Quick));
+            }
             runs.push(run);
         }
     }
