@@ -35,7 +35,7 @@ fn dut(dir: &Dir, more: &str) {
         &format!(
             "name: device\nrate: 100M\nload: 40%\nports:\n{}\
              tolerances: {{reaction: 4000, resume: 50ms, rate: 10%}}\n\
-             times: {{baseline: 200ms, hold: 500ms, settle: 200ms, drain: 500ms}}\n{more}",
+             times: {{baseline: 200ms, hold: 700ms, settle: 200ms, drain: 500ms}}\n{more}",
             ports.concat()
         ),
     );
@@ -391,7 +391,7 @@ fn secured_dut(dir: &Dir, run: usize) {
          - {{location: 'iface:t1', dut: d1, macsec: {{{macsec}}}}}\n\
          adapter: {{ctl: {}}}\nexpected: {{macsec: {{B: strict}}}}\n\
          tolerances: {{reaction: 4000, resume: 50ms, rate: 10%}}\n\
-         times: {{baseline: 200ms, hold: 500ms, settle: 200ms, drain: 500ms}}\n",
+         times: {{baseline: 200ms, hold: 700ms, settle: 200ms, drain: 500ms}}\n",
         dir.path("macsec.sock").display()
     );
     dir.write("dut.yaml", &text);
