@@ -159,6 +159,14 @@ fn a_peer_that_does_not_answer_is_told_of() {
     assert_eq!(pair.news, [News::Measuring(Method::RoundTrip), failed, again]);
     assert_eq!(pair.ends[0].snapshot(pair.now).auto, Some((AutoState::Failed, Method::RoundTrip)));
     assert_eq!(pair.ends[1].counters.unwanted, 200);
+
+    // Also if this end was late with its requests: not one of them was answered.
+    let mut pair = Pair::new(&a, &deaf, Duration::from_nanos(500));
+    pair.late = Duration::from_millis(1);
+    pair.run(Instant::from_picos(1_000_000_000_000));
+    let Some(News::Failed(failure)) = pair.news.get(1) else { panic!("{:?}", pair.news) };
+    let Failure::NoAnswer { rounds: 0, requests } = *failure else { panic!("{failure:?}") };
+    assert!(requests < 200, "{requests}");
 }
 
 /// Times in milliseconds at which a port with automatic headroom began to measure a link to a deaf peer, in

@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(lines[2], "PASS: 1 of 1 check; 1 does not apply");
         let text = checks_text(&[check(Fail, true), check(NotJudged, true)], Fail);
         assert!(text.ends_with("FAIL: 1 of 2 checks; 1 not judged\n"), "{text}");
-        // A failure counts in any case, and a run of which nothing applies says so of each.
+        // A failure always counts. If no check applies, each is shown as not judged.
         assert!(checks_text(&[check(Fail, false)], Fail).ends_with("FAIL: 1 of 1 check\n"));
         let text = checks_text(&[check(NotJudged, false), check(NotJudged, false)], NotJudged);
         assert!(text.ends_with("not judged: 2 of 2 checks\n"), "{text}");

@@ -297,7 +297,7 @@ fn a_field_of_a_command_may_have_a_short_name() {
     assert!(with("alpha", "1/3").unwrap_err().contains("no power of two"));
 }
 
-/// Two names of one place, of which the value of the first would never have been used.
+/// One place by two names: the second value would have replaced the first.
 #[test]
 fn a_field_that_two_axes_set_is_refused_by_any_of_its_names() {
     let what = "another part of the sweep sets the same field";

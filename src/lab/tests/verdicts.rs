@@ -383,3 +383,19 @@ fn shares_of_a_time_in_which_a_flow_has_no_data_are_not_judged() {
     let short = fair(&format!("{one}}}, {two}, duration: {{frames: 100}}}}"), "");
     is(&short, "fairness", Verdict::NotJudged, "f2 had data for a part of the time");
 }
+
+/// A link that fails for a nanosecond explains what was lost around it, and not a device that never pauses.
+#[test]
+fn a_short_failure_of_links_does_not_excuse_a_defect_for_the_rest_of_the_run() {
+    let flaps: String = ["h1-s1", "h2-s1", "h3-s1"]
+        .map(|link| format!("  - {{at: 20us, flap: {{link: {link}, down_for: 1ns}}}}\n"))
+        .concat();
+    let with =
+        |defect: &str| star(5, &format!("{INCAST}checks: [lossless]\nfaults:\n{defect}{flaps}"));
+    for kind in ["pfc-bad-fcs", "never-pauses"] {
+        let defect = format!("  - {{defect: {{on: s1, kind: {kind}}}}}\n");
+        is(&with(&defect), "lossless", Verdict::Fail, "lost");
+    }
+    // A device without a defect is excused, or loses nothing.
+    assert_ne!(check(&with(""), "lossless").0, Verdict::Fail);
+}

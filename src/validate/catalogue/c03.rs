@@ -1,5 +1,6 @@
 //! V-C03: counters of paused time.
 
+use super::stop;
 use crate::bench::Trouble;
 use crate::counters::Counter;
 use crate::judge::Limits;
@@ -25,12 +26,6 @@ pub const TEST: Test = Test {
     line: line!(),
 };
 
-/// Parts of the time in percent.
-const DUTIES: [u64; 5] = [10, 25, 50, 75, 90];
-
-/// Period in quanta.
-const PERIOD: u64 = 70_000;
-
 /// Share of the line of the paused flow.
 const SHARE: f64 = 0.05;
 
@@ -41,7 +36,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     for priority in cx.each_lossless() {
         // One that is unknown after a trial is so after the others.
-        for duty in DUTIES {
+        for duty in stop::DUTIES {
             if !judge(cx, priority, duty)? {
                 break;
             }
@@ -51,15 +46,10 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Judges one part of the time. Returns false if the counter is unknown.
-/// Returns the period in quanta; the DUT's watchdog must not take its pauses for a storm.
-fn period(cx: &Context<'_>) -> u64 {
-    PERIOD.min(u64::from(cx.setup.pause_max().0) * 100 / DUTIES[DUTIES.len() - 1])
-}
-
 fn judge(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<bool, Trouble> {
     let [a, b] = cx.ports()?;
     let times = cx.setup.times;
-    let every = Quanta(1).at(cx.setup.rate).saturating_mul(period(cx));
+    let every = Quanta(1).at(cx.setup.rate).saturating_mul(stop::period(cx));
     let fits = times.hold.as_picos() / every.as_picos().max(1);
     let periods = fits.clamp(2, cx.by_level(100, 1000));
     let start = times.baseline;
@@ -67,7 +57,7 @@ fn judge(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<bool, Tr
     let mut trial = Trial::new(format!("paused for {duty} %"), traffic + times.drain);
     let flow = Flow::new((a, b), priority, Limit::Time(traffic));
     trial.flow(flow.rate(Rate::Line(SHARE)));
-    let quanta = Quanta((period(cx) * duty / 100) as u16);
+    let quanta = Quanta((stop::period(cx) * duty / 100) as u16);
     let octets = pfc_frame(cx.port(b).mac, &[(priority, quanta)]);
     trial.control.push(Control { port: b, octets, start, every, frames: periods as u32 });
     let (_, counters) = cx.count_over(trial)?;

@@ -51,7 +51,7 @@ fn damaged(cx: &mut Context<'_>) -> Result<(), Trouble> {
         return Ok(());
     }
     let octets = mac_control::for_one(cx, cx.port(b).mac, cx.lossless()?);
-    let mut storm = stop::repeated(cx, (a, b), "PFC with a wrong FCS", (octets, false));
+    let mut storm = stop::repeated(cx, (a, b), "PFC with a wrong FCS", octets, false);
     let (from, until) = (storm.rest.end, storm.rest.end + cx.setup.times.hold);
     let from = from.saturating_sub(cx.setup.line_time(64));
     storm.trial.damage.push(Damage { port: b, from, until });

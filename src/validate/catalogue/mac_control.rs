@@ -45,7 +45,7 @@ pub(super) enum Wanted {
 pub(super) fn judge(cx: &mut Context<'_>, case: &Case, wanted: Wanted) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
     let stops = !matches!(wanted, Wanted::Ignored);
-    let storm = stop::repeated(cx, (a, b), &case.name, (case.octets.clone(), stops));
+    let storm = stop::repeated(cx, (a, b), &case.name, case.octets.clone(), stops);
     let seen = cx.observe(&storm.trial)?;
     judge_seen(cx, &storm, &seen, (b, wanted))
 }

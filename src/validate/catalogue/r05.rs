@@ -120,7 +120,7 @@ struct Silences {
     /// Those at whose end no frame had waited, which may be longer than the pause.
     unfed: Vec<Duration>,
     uncertainty: Duration,
-    /// Allowed times of those of a NIC: its traffic need not fill the line.
+    /// Limits for a NIC, whose traffic need not fill the line.
     limits: Option<Limits>,
     /// True if a NIC sends too seldom for pauses of this length.
     is_idle: bool,

@@ -81,7 +81,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
 /// into the time of a stimulus.
 ///
 /// # Errors
-/// The DUT's watchdog takes pauses for storms of which some frames of a flow are due in the shortest one.
+/// The pauses that the DUT's watchdog allows are too short: a flow may have no frame to send in the shortest one.
 fn unit(cx: &Context<'_>, vectors: u64) -> Result<Quanta, Trouble> {
     let one = Quanta(1).at(cx.setup.rate).saturating_mul(vectors * (UNITS + 2));
     let fits = cx.setup.times.hold.as_picos() / one.as_picos().max(1);
@@ -91,7 +91,7 @@ fn unit(cx: &Context<'_>, vectors: u64) -> Result<Quanta, Trouble> {
     let due = cx.setup.line_time(stop::SIZE).as_secs_f64() * cx.priorities().iter().count() as f64
         / SHARE;
     if unit.at(cx.setup.rate).as_secs_f64() < DUE * due {
-        let what = "expected.watchdog.detection: it is shorter than pauses that are told from the gaps of flows";
+        let what = "expected.watchdog.detection: pauses that it allows are no longer than the gaps of a flow";
         return Err(Trouble::Missing(what.into()));
     }
     Ok(unit)

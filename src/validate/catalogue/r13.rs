@@ -26,38 +26,28 @@ pub const TEST: Test = Test {
     line: line!(),
 };
 
-/// Parts of the time in percent.
-const DUTIES: [u64; 5] = [10, 25, 50, 75, 90];
-
-/// Period in quanta: long against the reaction of a port, and 90 % of it fits into a pause.
-const PERIOD: u64 = 70_000;
-
 fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     for priority in cx.each_lossless() {
-        for duty in DUTIES {
+        for duty in stop::DUTIES {
             judge(cx, priority, duty)?;
         }
     }
     Ok(())
 }
 
-/// Returns the period in quanta; the DUT's watchdog must not take its pauses for a storm.
-fn period(cx: &Context<'_>) -> u64 {
-    PERIOD.min(u64::from(cx.setup.pause_max().0) * 100 / DUTIES[DUTIES.len() - 1])
-}
-
 fn judge(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
     let times = cx.setup.times;
-    let every = Quanta(1).at(cx.setup.rate).saturating_mul(period(cx));
+    let every = Quanta(1).at(cx.setup.rate).saturating_mul(stop::period(cx));
     let fits = times.hold.as_picos() / every.as_picos().max(1);
     let periods = fits.clamp(2, cx.by_level(4, 1000));
     let start = times.baseline;
     let traffic = start + every.saturating_mul(periods) + cx.setup.stop_limit();
     let mut trial = Trial::new(format!("paused for {duty} %"), traffic + times.drain);
     let flow = trial.flow(Flow::new((a, b), priority, Limit::Time(traffic)));
-    let octets = pfc_frame(cx.port(b).mac, &[(priority, Quanta((period(cx) * duty / 100) as u16))]);
+    let octets =
+        pfc_frame(cx.port(b).mac, &[(priority, Quanta((stop::period(cx) * duty / 100) as u16))]);
     trial.control.push(Control { port: b, octets, start, every, frames: periods as u32 });
     let seen = cx.observe(&trial)?;
     cx.at_rest(&seen, &trial, &(start.div(4)..start))?;

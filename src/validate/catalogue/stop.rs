@@ -13,6 +13,17 @@ use ground::units::{Priority, PrioritySet, Quanta};
 /// Length of the frames in bytes.
 pub(super) const SIZE: u32 = 1024;
 
+/// Parts of the time in percent for which a priority is paused periodically.
+pub(super) const DUTIES: [u64; 5] = [10, 25, 50, 75, 90];
+
+/// Longest period of such pauses in quanta: long against the reaction of a port, and 90 % of it fits into a pause.
+const PERIOD: u64 = 70_000;
+
+/// Returns the period of periodic pauses in quanta. It is shorter where the DUT's watchdog would take them for storms.
+pub(super) fn period(cx: &Context<'_>) -> u64 {
+    PERIOD.min(u64::from(cx.setup.pause_max().0) * 100 / DUTIES[DUTIES.len() - 1])
+}
+
 /// A trial with a storm.
 pub(super) struct Storm {
     pub(super) trial: Trial,
@@ -80,7 +91,8 @@ pub(super) fn repeated(
     cx: &Context<'_>,
     (a, b): (Port, Port),
     name: &str,
-    (octets, stops): (Vec<u8>, bool),
+    octets: Vec<u8>,
+    stops: bool,
 ) -> Storm {
     let hold = if stops { hold(cx) } else { cx.setup.times.hold };
     let mut storm = traffic(cx, (a, b), (name.to_owned(), SIZE), hold);

@@ -295,6 +295,21 @@ fn a_good_device_fails_at_no_rate_and_with_no_buffer() {
             println!("{} {} {:?} {}", feature.name, test.id, test.outcome, test.detail);
         }
         assert!(bad.is_empty(), "{}: {bad:#?}", feature.name);
+        // What cannot be tried without a storm is not judged.
+        let fits = rate == "100G";
+        let all_judged = ["V-R05", "V-X05"].iter().all(|id| {
+            let test = result_of(&results, id);
+            assert!(fits || test.detail.contains("expected.watchdog.detection"), "{}", test.detail);
+            test.outcome != Outcome::Skip
+        });
+        assert_eq!(all_judged, fits, "{}", feature.name);
+        // What can be tried finds faults as elsewhere.
+        for (kind, id) in [("obeys-next-priority", "V-R01"), ("ignores-zero-time", "V-R04")] {
+            let mut bad = feature.clone();
+            bad.told["virtual"]["faults"] = json!([{"defect": {"on": "s1", "kind": kind}}]);
+            let results = validate(&device(&bad.file("virtual")), &[id], Level::Quick);
+            assert_eq!(result_of(&results, id).outcome, Outcome::Fail, "{} {kind}", feature.name);
+        }
     }
 }
 
