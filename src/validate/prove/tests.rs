@@ -313,6 +313,27 @@ fn a_good_device_fails_at_no_rate_and_with_no_buffer() {
     }
 }
 
+/// When a storm ends with large queues, the scheduler relieves one priority before the other, so that the other
+/// goes on being paused: that says nothing about how the device pauses them while both are stopped.
+#[test]
+fn strict_priorities_are_paused_alike_however_large_the_buffer() {
+    let feature: Feature = serde_json::from_value(json!({
+        "name": "10G, 16MiB, 5ms",
+        "told": {
+            "rate": "10G",
+            "expected": {"watchdog": {"detection": "5ms"}},
+            "virtual": {"profile": {
+                "buffer": {"total": "16MiB"},
+                "defaults": {"watchdog": {"detection": "5ms"}},
+            }},
+        },
+    }))
+    .unwrap();
+    let results = validate(&device(&feature.file("virtual")), &["V-X05"], Level::Full);
+    let test = result_of(&results, "V-X05");
+    assert_eq!(test.outcome, Outcome::Pass, "{}", test.detail);
+}
+
 /// A fault that is not in the device is passed, and the matrix says so.
 #[test]
 fn a_matrix_with_a_fault_that_is_not_found_fails() {
