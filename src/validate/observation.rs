@@ -198,7 +198,7 @@ impl Pause {
 
 impl Observation {
     /// Returns the frames of a flow in one direction, by time.
-    pub fn of(&self, flow: FlowId, way: Way) -> impl Iterator<Item = &Record> {
+    pub fn of(&self, flow: FlowId, way: Way) -> impl Iterator<Item = &Record> + Clone {
         let mine = move |what: &What| matches!(what, What::Data { flow: f, .. } if *f == flow);
         self.records.iter().filter(move |record| record.way == way && mine(&record.what))
     }
@@ -207,10 +207,13 @@ impl Observation {
     #[must_use]
     pub fn tally(&self, flow: FlowId) -> Tally {
         let mut tally = Tally { sent: self.of(flow, Way::Sent).count() as u64, ..Tally::default() };
+        let arrived = self.of(flow, Way::Received).filter_map(|record| record.what.sequence());
+        if arrived.clone().is_sorted_by(|earlier, later| earlier < later) {
+            return Tally { received: arrived.count() as u64, ..tally };
+        }
         let mut seen = HashSet::new();
         let mut highest = None;
-        for record in self.of(flow, Way::Received) {
-            let What::Data { sequence, .. } = record.what else { continue };
+        for sequence in arrived {
             if !seen.insert(sequence) {
                 tally.duplicates += 1;
                 continue;
@@ -243,13 +246,12 @@ impl Observation {
     /// Returns these frames, as they were sent.
     #[must_use]
     pub fn lost(&self, flow: FlowId, span: &Range<Duration>) -> Vec<&Record> {
-        let sequence = |record: &Record| match record.what {
-            What::Data { sequence, .. } => Some(sequence),
-            What::Control(_) | What::Other(_) => None,
-        };
-        let arrived: HashSet<u64> = self.of(flow, Way::Received).filter_map(sequence).collect();
+        let arrived = self.of(flow, Way::Received).filter_map(|record| record.what.sequence());
+        let mut arrived: Vec<_> = arrived.collect();
+        arrived.sort_unstable();
+        let is_lost = |n| arrived.binary_search(&n).is_err();
         let sent = self.of(flow, Way::Sent).filter(|record| span.contains(&record.end));
-        sent.filter(|record| sequence(record).is_some_and(|n| !arrived.contains(&n))).collect()
+        sent.filter(|record| record.what.sequence().is_some_and(is_lost)).collect()
     }
 
     /// Returns the times from the last bit of a frame at the sender to its last bit at the receiver, of the

@@ -235,14 +235,16 @@ impl<'a> Context<'a> {
         if let Some(why) = &seen.disturbed {
             return Err(Trouble::Disturbed(why.clone()));
         }
+        let ports = (0..self.setup.ports.len()).map(Port);
+        let octets: Vec<Vec<_>> = ports.map(|port| seen.sent_octets(port).collect()).collect();
         for (n, control) in trial.control.iter().enumerate() {
             let same = |octets: &[u8]| {
                 let common = octets.len().min(control.octets.len());
                 octets[..common] == control.octets[..common]
             };
             let is_it =
-                |(octets, line): &(&[u8], Option<&[u8]>)| same(octets) || line.is_some_and(same);
-            let sent = seen.sent_octets(control.port).filter(is_it).count();
+                |(octets, line): &&(&[u8], Option<&[u8]>)| same(octets) || line.is_some_and(same);
+            let sent = octets[control.port.0].iter().filter(|sent| is_it(sent)).count();
             if sent < control.frames as usize {
                 let what = format!(
                     "the tester sent {sent} of {} control frames (number {n} of {})",

@@ -1,7 +1,5 @@
 //! Records the frames at the tester's ports of a virtual network.
 
-use std::collections::HashMap;
-
 use super::changes::link_of;
 use crate::bench::Trouble;
 use crate::observation::{Record, Way};
@@ -25,13 +23,31 @@ struct Line {
     response: Duration,
 }
 
+/// The directions of a network that are lines of the tester, by their numbers.
+struct Lines(Vec<Option<Line>>);
+
+impl Lines {
+    /// Of a network with so many links.
+    fn new(links: usize) -> Self {
+        Self(vec![None; 2 * links])
+    }
+
+    fn insert(&mut self, direction: Direction, line: Line) {
+        self.0[direction.0 as usize] = Some(line);
+    }
+
+    fn get(&self, direction: Direction) -> Option<Line> {
+        self.0[direction.0 as usize]
+    }
+}
+
 /// Records the frames at the tester's ports.
 pub(super) struct Recorder {
     /// Directions in which a port sends. On a cable the same direction is one in which the other
     /// port receives.
-    sends: HashMap<Direction, Line>,
+    sends: Lines,
     /// Directions in which a port receives.
-    receives: HashMap<Direction, Line>,
+    receives: Lines,
     /// True if the bytes of data frames are recorded.
     keep: bool,
     openers: Openers,
@@ -47,7 +63,7 @@ impl Recorder {
         trial: &Trial,
         lead: Duration,
     ) -> Result<Self, Trouble> {
-        let (mut sends, mut receives) = (HashMap::new(), HashMap::new());
+        let [mut sends, mut receives] = [(); 2].map(|()| Lines::new(network.links.len()));
         for (n, host) in hosts.iter().enumerate() {
             let id = link_of(network, *host);
             let link = &network.links[id.index()];
@@ -67,10 +83,7 @@ impl Recorder {
 
     /// Returns the whole and the damaged frames, in the order of their last bits.
     pub(super) fn into_records(self) -> [Vec<Record>; 2] {
-        [self.records, self.damaged].map(|mut records| {
-            records.sort_by_key(|record| record.end);
-            records
-        })
+        [self.records, self.damaged].map(in_order)
     }
 
     /// Records a frame whose last bit passes the port at `end`.
@@ -103,23 +116,31 @@ impl Recorder {
     }
 }
 
+/// Sorts records by their ends: small keys, as records are large.
+fn in_order(records: Vec<Record>) -> Vec<Record> {
+    let mut order: Vec<_> = records.iter().map(|record| record.end).enumerate().collect();
+    order.sort_by_key(|(_, end)| *end);
+    let mut records: Vec<_> = records.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|(n, _)| records[n].take()).collect()
+}
+
 impl FrameObserver for Recorder {
     fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, _: Instant) {
-        let Some(line) = self.sends.get(&direction).copied() else { return };
+        let Some(line) = self.sends.get(direction) else { return };
         let len = Bytes(frame.on_line().1.into());
         let end = at + line.rate.time_for(PREAMBLE) + line.rate.time_for(len);
         self.record((line, Way::Sent), end, frame);
     }
 
     fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        let Some(line) = self.receives.get(&direction).copied() else { return };
+        let Some(line) = self.receives.get(direction) else { return };
         let response = if frame.is_control() { line.response } else { Duration::ZERO };
         self.record((line, Way::Received), at.saturating_sub(response), frame);
     }
 
     /// A frame that the tester's end rejects was on the line all the same.
     fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
-        let Some(line) = self.receives.get(&direction).copied() else { return };
+        let Some(line) = self.receives.get(direction) else { return };
         match cause {
             Loss::Damaged | Loss::Defect => {
                 let record = self.record_of((line, Way::Received), at, frame);
