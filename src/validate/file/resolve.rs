@@ -329,7 +329,8 @@ fn priorities<T>(
             }
         }
     }
-    Some(values)
+    // A map without values says no more than none.
+    Some(values).filter(|values| !values.is_empty())
 }
 
 fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
