@@ -428,7 +428,7 @@ mod tests {
                 results.tests.iter().map(|test| (test.id, test.outcome, &test.detail)).collect();
             assert_eq!(results.verdict(true), Verdict::Pass, "{outcomes:?}");
             let ran = |id: &&str| outcomes.iter().any(|(of, ..)| of == id);
-            assert!(own.iter().all(|id| ran(id)), "{outcomes:?}");
+            assert!(own.iter().all(ran), "{outcomes:?}");
             assert!(!ran(&"V-Q01"), "{outcomes:?}");
         }
         let ring = include_str!("../../configs/validate/ring.yaml");
