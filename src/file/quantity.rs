@@ -21,7 +21,7 @@ use ground::printable::excerpt;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, parts_of};
 
-/// A size in bytes, `9216`, `64KB`, `16MiB`.
+/// A size in bytes, `9216`, `64KB`, `16MiB`; at most [`Size::MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Size(pub u64);
 
@@ -105,6 +105,12 @@ fn parse<Q: Quantity>(text: &str) -> Result<Q, String> {
     Q::value(parts / divisor).map_err(|why| format!("`{text}`: {why}"))
 }
 
+impl Size {
+    /// Maximum: 1 PiB. A choice: more than any memory has and than a line of 10 Tb/s carries in ten minutes, and
+    /// thousands of such sizes add up in 64 bits.
+    pub const MAX: Self = Self(1 << 50);
+}
+
 impl Quantity for Size {
     const NAME: &'static str = "Size";
     const EXPECTED: &'static str =
@@ -130,7 +136,10 @@ impl Quantity for Size {
     }
 
     fn value(parts: u128) -> Result<Self, String> {
-        u64::try_from(parts).map(Self).map_err(|_| "is more than any memory has".into())
+        if parts > Self::MAX.0.into() {
+            return Err("is more than 1 PiB, 2^50 octets".into());
+        }
+        Ok(Self(parts as u64))
     }
 }
 
@@ -435,6 +444,20 @@ mod tests {
         assert_eq!("5%".parse::<Ratio>(), Ok(Ratio(50_000)));
         assert_eq!("0.05".parse::<Ratio>(), Ok(Ratio(50_000)));
         assert_eq!("100m".parse::<Length>(), Ok(Length(100_000)));
+    }
+
+    /// Whatever field has a size, as text or as a number: sums and times of them do not overflow.
+    #[test]
+    fn a_size_is_at_most_a_pebibyte() {
+        assert_eq!(size("1048576GiB"), Ok(1 << 50));
+        for text in ["1125899906842625", "18446744073709551615", "9e18", "99999999999GB"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+        let read = |n: u64| serde_json::from_value::<Size>(n.into()).map(|size| size.0);
+        assert_eq!(read(1 << 50).unwrap(), 1 << 50);
+        assert!(read(u64::MAX).unwrap_err().to_string().contains("is more than 1 PiB"));
+        let read = |n: u64| serde_json::from_value::<Threshold>(n.into());
+        assert!(read(1 << 50).is_ok() && read((1 << 50) + 1).is_err());
     }
 
     #[test]

@@ -217,6 +217,12 @@ impl Duration {
         Self(self.0.saturating_mul(n))
     }
 
+    /// Returns `self` plus `d`, limited to [`Duration::MAX`].
+    #[must_use]
+    pub const fn saturating_add(self, d: Self) -> Self {
+        Self(self.0.saturating_add(d.0))
+    }
+
     /// Returns `self` minus `d`, or zero if `d` is longer.
     #[must_use]
     pub const fn saturating_sub(self, d: Self) -> Self {

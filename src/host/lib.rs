@@ -54,5 +54,5 @@ pub use source::SourceCounters;
 pub use station::{
     COMMITTED_MAX, PriorityPauses, Station, StationCounters, StationSnapshot, message_spares,
 };
-pub use stream::{StreamCounters, StreamState};
+pub use stream::{Damage, StreamCounters, StreamState};
 pub use transport::{Completion, Completions, ReceiverCounters, SenderCounters};

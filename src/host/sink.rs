@@ -10,6 +10,7 @@ use super::histogram::{Bucket, Spares};
 use super::latency::Latency;
 use super::plan::FlowId;
 use super::probe::{Arrival, Clock, Stamp};
+use super::stream::Damage;
 use ground::memory::fetch_lines;
 use ground::time::Instant;
 use ground::units::{Priority, PrioritySet};
@@ -44,6 +45,13 @@ pub struct SinkCounters {
     pub stale: u64,
     /// Frames from before the last reset. They are in no other counter.
     pub old: u64,
+    /// Frames that arrived otherwise than they were sent: cut, or with other bytes. They are in no other
+    /// counter. Only streams of a traffic generator are compared ([`MeterPlan::compared`]).
+    ///
+    /// [`MeterPlan::compared`]: crate::plan::stream::MeterPlan::compared
+    pub damaged: u64,
+    /// What differed in the first of these.
+    pub damage: Option<Damage>,
     /// Frames that arrived with CE set.
     pub ce_marked: u64,
     /// Frames whose sending time was ahead of the sink's clock. They have no latency.
@@ -112,6 +120,8 @@ impl Sink {
             reordered: 0,
             stale: 0,
             old: 0,
+            damaged: 0,
+            damage: None,
             ce_marked: 0,
             ahead: 0,
             first_arrival: None,
@@ -131,6 +141,7 @@ impl Sink {
         let c = &mut self.counters;
         (c.frames, c.bytes, c.duplicates, c.reordered) = (0, 0, 0, 0);
         (c.stale, c.old, c.ce_marked, c.ahead) = (0, 0, 0, 0);
+        (c.damaged, c.damage) = (0, None);
         (c.first_sent, c.first_arrival, c.last_arrival) = (None, None, None);
         c.latency.clear();
         self.floor = self.next;
@@ -222,6 +233,17 @@ impl Sink {
             c.first_arrival = Some(now);
         }
         c.last_arrival = Some(now);
+    }
+
+    /// Counts a frame that arrived otherwise than it was sent. Its numbers may be wrong, so nothing else is
+    /// concluded from it, except that one from before the last reset is most likely old.
+    pub(super) fn take_damaged(&mut self, sequence: u64, damage: Damage) {
+        if sequence < self.floor {
+            self.counters.old += 1;
+            return;
+        }
+        self.counters.damaged += 1;
+        self.counters.damage.get_or_insert(damage);
     }
 
     /// Returns true if this sequence number is new; counts it by its order, or as duplicate or old.

@@ -28,6 +28,7 @@ use super::reactions::{ReactionCounters, Reactions};
 use super::shared_pauses::{Share, SharedPauses};
 use super::sink::{Sink, SinkCounters};
 use super::source::{SourceCounters, Sources};
+use super::stream::Reference;
 use super::transport::answers::Answers;
 use super::transport::{Completion, ReceiverCounters, SenderCounters};
 use contracts::frame::{BURST, Burst};
@@ -104,6 +105,8 @@ pub struct Station<P: Source> {
     dated: Option<Instant>,
     /// Reactions to congestion messages of switches.
     reactions: Option<Box<Reactions>>,
+    /// By index in `sinks`: what the frames of a compared stream look like. Empty if none is compared.
+    references: Vec<Option<Box<Reference>>>,
     /// Run number whose frames count for the flows.
     run: u8,
     /// Meter of a traffic generator.
@@ -169,6 +172,7 @@ impl<P: Source> Station<P> {
             agents: None,
             found_at: None,
             dated: None,
+            references: references(plan, &ids),
             run: plan.tester.run,
             meter,
             reactions: Reactions::of(plan).map(Box::new),
@@ -455,6 +459,18 @@ impl<P: Source> Station<P> {
     pub fn into_port(self) -> P {
         self.port
     }
+}
+
+/// Returns the references of compared streams, in the order of the sinks.
+fn references(plan: &StationPlan, ids: &[FlowId]) -> Vec<Option<Box<Reference>>> {
+    let compared = plan.tester.meter.as_ref().map_or(&[][..], |meter| &meter.compared);
+    let mut references = Vec::new();
+    for stream in compared {
+        references.resize(ids.len(), None);
+        let sink = ids.iter().position(|id| *id == stream.id);
+        references[sink.expect("a checked plan expects it")] = Some(Reference::new(stream));
+    }
+    references
 }
 
 /// Returns the sender that waits for each receiver; empty if none does.

@@ -170,7 +170,7 @@ impl<'de> Visitor<'de> for BytesReader {
     }
 
     fn visit_u64<E: de::Error>(self, n: u64) -> Result<Bytes, E> {
-        Ok(Bytes::Fixed(Size(n)))
+        self.visit_str(&n.to_string())
     }
 
     fn visit_i64<E: de::Error>(self, n: i64) -> Result<Bytes, E> {

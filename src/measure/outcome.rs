@@ -30,6 +30,9 @@ pub struct Outcome {
     pub(crate) state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<String>,
+    /// True if it failed as no answer arrived.
+    #[serde(skip)]
+    pub(crate) is_unanswered: bool,
     /// Disturbance by the machine that makes it inconclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) disturbance: Option<String>,
@@ -128,6 +131,7 @@ impl Outcome {
             verdict: Verdict::Inconclusive,
             state: if responds { "answered" } else { "interrupted" },
             failure: None,
+            is_unanswered: false,
             disturbance: None,
             port: ports[0].clone(),
             peer: ports.get(1).cloned(),
@@ -181,6 +185,11 @@ impl Outcome {
             Why::Failed(failure) => {
                 self.state = "failed";
                 self.failure = Some(failure.to_string());
+                self.is_unanswered = match failure {
+                    Failure::NoAnswer { rounds, .. } | Failure::Late { rounds, .. } => rounds == 0,
+                    Failure::NoPeerDelay => true,
+                    Failure::PeerCannot => false,
+                };
             }
             Why::Done if self.state != "answered" => self.state = "measured",
             Why::Done | Why::Stopped => {}
@@ -465,6 +474,22 @@ mod tests {
         assert_eq!(ended(silent, None, None, 501).verdict, Verdict::Inconclusive);
         let late = Why::Failed(Failure::Late { rounds: 68, requests: 68 });
         assert_eq!(ended(late, None, None, 0).verdict, Verdict::Inconclusive);
+    }
+
+    /// The other end, the way to it and the dialect are right where any answer arrived.
+    #[test]
+    fn a_failed_measurement_gives_advice_on_the_peer_only_where_nothing_was_answered() {
+        let asks = |failure| {
+            let text = crate::text::text(&ended(Why::Failed(failure), None, None, 0));
+            text.contains("check that") || text.contains("dialect")
+        };
+        assert!(asks(Failure::NoAnswer { rounds: 0, requests: 200 }));
+        assert!(asks(Failure::Late { rounds: 0, requests: 200 }));
+        assert!(asks(Failure::NoPeerDelay));
+        assert!(!asks(Failure::Late { rounds: 7, requests: 7 }));
+        assert!(!asks(Failure::Late { rounds: 7, requests: 9 }));
+        assert!(!asks(Failure::NoAnswer { rounds: 3, requests: 200 }));
+        assert!(!asks(Failure::PeerCannot));
     }
 
     #[test]

@@ -32,7 +32,9 @@ pub fn text(outcome: &Outcome) -> String {
     if let Some(failure) = &outcome.failure {
         let (port, failure) = (printable::line(&outcome.port), printable::line(failure));
         let _ = writeln!(out, "{port}: no headroom was found\n  {failure}\n");
-        let _ = writeln!(out, "{}\n", remedies(outcome));
+        if outcome.is_unanswered {
+            let _ = writeln!(out, "{}\n", remedies(outcome));
+        }
     }
     if let Some(disturbance) = &outcome.disturbance {
         let _ = writeln!(out, "{}: {disturbance}\n", outcome.verdict);

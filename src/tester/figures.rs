@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ground::time::Instant;
-use host::{Latency, LatencyFigures, SinkCounters, StreamCounters};
+use host::{Damage, Latency, LatencyFigures, SinkCounters, StreamCounters};
 
 /// Figures of the sender of a stream.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,10 @@ pub struct Received {
     pub duplicates: u64,
     /// Frames that arrived after a frame that was sent later.
     pub reordered: u64,
+    /// Frames that arrived otherwise than they were sent, which count as lost.
+    pub damaged: u64,
+    /// What differed in the first of these.
+    pub damage: Option<Damage>,
     /// Frames with CE.
     pub ce_marked: u64,
     /// Arrival of the first frame.
@@ -51,6 +55,8 @@ impl Received {
         Self {
             duplicates: counters.duplicates,
             reordered: counters.reordered,
+            damaged: counters.damaged,
+            damage: counters.damage,
             ce_marked: counters.ce_marked,
             first: counters.first_arrival,
             last: counters.last_arrival,
@@ -90,6 +96,8 @@ impl FlowFigures {
         let own = &mut self.received;
         own.duplicates += received.duplicates;
         own.reordered += received.reordered;
+        own.damaged += received.damaged;
+        own.damage = own.damage.or(received.damage);
         own.ce_marked += received.ce_marked;
         own.first = [own.first, received.first].into_iter().flatten().min();
         own.last = own.last.max(received.last);

@@ -15,8 +15,8 @@ use host::plan::stream::{Sizes, StreamPlan, Values};
 
 /// Bytes of a stream at its sender and in the results.
 const STREAM: u64 = 12 << 10;
-/// Bytes of a receiver of a stream, before a frame has arrived.
-const RECEIVER: u64 = 4 << 10;
+/// Bytes of a receiver of a stream, before a frame has arrived, beside the frames with which it compares.
+const RECEIVER: u64 = 6 << 10;
 /// Bytes by which the distributions of a stream and of its receiver, and the results, grow with
 /// their first frames.
 const DISTRIBUTIONS: u64 = 20 << 10;
@@ -155,14 +155,17 @@ fn values(stream: &StreamPlan) -> u64 {
 
 /// The memory of a test's flows and ports, devices excluded, with receivers that have grown by
 /// `grown` bytes.
-fn stations(test: &TestPlan, grown: u64) -> [Need; 5] {
+fn stations(test: &TestPlan, grown: u64) -> [Need; 6] {
     let (mut streams, mut connections, mut receivers, mut listed) = (0, 0, 0, 0);
+    let mut compared = 0;
     for flow in &test.flows {
         match &flow.kind {
             FlowKind::Stream(stream) => {
                 streams += 1;
                 // Every queue expects every flow.
-                receivers += flow.rx.iter().map(|rx| queues(&test.ports[*rx])).sum::<u64>();
+                let queues: u64 = flow.rx.iter().map(|rx| queues(&test.ports[*rx])).sum();
+                receivers += queues;
+                compared += queues * self::compared(stream);
                 listed += values(stream);
             }
             FlowKind::Roce(_) => connections += 1,
@@ -174,7 +177,19 @@ fn stations(test: &TestPlan, grown: u64) -> [Need; 5] {
         Need { count: connections, of: "RoCEv2 connections", each: CONNECTION },
         Need { count: listed, of: "`values` of fields", each: VALUE },
         Need { count: test.ports.iter().map(queues).sum(), of: "`ports`", each: PORT },
+        Need { count: compared, of: "bytes of frames that receivers compare", each: 1 },
     ]
+}
+
+/// Returns the bytes with which a receiver of a stream compares its frames: the longest frame, and room for one that
+/// arrives; for frames of various lengths the sums of each checksum up to each length.
+fn compared(stream: &StreamPlan) -> u64 {
+    let sums = match stream.sizes {
+        _ if stream.template.probe_at.is_none() => return 0,
+        Sizes::Fixed(_) => 0,
+        _ => 4 * stream.template.checksums.len() as u64,
+    };
+    (2 + sums) * u64::from(stream.sizes.longest())
 }
 
 /// The spare memory for message times at the ports that send RoCEv2 connections, in the real world.

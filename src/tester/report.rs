@@ -357,6 +357,12 @@ described! {
         duplicates: u64 = Counter,
         /// Frames that arrived after a frame that was sent later.
         reordered: u64 = Counter,
+        /// Frames that arrived otherwise than they were sent: cut, or with other bytes. They count as
+        /// lost.
+        damaged: u64 = Counter,
+        /// What differed in the first damaged frame.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        damage: Option<String>,
         /// Frames that arrived with CE.
         ce_marked: u64 = Counter,
         /// CNPs sent by the receiver and received by the sender, for RoCE.

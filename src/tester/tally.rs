@@ -257,6 +257,8 @@ fn flow(
         queued_frames: None,
         duplicates: received.duplicates,
         reordered: received.reordered,
+        damaged: received.damaged,
+        damage: received.damage.map(|damage| damage.to_string()),
         ce_marked: received.ce_marked,
         cnp: connection.as_ref().map(|c| (c.cnps_tx, c.cnps_rx)),
         pacing: figures.sent.and_then(|sent| pacing(seen, more, &sent)),

@@ -100,6 +100,7 @@ fn one(
                 Path::Control => None,
             })
             .collect(),
+        compared: probed().map(|s| in_run(s, test)).collect(),
         control: arriving()
             .filter(|s| s.path == Path::Control && s.template.probe_at.is_none())
             .map(|s| (s.id, s.template.headers.clone()))

@@ -545,7 +545,11 @@ pub const fn reaction_limit(rate: BitsPerSec) -> Quanta {
         50_000_000_000..100_000_000_000 => 147,
         100_000_000_000..200_000_000_000 => 394,
         200_000_000_000..400_000_000_000 => 453,
-        400_000_000_000.. => 905,
+        400_000_000_000..800_000_000_000 => 905,
+        // Assumed: the time of 400 Gb/s, as for the delays of PHYs (`headroom`): the tables of 802.3df and
+        // 802.3dj were not available.
+        800_000_000_000..1_600_000_000_000 => 2 * 905,
+        1_600_000_000_000.. => 4 * 905,
     };
     Quanta(quanta)
 }
@@ -573,7 +577,7 @@ mod tests {
             let rate = BitsPerSec::gbps(gbps);
             assert_eq!(reaction_limit(rate).at(rate).as_nanos(), ns, "{gbps}G");
         }
-        for (gbps, ns) in [(200, 1159), (400, 1158), (800, 579)] {
+        for (gbps, ns) in [(200, 1159), (400, 1158), (800, 1158), (1_600, 1158)] {
             let rate = BitsPerSec::gbps(gbps);
             assert_eq!(reaction_limit(rate).at(rate).as_nanos(), ns, "{gbps}G");
         }

@@ -353,6 +353,7 @@ mod tests {
         for (text, own) in [
             (include_str!("../../configs/validate/sfc.yaml"), &["V-Q01"][..]),
             (include_str!("../../configs/validate/sfc-proxy.yaml"), &["V-Q02", "V-Q03"]),
+            (include_str!("../../configs/validate/ring.yaml"), &["V-I05"]),
             (include_str!("../../configs/validate/dcbx.yaml"), &["V-D01", "V-D02", "V-D03"]),
             (include_str!("../../configs/validate/macsec.yaml"), &["V-K01", "V-K02", "V-K03"]),
         ] {
@@ -369,6 +370,76 @@ mod tests {
             let other = catalogue::TESTS.iter().find(|test| test.id == other).unwrap();
             let why = skip_reason(&dut.setup, Level::Quick, other).expect("it is skipped");
             assert!(why.starts_with("expected.") || why.starts_with("ports: "), "{why}");
+        }
+    }
+
+    /// A test that finds nothing to try in the file is skipped and says why; it does not end with "nothing was
+    /// judged".
+    #[test]
+    fn lists_and_maps_without_entries_lead_to_no_error() {
+        let file = |fields: &str| {
+            let ports = "rate: 100G\nports: [{}, {}, {}, {}]\nvirtual: {profile: {buffer: {total: 2MiB}}}\n";
+            crate::file::parse("dut.yaml", &format!("{ports}{fields}\n")).unwrap().0.setup
+        };
+        for fields in [
+            "expected: {strict: []}",
+            "expected: {strict: [], weights: {0: 1, 1: 2}}",
+            "expected: {weights: {}, strict: [3]}",
+            "expected: {weights: {0-7: 0}, strict: []}",
+            "expected: {dscp_map: {}}",
+            "expected: {pcp_map: {}, vlan: 1}",
+            "expected: {ecn: {kmin: 20KB, kmax: 60KB, pmax: 20%, priorities: []}}",
+            "lossless: []",
+            "lossy: []",
+            "lossless: []\nlossy: []",
+        ] {
+            let setup = file(fields);
+            for test in catalogue::TESTS {
+                for level in [Level::Quick, Level::Full] {
+                    let result = run_one(&setup, level, &mut NoBench::default(), (test, &[]));
+                    assert_ne!(
+                        result.outcome,
+                        Outcome::Error,
+                        "{fields}: {} {}",
+                        test.id,
+                        result.detail
+                    );
+                }
+            }
+        }
+    }
+
+    /// Without options: no test that is not about the device is run, and what is run passes.
+    #[test]
+    fn shipped_files_of_special_devices_pass_as_they_are() {
+        for (text, own) in [
+            (include_str!("../../configs/validate/ring.yaml"), &["V-00", "V-I05"][..]),
+            (
+                include_str!("../../configs/validate/sfc-proxy.yaml"),
+                &["V-00", "V-R01", "V-Q02", "V-Q03"],
+            ),
+        ] {
+            let (dut, _) = crate::file::parse("dut.yaml", text).unwrap();
+            let mut bench =
+                crate::virtual_bench::VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
+            let selection = Selection { level: Level::Quick, only: vec![], retry: 0 };
+            let results = run(&dut.setup, &selection, &mut bench, |_, _, _| true);
+            let outcomes: Vec<_> =
+                results.tests.iter().map(|test| (test.id, test.outcome, &test.detail)).collect();
+            assert_eq!(results.verdict(true), Verdict::Pass, "{outcomes:?}");
+            let ran = |id: &&str| outcomes.iter().any(|(of, ..)| of == id);
+            assert!(own.iter().all(ran), "{outcomes:?}");
+            assert!(!ran(&"V-Q01"), "{outcomes:?}");
+        }
+        let ring = include_str!("../../configs/validate/ring.yaml");
+        let (dut, _) = crate::file::parse("dut.yaml", ring).unwrap();
+        for test in catalogue::TESTS.iter().filter(|test| test.id != "V-I05") {
+            let why = skip_reason(&dut.setup, Level::Full, test).expect(test.id);
+            assert!(
+                why.contains("ring") || why.starts_with("nic is missing"),
+                "{}: {why}",
+                test.id
+            );
         }
     }
 

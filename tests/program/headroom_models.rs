@@ -361,6 +361,13 @@ fn a_measurement_is_read_from_its_file() {
         assert_eq!(out.status.code(), Some(2), "{said}");
         assert!(said.contains(name) && said.contains("headroom measure"), "{said}");
     }
+    let failed =
+        r#"{"rate_bps": 100000000000, "failure": "0 answers to 9 requests", "measurements": []}"#;
+    let out = sluice(&file("failed.json", failed));
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    let part = "has no measurement that succeeded: 0 answers to 9 requests";
+    assert!(said.contains(part), "{said}");
     // A link of another rate has another headroom.
     let out = sluice(&good.replace("--rate 100G", "--rate 40G"));
     let said = String::from_utf8(out.stderr).unwrap();

@@ -20,7 +20,7 @@ pub fn sink(flows: u32) -> StationPlan {
         expects: ids,
         ..StationPlan::new("sink", Mac([2, 0, 0, 0, 1, 0]), BitsPerSec::gbps(100))
     };
-    plan.tester.meter = Some(MeterPlan { streams, control: vec![] });
+    plan.tester.meter = Some(MeterPlan { streams, ..MeterPlan::default() });
     plan
 }
 

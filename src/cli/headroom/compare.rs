@@ -68,7 +68,9 @@ struct Row {
 #[derive(Deserialize)]
 struct Measurement {
     rate_bps: u64,
-    headroom: Headroom,
+    /// `None` if no measurement succeeded.
+    headroom: Option<Headroom>,
+    failure: Option<String>,
 }
 
 /// Headroom of a measurement.
@@ -171,7 +173,9 @@ fn read(path: &Path, rate: BitsPerSec) -> Result<u64> {
         of_link == rate,
         "is of a link of {of_link}, and --rate is {rate}: give the link's rate"
     );
-    Ok(measurement.headroom.bytes)
+    let why = measurement.failure.map_or(String::new(), |why| format!(": {why}"));
+    let headroom = measurement.headroom;
+    Ok(headroom.with_context(|| format!("has no measurement that succeeded{why}"))?.bytes)
 }
 
 /// Relates all sums to the first: the measurement, or the standard's.

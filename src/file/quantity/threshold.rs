@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for Threshold {
             }
 
             fn visit_u64<E: de::Error>(self, bytes: u64) -> Result<Threshold, E> {
-                Ok(Threshold::Bytes(Size(bytes)))
+                self.visit_str(&bytes.to_string())
             }
         }
 

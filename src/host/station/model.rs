@@ -181,7 +181,7 @@ proptest! {
         plan.expects = (0..FLOWS).map(FlowId).collect();
         if metered {
             let streams = plan.expects.iter().map(|id| (*id, Priority::ALL[3])).collect();
-            plan.tester.meter = Some(MeterPlan { streams, control: vec![] });
+            plan.tester.meter = Some(MeterPlan { streams, ..MeterPlan::default() });
         }
         let (near, mut far) = ring_pair(1_000);
         let mut station = Station::new(&plan, near).unwrap();

@@ -110,6 +110,7 @@ impl<P: Source> Station<P> {
     #[inline(always)]
     fn read_usual(&mut self, frames: &[P::Frame]) -> usize {
         let (lookup, expects, run) = (&self.lookup[..], self.expects as u32, self.run);
+        let references = &mut self.references[..];
         let (mac, takes_all) = (self.mac, self.meter.is_some());
         let (mut n, mut bytes) = (0, 0);
         for (frame, usual) in frames.iter().zip(&mut self.read[..]) {
@@ -122,6 +123,11 @@ impl<P: Source> Station<P> {
             let sink = place.wrapping_sub(1);
             if sink >= expects || !(takes_all || is_for(head, mac)) {
                 break;
+            }
+            if let Some(Some(reference)) = references.get_mut(sink as usize) {
+                if !reference.is_as_sent(head, wire_len) {
+                    break;
+                }
             }
             usual.counted = Counted::new(&arrival, wire_len);
             usual.sink = sink;
@@ -188,7 +194,7 @@ impl<P: Source> Station<P> {
         let expected = match Arrived::read(head, &walk) {
             Arrived::Data(arrival, data) => {
                 let times = (now, arrived_at(&self.port, now, &frame));
-                self.take_data(times, &arrival, data, frame.wire_len())
+                self.take_data(times, &arrival, data, &frame)
             }
             Arrived::Answer(key, answer) => {
                 let sender = self.sender_of(key);
@@ -226,7 +232,7 @@ impl<P: Source> Station<P> {
         }
         let found = Arrival::search(frame.head(), walk);
         let times = (now, arrived_at(&self.port, now, frame));
-        found.is_some_and(|arrival| self.take_data(times, &arrival, None, frame.wire_len()))
+        found.is_some_and(|arrival| self.take_data(times, &arrival, None, frame))
     }
 
     /// Counts a frame without a probe if it belongs to an expected control stream. Returns true if
@@ -244,7 +250,7 @@ impl<P: Source> Station<P> {
         (now, at): (Instant, Instant),
         arrival: &Arrival,
         data: Option<Data>,
-        wire_len: u32,
+        frame: &P::Frame,
     ) -> bool {
         // Connections detect old frames by their sequence numbers.
         if arrival.probe.run != self.run && data.is_none() {
@@ -265,8 +271,15 @@ impl<P: Source> Station<P> {
                 self.sources.release(now, *sender as usize, arrived + 1);
             }
         }
-        let sink = &mut self.sinks[i];
-        sink.take(at, &Counted::new(arrival, wire_len));
+        let (sink, wire_len) = (&mut self.sinks[i], frame.wire_len());
+        let damage = match self.references.get_mut(i) {
+            Some(Some(reference)) => reference.damage(frame.head(), wire_len),
+            _ => None,
+        };
+        match damage {
+            Some(damage) => sink.take_damaged(arrival.probe.sequence, damage),
+            None => sink.take(at, &Counted::new(arrival, wire_len)),
+        }
         if let (Some(p), Some(meter)) = (sink.priority(), &mut self.meter) {
             meter.on_data(now, p, wire_len);
         }

@@ -52,6 +52,20 @@ impl<P: Source> Station<P> {
         Ok(())
     }
 
+    /// Changes what the frames of a compared stream look like. Until the next change, frames that look as
+    /// before are accepted, too, as they may be in flight.
+    ///
+    /// # Errors
+    /// As [`StationPlan::check`](crate::StationPlan::check) for the frames of that stream.
+    pub fn set_compared(&mut self, plan: &StreamPlan) -> Result<(), PlanError> {
+        plan.check_frames()?;
+        let place = self.lookup.get(plan.id.0 as usize).and_then(|i| (*i as usize).checked_sub(1));
+        if let Some(Some(reference)) = place.and_then(|i| self.references.get_mut(i)) {
+            reference.change(plan);
+        }
+        Ok(())
+    }
+
     /// Returns the counters of one of its streams.
     pub fn stream(&self, id: FlowId) -> Option<&StreamCounters> {
         self.sources.stream(id)

@@ -163,6 +163,26 @@ impl Frames {
         &self.octets[..len.min(self.shown)]
     }
 
+    /// Makes the frame of `len` bytes without FCS whose changing fields have the values that they have in
+    /// `arrived`, which holds at least [`Self::reach`] bytes or all of a shorter frame, and returns it. Its
+    /// lengths and checksums are those that its sender writes.
+    #[inline]
+    pub(super) fn like(&mut self, arrived: &[u8], len: usize) -> &[u8] {
+        self.recipe.like(&mut self.octets, len, arrived);
+        &self.octets[..len]
+    }
+
+    /// The longest frame, with the changing fields of the last one made.
+    pub(super) fn octets(&self) -> &[u8] {
+        &self.octets
+    }
+
+    /// The end of the last changing byte.
+    #[inline]
+    pub(super) const fn reach(&self) -> usize {
+        self.recipe.reach
+    }
+
     /// Advances to the next frame.
     #[inline]
     pub(super) fn advance(&mut self) {
@@ -241,6 +261,20 @@ impl Recipe {
             let probe = Probe::new(self.id, numbers.sequence, numbers.sent);
             self.sums.put(octets, sequence, probe.sequence);
             self.sums.put(octets, time, probe.sent.value());
+        }
+        self.sums.finish(octets);
+    }
+
+    /// As [`Self::write`], with the fields and the numbers that a received frame has.
+    #[inline]
+    fn like(&mut self, octets: &mut [u8], len: usize, arrived: &[u8]) {
+        self.sums.begin(len);
+        let fields = self.fields.iter().map(|field| &field.word);
+        for word in fields.chain(self.probe.iter().flatten()) {
+            self.sums.put(octets, word, word.value(arrived));
+        }
+        for (length, word) in &self.sizes {
+            self.sums.put(octets, word, (len - usize::from(length.from)) as u64);
         }
         self.sums.finish(octets);
     }

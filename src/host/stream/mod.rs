@@ -7,6 +7,7 @@
 mod frames;
 mod pace;
 mod quick;
+mod reference;
 mod sizes;
 mod sums;
 #[cfg(test)]
@@ -14,6 +15,8 @@ mod tests;
 mod values;
 mod word;
 
+pub use reference::Damage;
+pub(super) use reference::Reference;
 pub(super) use sums::order;
 
 use frames::{Frames, Numbers};

@@ -1,5 +1,7 @@
 //! Tests of frames byte for byte, against sums of whole frames.
 
+mod reference;
+
 use proptest::prelude::*;
 
 use super::*;

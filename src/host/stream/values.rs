@@ -68,6 +68,26 @@ impl Cycle {
         };
     }
 
+    /// Returns true if the last `bits` bits of a value are these.
+    pub(super) fn has(&self, value: u128, bits: u8) -> bool {
+        let cut = u128::MAX >> (128 - u32::from(bits));
+        match self.kind {
+            Kind::List(ref list) => list.iter().any(|one| one & cut == value),
+            Kind::Steps { start, step } => {
+                let is_up = (step as i128) >= 0;
+                let way =
+                    if is_up { value.wrapping_sub(start) } else { start.wrapping_sub(value) } & cut;
+                match (step as i128).unsigned_abs() {
+                    0 => way == 0,
+                    // Steps beyond the width of the field wrap around in it: any value may be one.
+                    step if step.checked_mul(self.count.into()).is_none_or(|all| all > cut) => true,
+                    step => way % step == 0 && way / step < self.count.into(),
+                }
+            }
+            Kind::Chance { min, max, .. } => max > cut || (min..=max).contains(&value),
+        }
+    }
+
     /// Returns the difference of neighbours among the next `n` values, modulo 2^64, if they are of one
     /// cycle and differ by constant steps.
     #[inline]

@@ -47,6 +47,13 @@ impl Word {
         }
     }
 
+    /// Returns the changing bits of a frame that holds them.
+    #[inline]
+    pub(super) fn value(&self, octets: &[u8]) -> u64 {
+        let octets = &octets[self.at..self.at + self.octets];
+        octets.iter().fold(0, |value, octet| value << 8 | u64::from(*octet)) & self.mask
+    }
+
     /// Clears the changing bits.
     pub(super) fn clear(&self, octets: &mut [u8]) {
         self.put(octets, 0);

@@ -472,3 +472,40 @@ fn a_distribution_is_read_beside_the_lab_and_refused_with_its_line() {
     assert_eq!((good[0].sizes.as_str(), good[0].mean_bytes), ("sizes", 2_000.0));
     assert!(bad.contains("sizes.txt:3: size 2000 is below 3000, the size before it"), "{bad}");
 }
+
+/// The longest messages of the slowest link: times of which each is longer than a span can be.
+#[test]
+fn sizes_beyond_all_reason_are_refused_and_the_largest_ones_end_no_run() {
+    let flows = |size: &str| {
+        [
+            format!("transport: {{roce: {{messages: {{bytes: {size}, count: 3}}}}}}"),
+            format!(
+                "transport: {{roce: {{messages: {{bytes: {{points: [[{size}, 1]]}}, count: 3}}}}}}"
+            ),
+            format!("transport: roce, duration: {{bytes: {size}}}"),
+            format!("transport: tcp, duration: {{bytes: {size}}}"),
+            format!("duration: {{bytes: {size}}}"),
+        ]
+    };
+    let lab = |flow: &str, rate: &str| {
+        format!(
+            "{PROFILE}duration: 20us\nrecord: {{messages: true}}\ntopology: {{star: {{hosts: 3}}}}\n\
+             defaults: {{links: {{rate: {rate}, length: 100m, phy: none}}}}\n\
+             flows: [{{name: f, from: h1, to: h3, priority: 3, {flow}}}]\n"
+        )
+    };
+    for size in ["18446744073709551615", "9200000000000000000", "1125899906842625", "'1048577GiB'"]
+    {
+        for flow in flows(size) {
+            let all = parse("w.yaml", &lab(&flow, "100G")).unwrap_err().to_string();
+            assert!(all.contains("is more than 1 PiB") && all.contains("bytes"), "{flow}: {all}");
+        }
+    }
+    for flow in flows("1125899906842624") {
+        for rate in ["1M", "100M", "100G"] {
+            let (plan, _) =
+                parse("w.yaml", &lab(&flow, rate)).unwrap_or_else(|e| panic!("{flow}: {e}"));
+            run(&plan, World::Virtual, Options::default(), |_| {}).unwrap();
+        }
+    }
+}

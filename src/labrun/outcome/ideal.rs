@@ -43,7 +43,8 @@ impl<'a> Path<'a> {
     }
 
     /// Returns the time from a message of `bytes` becoming due to the acknowledgement of its last
-    /// byte; zero for a flow without a path.
+    /// byte; zero for a flow without a path. It is limited to [`Duration::MAX`], which a slow line takes for the
+    /// longest messages that a file may have.
     pub(super) fn ideal(&self, bytes: u64) -> Duration {
         let payload = u64::from(self.plan.payload());
         let before = bytes.max(1).div_ceil(payload) - 1;
@@ -62,13 +63,14 @@ impl<'a> Path<'a> {
             let time = hop.line.time_for(full);
             slowest = slowest.max(time);
             if before > 0 {
-                last = last.max(first + slowest.saturating_mul(before - 1) + time);
+                let others = slowest.saturating_mul(before - 1);
+                last = last.max(first.saturating_add(others).saturating_add(time));
             }
             first += hop.latency(full);
-            last += hop.latency(tail);
+            last = last.saturating_add(hop.latency(tail));
         }
         let ack = self.plan.kind.ack_len();
-        self.back.iter().fold(last, |at, hop| at + hop.latency(ack))
+        self.back.iter().fold(last, |at, hop| at.saturating_add(hop.latency(ack)))
     }
 }
 

@@ -94,7 +94,7 @@ pub(super) fn sheet<T>(columns: &[Column<T>], rows: impl IntoIterator<Item = T>)
 }
 
 fn flows(report: &Report) -> Sheet {
-    let columns: [Column<&Flow>; 14] = [
+    let columns: [Column<&Flow>; 15] = [
         ("flow", Word, |f| f.name.clone()),
         ("from", Word, |f| f.port_tx.clone()),
         ("to", Word, |f| f.port_rx.join(" ")),
@@ -106,6 +106,7 @@ fn flows(report: &Report) -> Sheet {
         ("loss", Number, |f| format!("{:.3} %", f.loss_percent)),
         ("duplicates", Number, |f| count(f.duplicates)),
         ("reordered", Number, |f| count(f.reordered)),
+        ("damaged", Number, |f| count(f.damaged)),
         ("tx rate", Number, |f| scaled(f.frames_tx_rate, "fps")),
         ("rx rate", Number, |f| scaled(f.frames_rx_rate, "fps")),
         ("rx", Number, |f| scaled(8.0 * f.bytes_rx_rate, "b/s")),

@@ -36,6 +36,9 @@ struct Row<M, O> {
 struct OfFlow<'a> {
     duplicates: u64,
     reordered: u64,
+    damaged: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damage: Option<&'a str>,
     ce_marked: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pacing: Option<&'a Pacing>,
@@ -246,6 +249,8 @@ fn of_flow<'a>(report: &'a Report, flow: &'a Flow) -> OfFlow<'a> {
         tx_dropped: dropped.filter(|n| *n > 0),
         duplicates: flow.duplicates,
         reordered: flow.reordered,
+        damaged: flow.damaged,
+        damage: flow.damage.as_deref(),
         ce_marked: flow.ce_marked,
         pacing: flow.pacing.as_ref(),
         latency: flow.latency.as_ref(),

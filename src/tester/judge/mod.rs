@@ -2,9 +2,11 @@
 //!
 //! - **sent**: all frames of a flow with a count, and the rate of one with a rate; `sent` defines
 //!   the expected number and the accepted causes of a shortage.
-//! - **received**: for flows that measure loss, each receiver has every frame once. Frames that
-//!   the tester's own devices lost are reported: if they may be all that is missing, the flow is
-//!   INCONCLUSIVE, as the network may have lost none.
+//! - **received**: for flows that measure loss, each receiver has every frame once, as it was sent, and
+//!   in the order of sending, except that frames whose changing fields may send them over several paths
+//!   have no order. Frames that the tester's own devices lost are reported: if they may be all that is
+//!   missing, the flow is INCONCLUSIVE, as the network may have lost none.
+//! - **damaged**: for all flows, no frame arrived otherwise than it was sent.
 //! - **run**: a run that was interrupted, or that a busy machine stopped, is inconclusive.
 //!
 //! A shortage is FAIL unless the machine explains it ([`Machine`]): frames are lost while no
@@ -17,7 +19,7 @@ pub(super) mod tests;
 
 use serde::Serialize;
 
-use super::plan::{FlowPlan, TestPlan};
+use super::plan::{FlowKind, FlowPlan, TestPlan};
 use super::report::{Flow, Machine, Report};
 use ground::verdict::Verdict;
 
@@ -92,6 +94,11 @@ pub fn judge(course: &Course<'_>) -> Vec<Finding> {
         say(&asked.name, sent::judge(course, n, flow));
         if asked.metrics.loss {
             say(&asked.name, received(course, asked, flow));
+        } else if flow.damaged > 0 {
+            say(
+                &asked.name,
+                (Verdict::Fail, format!("{} of its frames {}", flow.damaged, damage(flow))),
+            );
         }
     }
     if let Some(why) = course.why.disturbance() {
@@ -120,10 +127,17 @@ fn received(course: &Course<'_>, asked: &FlowPlan, flow: &Flow) -> (Verdict, Str
     if twice > 0 {
         what += &format!(", {twice} duplicates");
     }
-    let held = got == wanted && twice == 0;
-    // A busy machine or a device never makes a frame arrive twice.
+    if flow.damaged > 0 {
+        what += &format!(", {} {}", flow.damaged, damage(flow));
+    }
+    let reordered = if is_ordered(asked) { flow.reordered } else { 0 };
+    if reordered > 0 {
+        what += &format!(", {reordered} behind frames that were sent later");
+    }
+    let held = got == wanted && twice + flow.damaged + reordered == 0;
+    // A busy machine or a device never makes a frame arrive twice, late or with other bytes.
     let lost = wanted.saturating_sub(got);
-    let excusable = lost > 0 && twice == 0;
+    let excusable = lost > 0 && twice + flow.damaged + reordered == 0;
     let busy = excusable.then(|| unpolled(course, asked)).flatten();
     let own = own_losses(course, asked, lost);
     let excused = own.most >= lost && excusable;
@@ -132,6 +146,19 @@ fn received(course: &Course<'_>, asked: &FlowPlan, flow: &Flow) -> (Verdict, Str
         what = format!("{what}; {reason}");
     }
     (verdict, what)
+}
+
+/// Describes the first damaged frame, as the end of a sentence.
+fn damage(flow: &Flow) -> String {
+    let first = flow.damage.as_deref().unwrap_or("not known");
+    format!("arrived damaged (the first: {first})")
+}
+
+/// True if all frames of a flow take one path, on which bridges keep their order (802.1Q 6.5.3): no header
+/// field changes by which a device may choose another path, queue or priority. Connections count their own
+/// order.
+fn is_ordered(asked: &FlowPlan) -> bool {
+    matches!(&asked.kind, FlowKind::Stream(stream) if stream.template.edits.is_empty())
 }
 
 /// Frames that the tester's own devices lost.

@@ -6,7 +6,7 @@ use ground::units::Priority;
 use ground::verdict::Verdict::{Fail, Inconclusive, NotJudged, Pass};
 use host::FlowId;
 use host::Rate;
-use host::plan::stream::{Limit, Pace, Path, Sizes, StreamPlan, TemplatePlan};
+use host::plan::stream::{Edit, Limit, Pace, Path, Sizes, StreamPlan, TemplatePlan, Values};
 
 /// A flow of one frame per 10 ms at priority 3, from port 0 to port 1.
 pub(crate) fn flow(name: &str, frames: Option<u64>, loss: bool) -> FlowPlan {
@@ -185,6 +185,29 @@ fn loss_is_inconclusive_only_if_the_ring_could_not_bridge_the_gap() {
     let mut twice = lost().busy(10.1, 10.1);
     twice.flow.duplicates = 1;
     assert_eq!(twice.verdicts(), [Pass, Fail], "no gap makes a duplicate");
+}
+
+#[test]
+fn damaged_and_reordered_frames_fail_whatever_the_machine_did() {
+    let mut damaged = Case::new(1_000, 990).busy(10.1, 10.1);
+    damaged.devices = (None, 0);
+    (damaged.flow.damaged, damaged.flow.damage) = (10, Some("byte 15 is 0xb8, not 0x00".into()));
+    assert_eq!(damaged.verdicts(), [Pass, Fail]);
+    let what = &damaged.findings()[1].what;
+    let part = "10 lost, 10 arrived damaged (the first: byte 15 is 0xb8, not 0x00)";
+    assert!(what.contains(part), "{what}");
+    // Without `metrics.loss`, too.
+    damaged.asked.metrics.loss = false;
+    assert_eq!(damaged.verdicts(), [Pass, Fail]);
+
+    let mut late = Case::new(1_000, 1_000).busy(10.1, 10.1);
+    late.flow.reordered = 2;
+    assert_eq!(late.verdicts(), [Pass, Fail]);
+    let what = &late.findings()[1].what;
+    assert!(what.ends_with("frames, 2 behind frames that were sent later"), "{what}");
+    // A device may send the frames of several addresses over several paths.
+    let edit = Edit { at: 26, skip: 0, bits: 32, values: Values::List(vec![1, 2]) };
+    assert_eq!(late.stream(|stream| stream.template.edits.push(edit)).verdicts(), [Pass, Pass]);
 }
 
 #[test]

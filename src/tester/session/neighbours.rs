@@ -123,16 +123,30 @@ impl Inner {
                 flow.found(n, mac);
             }
             if let FlowKind::Stream(stream) = flow.kind {
-                self.set_stream(flow.tx, *stream)?;
+                self.set_stream(flow.tx, &flow.rx, *stream)?;
             }
         }
         Ok(())
     }
 
-    /// Replaces the plan of a stream.
-    pub(super) fn set_stream(&self, port: usize, stream: StreamPlan) -> Result<(), SessionError> {
-        let name = || self.plan.ports[port].name.clone();
+    /// Replaces the plan of a stream from port `port` to ports `to`.
+    pub(super) fn set_stream(
+        &self,
+        port: usize,
+        to: &[usize],
+        stream: StreamPlan,
+    ) -> Result<(), SessionError> {
         let stream = in_run(&stream, &self.plan);
+        // Receivers first: they accept frames of both plans.
+        for port in to {
+            let name = || self.plan.ports[*port].name.clone();
+            let queues = self.queues.of_port(*port);
+            let own = stream.clone();
+            let done = self.at_all(queues, move |_, host, _| host.set_compared(&own))?;
+            let done: Result<(), _> = done.into_iter().collect();
+            done.map_err(|source| SessionError::Plan { port: name(), source })?;
+        }
+        let name = || self.plan.ports[port].name.clone();
         let queue = self.queues.sender(stream.id.0 as usize);
         let done = self.at(queue, move |host, _| host.set_stream(&stream))?;
         done.map_err(|source| SessionError::Plan { port: name(), source })

@@ -109,7 +109,7 @@ impl Session {
                 return Err(SessionError::Longer { flow: flow.name.clone(), asked, longest });
             }
         }
-        self.inner.set_stream(flow.tx, (**stream).clone())?;
+        self.inner.set_stream(flow.tx, &flow.rx, (**stream).clone())?;
         let state = &mut self.inner.board().flows[flow.id.0 as usize];
         state.changed = Some((stream.clone(), state.transmit != Phase::Stopped));
         Ok(())

@@ -241,6 +241,10 @@ pub fn other_kind(test: &Test, setup: &Setup) -> Option<String> {
     if test.id == SELF_CHECK.id {
         return None;
     }
+    if setup.expected.ring && test.id != i05::TEST.id {
+        let why = "expected.ring is there, so the ports share the ring's links; the test is about one switch";
+        return Some(why.to_owned());
+    }
     match (is_in(OF_NICS), &setup.nic) {
         (true, Some(_)) => return None,
         (true, None) => return Some("nic is missing; the test is about NICs".to_owned()),
@@ -252,12 +256,16 @@ pub fn other_kind(test: &Test, setup: &Setup) -> Option<String> {
     (!is_of).then(|| format!("flow_control: {given}; the test is about the other kind"))
 }
 
-/// Returns true if the file says what a test of an optional protocol expects of the device: such a test is
-/// run without being named, at every level.
+/// Returns true if the file says what a test of an optional protocol or of a ring expects of the device: such a
+/// test is run without being named, at every level.
 pub(crate) fn is_described(test: &Test, setup: &Setup) -> bool {
     let expected = &setup.expected;
     match test.id.get(..3) {
-        Some("V-Q") if test.id == q01::TEST.id => expected.sfc.is_some(),
+        Some("V-I") => expected.ring && test.id == i05::TEST.id,
+        // A device that is a proxy alone sends no messages.
+        Some("V-Q") if test.id == q01::TEST.id => {
+            expected.sfc.is_some_and(|sfc| sfc.target.is_some() || sfc.proxy.is_none())
+        }
         Some("V-Q") => expected.sfc.is_some_and(|sfc| sfc.proxy.is_some()),
         Some("V-D") => expected.dcbx.is_some(),
         Some("V-K") => setup.ports.iter().any(|port| port.macsec.is_some()),

@@ -76,7 +76,12 @@ fn strict(cx: &Context<'_>) -> Result<Vec<Priority>, Trouble> {
     let all = cx.setup.expected.strict.ok_or_else(|| Trouble::Missing(missing.to_owned()))?;
     let most = cx.by_level(1, usize::MAX);
     let of = |set: ground::units::PrioritySet| set.iter().filter(|p| all.contains(*p)).take(most);
-    Ok(of(cx.setup.lossless).chain(of(cx.setup.lossy)).collect())
+    let strict: Vec<Priority> = of(cx.setup.lossless).chain(of(cx.setup.lossy)).collect();
+    if strict.is_empty() {
+        let what = "expected.strict has no priority of `lossless` or `lossy`: no class is strict";
+        return Err(Trouble::Missing(what.to_owned()));
+    }
+    Ok(strict)
 }
 
 fn compete(

@@ -48,7 +48,7 @@ pub struct DutFile {
     /// Longest frame in bytes that the DUT forwards, FCS included. Default: `1526`.
     pub max_frame: Option<Size>,
     /// Delay from the tester's MAC to the DUT's and back: cables and PHYs. Default: `100ns`, the cable
-    /// of 10 m there and back; for a virtual device that of its links.
+    /// of 10 m there and back. A virtual device has none: its links have their own delay.
     pub cable: Option<Span>,
     /// Share of the line that the traffic around a stimulus has. A tester in software that is often
     /// preempted keeps the rates of a lower one. Default: `98%`.
@@ -198,7 +198,8 @@ pub struct Expected {
     pub pcp_map: Option<BTreeMap<Range, u8>>,
     /// True for a device of three switches in a ring, or one with cables from port to port that stands for
     /// them. The first three ports of this file are at its switches, and frames go around in the
-    /// direction of these: from the first to the third by the second. Default: `false`.
+    /// direction of these: from the first to the third by the second. Other tests than that of deadlocks
+    /// are not about a ring. Default: `false`.
     #[serde(default)]
     pub ring: bool,
     /// VLAN in which the ports take tagged frames too, whose PCP is their priority; for a marking by
@@ -395,7 +396,7 @@ pub struct Tolerances {
     /// Largest deviation of a pause's length. Default: `5%`.
     pub pause: Option<Ratio>,
     /// Quanta within which a port must have stopped after the last bit of a pause. Default: those of
-    /// 802.3 31B.3.7 at the rate.
+    /// 802.3 31B.3.7 at the rate; for 800G and 1.6T the time of 400G, which is assumed.
     pub reaction: Option<u16>,
     /// Time within which a port must send again after XON. Default: `1ms`.
     pub resume: Option<Span>,

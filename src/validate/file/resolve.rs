@@ -97,8 +97,9 @@ pub(super) fn resolve(
         lab.faults.extend(device.faults.iter().cloned());
     }
     if let Some(lab) = &lab {
-        device(&mut cx, &at.key("virtual"), lab, (raw, &mut setup));
+        device(&mut cx, at, lab, (raw, &mut setup));
     }
+    at_rest(&mut cx, at, &setup);
     let access = raw.adapter.as_ref().and_then(|adapter| {
         access::resolve(&mut cx, &at.key("adapter"), adapter, (raw.device.is_some(), &setup))
     });
@@ -111,6 +112,40 @@ pub(super) fn resolve(
     let resets = resets.map(|(kind, span)| (*kind, span.0)).collect();
     let warnings = cx.finish()?;
     Ok((Dut { setup, lab, reports, resets, access }, warnings))
+}
+
+/// Frames of each of eight flows that share the load in a part of a test, at least: with fewer, shares and rates
+/// say nothing. A choice.
+const FRAMES_MIN: u64 = 8;
+
+/// Bytes of the frames that most tests send.
+const FRAME: u32 = 1024;
+
+/// Refuses parts of tests so short, or a load so low, that nothing could be judged.
+fn at_rest(cx: &mut Cx, at: &Place<'_>, setup: &Setup) {
+    if setup.load <= 0.0 {
+        return;
+    }
+    let least = setup.line_time(FRAME).saturating_mul(FRAMES_MIN * PRIORITIES as u64);
+    let times = at.key("times");
+    for (name, time) in [("baseline", setup.times.baseline), ("hold", setup.times.hold)] {
+        let sent = time.as_picos() as f64 * setup.load;
+        if time < least {
+            let what = format!(
+                "{time} has no room for {FRAMES_MIN} frames of each priority at {}; give {least} or more",
+                setup.rate
+            );
+            cx.error(&times.key(name), what);
+        } else if sent < least.as_picos() as f64 {
+            let load = 100.0 * least.as_picos() as f64 / time.as_picos() as f64;
+            let what = format!(
+                "flows of all priorities would send fewer than {FRAMES_MIN} frames each in `times.{name}`, \
+                 {time}; give {} % or more, or a longer time",
+                load.ceil()
+            );
+            cx.error(&at.key("load"), what);
+        }
+    }
 }
 
 /// A little less than all by default, so that a sender in software keeps its rates.
@@ -294,7 +329,8 @@ fn priorities<T>(
             }
         }
     }
-    Some(values)
+    // A map without values says no more than none.
+    Some(values).filter(|values| !values.is_empty())
 }
 
 fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
@@ -455,7 +491,8 @@ fn addresses(network: &NetworkPlan, setup: &mut Setup) {
 
 /// Sets what is known of a virtual device and not in the file: the addresses of its ports, the delay of its
 /// links, and the times in which its buffer is full and empty again.
-fn device(cx: &mut Cx, at: &Place<'_>, lab: &Lab, (raw, setup): (&DutFile, &mut Setup)) {
+fn device(cx: &mut Cx, root: &Place<'_>, lab: &Lab, (raw, setup): (&DutFile, &mut Setup)) {
+    let at = &root.key("virtual");
     let network = match lab::resolve_raw(lab) {
         Ok((plan, _)) => plan.network,
         Err(error) => {
@@ -463,6 +500,11 @@ fn device(cx: &mut Cx, at: &Place<'_>, lab: &Lab, (raw, setup): (&DutFile, &mut 
             return;
         }
     };
+    if raw.cable.is_some() {
+        let what = "the links of a virtual device have their own delay; leave it out, or give the links of \
+                    `virtual.lab` a length";
+        cx.error(&root.key("cable"), what);
+    }
     macsec::named(cx, at, &network, setup);
     addresses(&network, setup);
     if raw.cable.is_none() {
@@ -470,6 +512,20 @@ fn device(cx: &mut Cx, at: &Place<'_>, lab: &Lab, (raw, setup): (&DutFile, &mut 
         let common = network.links.iter().filter(|link| link.rate == setup.rate);
         let both = common.map(|link| link.ab.delay + link.ba.delay);
         setup.cable = both.max().unwrap_or_default();
+    }
+    let longest = network.nodes.iter().filter_map(|node| match &node.kind {
+        NodeKind::Switch(plan) => Some(plan.max_frame),
+        NodeKind::Host(_) => None,
+    });
+    let longest = longest.min().filter(|longest| setup.max_frame > *longest);
+    if let (Some(longest), None) = (longest, raw.max_frame) {
+        setup.max_frame = longest;
+    } else if let Some(longest) = longest {
+        let what = format!(
+            "the virtual device forwards frames of up to {longest} octets; give it this `max_frame`, too, or \
+             lower this one"
+        );
+        cx.error(&root.key("max_frame"), what);
     }
     let buffers = network.nodes.iter().filter_map(|node| match &node.kind {
         NodeKind::Switch(plan) => {

@@ -79,6 +79,40 @@ fn all_errors_are_reported_with_field_and_remedy() {
 }
 
 #[test]
+fn what_a_virtual_device_has_by_itself_is_not_for_the_file_to_say() {
+    let with = |fields: &str| format!("{LEAST}{fields}\n");
+    let cable = refused(&with("cable: 10us"));
+    assert!(cable.contains("cable") && cable.contains("have their own delay"), "{cable}");
+    let longest = refused(&with("max_frame: 9216"));
+    assert!(longest.contains("forwards frames of up to 1526 octets"), "{longest}");
+    assert!(parse("dut.yaml", &with("max_frame: 1500")).is_ok());
+    let short = LEAST.replace("profile: {}", "profile: {max_frame: 1500}");
+    assert_eq!(parse("dut.yaml", &short).unwrap().0.setup.max_frame, 1500);
+    // A device behind real ports has what the file says.
+    let real = "rate: 10G\nports: [{location: x}, {location: y}]\ncable: 10us\nmax_frame: 9216\n";
+    assert!(parse("dut.yaml", real).is_ok());
+}
+
+#[test]
+fn times_and_loads_of_which_nothing_can_be_said_are_refused() {
+    let with = |fields: &str| format!("{LEAST}{fields}\n");
+    for (fields, parts) in [
+        ("times: {hold: 1ps}", ["times.hold", "no room for 8 frames of each priority"]),
+        ("times: {baseline: 5us}", ["times.baseline", "give 5.3"]),
+        ("load: 1%", ["load", "fewer than 8 frames each in `times.baseline`"]),
+        ("load: 0%", ["load", "nothing would be sent"]),
+    ] {
+        let all = refused(&with(fields));
+        assert!(parts.iter().all(|part| all.contains(part)), "{fields}: {all}");
+    }
+    for fields in
+        ["load: 7%", "load: 1%\ntimes: {baseline: 600us, hold: 1ms}", "times: {hold: 6us}"]
+    {
+        assert!(parse("dut.yaml", &with(fields)).is_ok(), "{fields}");
+    }
+}
+
+#[test]
 fn what_is_expected_of_a_proxy_must_be_possible() {
     let sfc = |sfc: &str| refused(&format!("{LEAST}expected: {{sfc: {sfc}}}\n"));
     let proxy = |of: &str| sfc(&format!("{{proxy: {{trusted: 198.18.0.1, {of}}}}}"));

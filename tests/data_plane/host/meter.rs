@@ -57,7 +57,7 @@ fn pair() -> [StationPlan; 2] {
     });
     a.tester.meter = Some(MeterPlan::default());
     b.expects.push(FlowId(7));
-    b.tester.meter = Some(MeterPlan { streams: vec![(FlowId(7), P3)], control: vec![] });
+    b.tester.meter = Some(MeterPlan { streams: vec![(FlowId(7), P3)], ..MeterPlan::default() });
     [a, b]
 }
 
@@ -234,7 +234,8 @@ fn control_streams_are_known_by_their_octets() {
         mac_control::Repr::Pfc(repr).emit(&mut octets).unwrap();
         octets
     };
-    a.tester.meter = Some(MeterPlan { streams: vec![], control: vec![(FlowId(1), octets(8))] });
+    a.tester.meter =
+        Some(MeterPlan { control: vec![(FlowId(1), octets(8))], ..MeterPlan::default() });
     let mut network = network(&[a, b]);
     network.run_until(at(9_000));
     let snapshot = snapshot(&mut network, 0, at(9_000));
@@ -251,6 +252,6 @@ fn meters_that_cannot_measure_are_refused() {
     b.expects.clear();
     assert_eq!(b.check(), Err(PlanError::NotExpected(7)));
     let [mut a, _] = pair();
-    a.tester.meter = Some(MeterPlan { streams: vec![], control: vec![(FlowId(9), vec![])] });
+    a.tester.meter = Some(MeterPlan { control: vec![(FlowId(9), vec![])], ..MeterPlan::default() });
     assert_eq!(a.check(), Err(PlanError::ControlOctets(9)));
 }

@@ -108,7 +108,8 @@ fn frames_of_another_run_are_counted_apart() {
         (stream.limit.frames, stream.template.run) = (Some(3), run);
         let mut sender = Bench::started(&plan(vec![stream]));
         sender.run_to(after(10_000_000));
-        let meter = Some(MeterPlan { streams: vec![(FlowId(1), priority(3))], control: vec![] });
+        let meter =
+            Some(MeterPlan { streams: vec![(FlowId(1), priority(3))], ..MeterPlan::default() });
         let mut receiver = Bench::new(&StationPlan {
             expects: vec![FlowId(1)],
             tester: TesterPlan { run: 7, meter, ..TesterPlan::default() },

@@ -98,13 +98,21 @@ impl StreamPlan {
     /// # Errors
     /// [`PlanError::Stream`] with the field.
     pub fn check(&self, line: &Line) -> Result<(), PlanError> {
-        let checked = self
-            .sizes
-            .check()
-            .and_then(|()| self.check_room())
-            .and_then(|()| self.template.check())
-            .and_then(|()| self.check_pace(line));
-        checked.map_err(|(field, why)| PlanError::Stream { flow: self.id.0, field, why })
+        self.check_frames()?;
+        self.check_pace(line).map_err(|wrong| self.error(wrong))
+    }
+
+    /// Validates the frames of the stream alone, for a receiver, whose line may be slower.
+    ///
+    /// # Errors
+    /// [`PlanError::Stream`] with the field.
+    pub(crate) fn check_frames(&self) -> Result<(), PlanError> {
+        let checked = self.sizes.check().and_then(|()| self.check_room());
+        checked.and_then(|()| self.template.check()).map_err(|wrong| self.error(wrong))
+    }
+
+    fn error(&self, (field, why): Wrong) -> PlanError {
+        PlanError::Stream { flow: self.id.0, field, why }
     }
 
     /// Validates that every frame holds its headers and probe, and fits its port.
@@ -253,14 +261,18 @@ impl Edit {
 }
 
 impl MeterPlan {
-    /// Validates that the streams to measure exist.
+    /// Validates that the streams to measure and to compare exist.
     ///
     /// # Errors
-    /// [`PlanError::NotExpected`] and [`PlanError::ControlOctets`].
+    /// [`PlanError::NotExpected`], [`PlanError::ControlOctets`], and as [`StreamPlan::check_frames`].
     pub(in crate::plan) fn check(&self, expects: &[FlowId]) -> Result<(), PlanError> {
         if let Some((id, _)) = self.streams.iter().find(|(id, _)| !expects.contains(id)) {
             return Err(PlanError::NotExpected(id.0));
         }
+        if let Some(one) = self.compared.iter().find(|one| !expects.contains(&one.id)) {
+            return Err(PlanError::NotExpected(one.id.0));
+        }
+        self.compared.iter().try_for_each(StreamPlan::check_frames)?;
         match self.control.iter().find(|(_, octets)| octets.is_empty()) {
             Some((id, _)) => Err(PlanError::ControlOctets(id.0)),
             None => Ok(()),
