@@ -453,6 +453,7 @@ impl Witness for Checkers {
                 let port = facts.out(node, port);
                 let cx = Cx { facts, lateness: &self.lateness };
                 self.requests.crossed(cx, at, port, group.get(), xoff);
+                self.idle.crossed(facts, port, group.get());
                 self.ecn.crossed(port, group.get(), xoff);
                 self.lossless.crossed(at, port, facts.from(port).of_group(group.get()), xoff);
             }
