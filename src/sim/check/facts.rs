@@ -99,6 +99,8 @@ pub(super) struct PortFacts {
     pub(super) former: [u8; PRIORITIES],
     /// By class: where the frames of its congesting flows are; itself where they stay.
     pub(super) congesting: [u8; PRIORITIES],
+    /// Classes whose congesting flows are strictly served before them, bit n for class n.
+    pub(super) starving: u8,
     /// By group: the bytes of its headroom, 0 for one that is lossy.
     pub(super) headroom: [u64; PRIORITIES],
     /// The priorities of lossless groups, and those of them that it pauses its peer for: only these are
@@ -458,6 +460,7 @@ impl PortFacts {
             class,
             former: [0; PRIORITIES],
             congesting,
+            starving: starving(plan, &congesting),
             headroom,
             grouped,
             lossless: PrioritySet(grouped.0 & asks.0),
@@ -514,6 +517,7 @@ impl PortFacts {
             class: core::array::from_fn(|p| p as u8),
             former: [0; PRIORITIES],
             congesting: core::array::from_fn(|class| class as u8),
+            starving: 0,
             headroom: [0; PRIORITIES],
             grouped: PrioritySet::EMPTY,
             lossless: PrioritySet::EMPTY,
@@ -568,6 +572,16 @@ fn congesting(switch: &SwitchPlan) -> [u8; PRIORITIES] {
     let map = switch.congestion.isolation.as_ref().map(|isolation| isolation.machine.map);
     let to = |class| map.and_then(|map| map.congesting(class)).unwrap_or(class);
     TrafficClass::ALL.map(|class| to(class).get())
+}
+
+/// Returns the classes of a port that the flows isolated from them may starve, bit n for class n.
+fn starving(plan: &PortPlan, congesting: &[u8; PRIORITIES]) -> u8 {
+    let starves = |class: &TrafficClass| {
+        let first = TrafficClass::ALL[usize::from(congesting[class.index()])];
+        first != *class && plan.schedule.starves(first, *class)
+    };
+    let classes = TrafficClass::ALL.into_iter().filter(starves);
+    classes.fold(0, |set, class| set | 1 << class.get())
 }
 
 /// Returns the priorities that a port pauses its peer for, and those that it obeys.

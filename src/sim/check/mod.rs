@@ -27,6 +27,7 @@ mod pauses;
 mod recent;
 mod requests;
 mod shares;
+mod starved;
 mod unite;
 
 pub use deadlock::Deadlock;
@@ -47,7 +48,7 @@ use ecn::EcnFirst;
 use facts::Facts;
 use frames::Frames;
 use ground::counters;
-use ground::time::Instant;
+use ground::time::{Duration, Instant};
 use ground::units::{PrioritySet, TrafficClass};
 use idle::Idle;
 use lateness::Lateness;
@@ -58,6 +59,7 @@ use passages::Passages;
 use pauses::Pauses;
 use recent::{Kind, Known, Recent, Side};
 use requests::{Cx, Requests};
+use starved::Starved;
 
 /// See the module's head.
 #[derive(Clone, Debug)]
@@ -71,6 +73,7 @@ pub struct Checkers {
     pauses: Pauses,
     requests: Requests,
     deadlocks: Deadlocks,
+    starved: Starved,
     idle: Idle,
     ecn: EcnFirst,
     marks: Marks,
@@ -118,6 +121,7 @@ impl Checkers {
             pauses: Pauses::new(&facts),
             requests: Requests::new(&facts),
             deadlocks: Deadlocks::new(&facts),
+            starved: Starved::new(&facts),
             idle: Idle::new(&facts),
             ecn: EcnFirst::new(&facts),
             marks: Marks::new(&facts),
@@ -144,6 +148,13 @@ impl Checkers {
     #[must_use]
     pub fn stands_still_since(&self) -> Option<Instant> {
         self.deadlocks.stands_still_since()
+    }
+
+    /// The longest time for which a queue starves now because the flows isolated from it are strictly served
+    /// before it.
+    #[must_use]
+    pub fn starved(&self) -> Duration {
+        self.starved.longest()
     }
 
     /// Has everything told in the order of time, as if what happens at one node could excuse another: for
