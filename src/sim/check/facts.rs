@@ -71,6 +71,8 @@ pub(super) struct PortFacts {
     /// `s1:p2`, or the host's name.
     pub(super) name: String,
     pub(super) rate: BitsPerSec,
+    /// Its own address, as a number below 2^48.
+    pub(super) mac: u64,
     /// From the last bit's start to its arrival, and to a pause's being obeyed.
     pub(super) delay: Duration,
     pub(super) response: Duration,
@@ -420,11 +422,13 @@ impl PortFacts {
         let delay = dir.delay + shims.unwrap_or(Duration::ZERO);
         let delay_least = dir.delay;
         let dir = DirectionPlan { delay, ..dir };
-        let own = match &plan.nodes[node.index()].kind {
-            NodeKind::Switch(switch) => Self::of_switch(switch, port, dir, &line),
-            NodeKind::Host(host) => Self::of_host(host, dir, &line),
+        let (own, mac) = match &plan.nodes[node.index()].kind {
+            NodeKind::Switch(switch) => {
+                (Self::of_switch(switch, port, dir, &line), switch.ports[port.index()].mac)
+            }
+            NodeKind::Host(host) => (Self::of_host(host, dir, &line), host.mac),
         };
-        Self { node, port, delay_least, ..own }
+        Self { node, port, mac: mac.to_u64(), delay_least, ..own }
     }
 
     fn of_switch(switch: &SwitchPlan, port: PortId, dir: DirectionPlan, line: &Line) -> Self {
@@ -502,6 +506,7 @@ impl PortFacts {
             name: String::new(),
             rate: line.rate(),
             delay: dir.delay,
+            mac: 0,
             delay_least: dir.delay,
             longest,
             overhead: line.octets(0) as u32,

@@ -234,7 +234,11 @@ impl Checkers {
         let of = facts.from(direction);
         let is_switch = facts.node(of.node).is_switch;
         let parsed = Parsed::new(frame);
-        self.idle.sent((at, end), direction, matches!(parsed, Parsed::Control(_)));
+        let is_control = matches!(parsed, Parsed::Control(_));
+        self.idle.sent((at, end), direction, is_control);
+        if is_control && !frame.spoilt {
+            self.pauses.control_sent(facts, at, direction, parsed::source(frame.head()));
+        }
         let data = match parsed {
             Parsed::Data(data) => data,
             // Receivers ignore a pause that its sender has damaged.
