@@ -312,7 +312,7 @@ fn table(summary: &Summary) -> String {
         ("frames dropped, lossy ones too", totals.drops),
         ("frames lost on lines", totals.line_losses),
         ("deadlocks, in circles", summary.deadlocks),
-        ("stood still in circles, not judged", summary.stood_still),
+        ("stood still or starved, not judged", summary.stood_still),
         ("labs judged for marks before pauses", summary.judged_for_marks),
         ("labs judged for equal shares", summary.judged_for_shares),
         ("storms that watchdogs found", totals.watchdog_storms),

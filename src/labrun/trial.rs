@@ -25,6 +25,9 @@ const STANDING: Duration = Duration::from_millis(2);
 /// Time for which a lab whose paths form a cycle may stand still behind frames of which nothing is
 /// known before it is ended: longer than most pauses.
 const STILL: Duration = Duration::from_millis(50);
+/// Time for which a queue may starve behind the flows that are isolated from it before the lab is ended, if
+/// senders repeat what starves: many times that of the largest loads.
+const STARVED: Duration = Duration::from_millis(100);
 /// Frames after which a lab is ended: several times those of the largest labs.
 const FRAMES_MOST: u64 = 5_000_000;
 /// Routes that a port caches; few, to save memory.
@@ -50,7 +53,8 @@ pub struct Trial {
     /// Deadlocks detected, expected or not.
     pub deadlocks: u64,
     /// True if it stood still behind frames of which nothing is known, where its paths form a cycle: it
-    /// may be a deadlock, which is not judged.
+    /// may be a deadlock, which is not judged. True as well if flows that are isolated in a class that is strictly
+    /// served before their own starved that, and senders repeated what starved.
     pub stood_still: bool,
     /// True if its switch had to mark before it paused, and paused.
     pub judges_marks: bool,
@@ -179,7 +183,7 @@ fn drive(
         Err(error) => return Trial::failed("resolve", error.to_string()),
     };
     built(&mut network);
-    let outcome = finish(&mut network, lab.duration, slowest, lawless.circle);
+    let outcome = finish(&mut network, lab.duration, slowest, &lawless);
     let finished = outcome == Outcome::Finished;
     let stood_still = outcome == Outcome::StoodStill;
     let (trace_hash, frames, now) = (network.trace_hash(), network.tally().frames, network.now());
@@ -220,17 +224,18 @@ enum Outcome {
     Finished,
     /// A deadlock persists, or the time or the frames of the lab are used up.
     Ended,
-    /// Nothing has moved for [`STILL`], and the cause cannot be judged.
+    /// Nothing has moved for [`STILL`], and the cause cannot be judged, or a queue has starved for
+    /// [`STARVED`].
     StoodStill,
 }
 
 /// Runs a network until all traffic and its last pause have ended, a deadlock persists, or its time
-/// is over, or it stands still where its paths form a `circle`.
+/// is over, or it stands still where its paths form a circle, or starves.
 fn finish(
     network: &mut Network<Watch>,
     most: Duration,
     slowest: BitsPerSec,
-    circle: bool,
+    lawless: &Lawless,
 ) -> Outcome {
     let end = Instant::ZERO + most;
     let step = slowest.time_for(LOOK);
@@ -252,7 +257,10 @@ fn finish(
             return Outcome::Ended;
         }
         let since = network.witness_mut().0.stands_still_since();
-        if circle && since.is_some_and(|since| since + STILL < now) {
+        if lawless.circle && since.is_some_and(|since| since + STILL < now) {
+            return Outcome::StoodStill;
+        }
+        if lawless.answered && network.witness_mut().0.starved() > STARVED {
             return Outcome::StoodStill;
         }
     }

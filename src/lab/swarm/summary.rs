@@ -28,7 +28,7 @@ pub struct Summary {
     /// Labs with a deadlock, where paths form cycles.
     pub deadlocks: u64,
     /// Labs that stood still behind forged frames or messages of switches, where paths form cycles: not
-    /// judged for deadlocks.
+    /// judged for deadlocks; and those in which isolated flows starved others: not judged for their end.
     pub stood_still: u64,
     /// Labs in which marks before pauses were judged.
     pub judged_for_marks: u64,

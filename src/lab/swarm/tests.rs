@@ -3,4 +3,5 @@
 mod bugs;
 mod defects;
 mod labs;
+mod seeds;
 mod shards;

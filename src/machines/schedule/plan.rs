@@ -1,7 +1,7 @@
 //! Configuration of the egress scheduler of one port.
 
 use super::LinePlan;
-use ground::units::{Bytes, PRIORITIES};
+use ground::units::{Bytes, PRIORITIES, TrafficClass};
 
 /// Transmission selection of a traffic class (802.1Q 8.6.8).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,4 +37,13 @@ pub struct SchedulePlan {
     pub shaper_burst: Bytes,
     /// Overhead of frames on the line.
     pub line: LinePlan,
+}
+
+impl SchedulePlan {
+    /// Returns true if frames of class `first` go before all of class `other`, which may starve.
+    #[must_use]
+    pub fn starves(&self, first: TrafficClass, other: TrafficClass) -> bool {
+        let [first_is, other_is] = [first, other].map(|class| self.classes[class.index()]);
+        first_is == ClassPlan::Strict && (first > other || other_is != ClassPlan::Strict)
+    }
 }

@@ -131,6 +131,11 @@ impl Deadlocks {
         self.moved[port.index()][usize::from(class)] = at;
     }
 
+    /// Time at which the last data frame of a class started at a port.
+    pub(super) fn last_sent(&self, port: Direction, class: u8) -> Instant {
+        self.moved[port.index()][usize::from(class)]
+    }
+
     /// Adds what another part knows of its ports; deadlocks are found by the first part alone.
     pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
         take(&mut self.moved, other.moved, |n| theirs.has_port(Direction(n as u32)));

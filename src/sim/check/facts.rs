@@ -71,6 +71,8 @@ pub(super) struct PortFacts {
     /// `s1:p2`, or the host's name.
     pub(super) name: String,
     pub(super) rate: BitsPerSec,
+    /// Its own address, as a number below 2^48.
+    pub(super) mac: u64,
     /// From the last bit's start to its arrival, and to a pause's being obeyed.
     pub(super) delay: Duration,
     pub(super) response: Duration,
@@ -99,6 +101,8 @@ pub(super) struct PortFacts {
     pub(super) former: [u8; PRIORITIES],
     /// By class: where the frames of its congesting flows are; itself where they stay.
     pub(super) congesting: [u8; PRIORITIES],
+    /// Classes whose congesting flows are strictly served before them, bit n for class n.
+    pub(super) starving: u8,
     /// By group: the bytes of its headroom, 0 for one that is lossy.
     pub(super) headroom: [u64; PRIORITIES],
     /// The priorities of lossless groups, and those of them that it pauses its peer for: only these are
@@ -418,11 +422,13 @@ impl PortFacts {
         let delay = dir.delay + shims.unwrap_or(Duration::ZERO);
         let delay_least = dir.delay;
         let dir = DirectionPlan { delay, ..dir };
-        let own = match &plan.nodes[node.index()].kind {
-            NodeKind::Switch(switch) => Self::of_switch(switch, port, dir, &line),
-            NodeKind::Host(host) => Self::of_host(host, dir, &line),
+        let (own, mac) = match &plan.nodes[node.index()].kind {
+            NodeKind::Switch(switch) => {
+                (Self::of_switch(switch, port, dir, &line), switch.ports[port.index()].mac)
+            }
+            NodeKind::Host(host) => (Self::of_host(host, dir, &line), host.mac),
         };
-        Self { node, port, delay_least, ..own }
+        Self { node, port, mac: mac.to_u64(), delay_least, ..own }
     }
 
     fn of_switch(switch: &SwitchPlan, port: PortId, dir: DirectionPlan, line: &Line) -> Self {
@@ -458,6 +464,7 @@ impl PortFacts {
             class,
             former: [0; PRIORITIES],
             congesting,
+            starving: starving(plan, &congesting),
             headroom,
             grouped,
             lossless: PrioritySet(grouped.0 & asks.0),
@@ -499,6 +506,7 @@ impl PortFacts {
             name: String::new(),
             rate: line.rate(),
             delay: dir.delay,
+            mac: 0,
             delay_least: dir.delay,
             longest,
             overhead: line.octets(0) as u32,
@@ -514,6 +522,7 @@ impl PortFacts {
             class: core::array::from_fn(|p| p as u8),
             former: [0; PRIORITIES],
             congesting: core::array::from_fn(|class| class as u8),
+            starving: 0,
             headroom: [0; PRIORITIES],
             grouped: PrioritySet::EMPTY,
             lossless: PrioritySet::EMPTY,
@@ -568,6 +577,16 @@ fn congesting(switch: &SwitchPlan) -> [u8; PRIORITIES] {
     let map = switch.congestion.isolation.as_ref().map(|isolation| isolation.machine.map);
     let to = |class| map.and_then(|map| map.congesting(class)).unwrap_or(class);
     TrafficClass::ALL.map(|class| to(class).get())
+}
+
+/// Returns the classes of a port that the flows isolated from them may starve, bit n for class n.
+fn starving(plan: &PortPlan, congesting: &[u8; PRIORITIES]) -> u8 {
+    let starves = |class: &TrafficClass| {
+        let first = TrafficClass::ALL[usize::from(congesting[class.index()])];
+        first != *class && plan.schedule.starves(first, *class)
+    };
+    let classes = TrafficClass::ALL.into_iter().filter(starves);
+    classes.fold(0, |set, class| set | 1 << class.get())
 }
 
 /// Returns the priorities that a port pauses its peer for, and those that it obeys.

@@ -7,11 +7,13 @@ use super::passages::Passages;
 use super::pauses::Pauses;
 use super::unite::take;
 use crate::{Direction, LinkId, Node, Nodes};
-use ground::time::Instant;
+use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, TrafficClass};
 
-/// PFC frames that a line may carry in a row while data waits that is not paused: far more than the
-/// groups of a port can ask for while a frame of theirs leaves.
+/// MAC control frames that a line may carry in a row while data waits that is not paused, besides one for
+/// each time that a group of the port crosses a limit: far more than pauses that are sent again in time. A
+/// group without hysteresis may cross its limit with each frame, and MAC control goes before data (802.3
+/// 31.3).
 const PAUSES_MOST: u64 = 1_000;
 
 /// Times at which the lines are free again.
@@ -30,20 +32,55 @@ struct Line {
     stormed: u8,
     /// Start of the MAC control frames that it has carried since, without a gap or other frames.
     control_since: Instant,
+    /// How many of them no group's crossing of a limit caused.
+    unowed: u64,
     /// Time of the last sample at which no data waited behind such frames.
     starved_since: Instant,
 }
 
-impl Idle {
-    pub(super) fn new(facts: &Facts) -> Self {
+impl Line {
+    const fn new() -> Self {
         let start = Instant::ZERO;
-        let line = Line {
+        Self {
             free: start,
             down: false,
             stormed: 0,
             control_since: start,
+            unowed: 0,
             starved_since: start,
-        };
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, (at, end): (Instant, Instant), is_control: bool) {
+        // Less than the frame itself is rounding, and no room for another.
+        let gap = at.since(self.free) > end.since(at);
+        self.free = end;
+        if !is_control {
+            (self.control_since, self.unowed) = (end, 0);
+            return;
+        }
+        if gap {
+            (self.control_since, self.unowed) = (at, 0);
+        }
+        self.unowed += 1;
+    }
+
+    /// The frame that is owed follows, so that it counts for nothing.
+    const fn crossed(&mut self) {
+        self.unowed = self.unowed.saturating_sub(1);
+    }
+
+    /// True if MAC control frames alone have kept data from the line for too long.
+    fn starves(&self, at: Instant, pause_time: Duration) -> bool {
+        self.unowed > PAUSES_MOST
+            && at.since(self.starved_since) > pause_time.saturating_mul(PAUSES_MOST)
+    }
+}
+
+impl Idle {
+    pub(super) fn new(facts: &Facts) -> Self {
+        let line = Line::new();
         Self { lines: vec![line; facts.ports.len()], first: First::default(), samples: 0 }
     }
 
@@ -54,14 +91,15 @@ impl Idle {
         direction: Direction,
         is_control: bool,
     ) {
-        let line = &mut self.lines[direction.index()];
-        // Less than the frame itself is rounding, and no room for another.
-        let gap = at.since(line.free) > end.since(at);
-        line.free = end;
-        if !is_control {
-            line.control_since = end;
-        } else if gap {
-            line.control_since = at;
+        self.lines[direction.index()].sent((at, end), is_control);
+    }
+
+    /// A group of a port crosses a limit, so that the port owes its peer a MAC control frame, unless it never
+    /// sends any for that group.
+    pub(super) fn crossed(&mut self, facts: &Facts, port: Direction, group: u8) {
+        let of = facts.from(port);
+        if of.of_group(group).0 & of.asks.0 != 0 {
+            self.lines[port.index()].crossed();
         }
     }
 
@@ -124,7 +162,7 @@ impl Idle {
                         "{name} is idle and not paused while {octets} bytes wait in class {class}"
                     )
                 });
-            } else if at.since(starved_since) > of.pause_time().saturating_mul(PAUSES_MOST) {
+            } else if line.starves(at, of.pause_time()) {
                 self.first.see_at(at, place, || {
                     let since = starved_since.since(Instant::ZERO);
                     format!("{name} sends nothing but pauses since {since} while {octets} bytes wait in class {class}")
@@ -167,4 +205,38 @@ fn is_unpaused(
     let is_there = |p: &usize| (of.places_of(*p) | passages.places(direction, *p)) & places != 0;
     let mut own = (0..PRIORITIES).filter(is_there);
     own.all(|p| !pauses.is_paused((facts, passages), at, (direction, p)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAUSE: Duration = Duration::from_nanos(67);
+
+    /// A line on which `n` MAC control frames follow each other, each with what `before` does to the line.
+    fn carried(n: u32, before: impl Fn(&mut Line, Instant)) -> bool {
+        let (mut line, mut now) = (Line::new(), Instant::ZERO);
+        for _ in 0..n {
+            before(&mut line, now);
+            now = now.max(line.free);
+            line.sent((now, now + PAUSE), true);
+            now += PAUSE;
+        }
+        line.starves(now, PAUSE)
+    }
+
+    #[test]
+    fn pauses_that_nothing_asked_for_starve_a_line_and_those_of_crossings_do_not() {
+        let most = PAUSES_MOST as u32;
+        assert!(!carried(most, |_, _| ()));
+        assert!(carried(most + 1, |_, _| ()));
+        assert!(!carried(5 * most, |line, _| line.crossed()), "each is owed");
+        assert!(carried(5 * most, |line, now| {
+            // One in two is owed.
+            if now.since(Instant::ZERO).as_picos() / PAUSE.as_picos() % 2 == 0 {
+                line.crossed();
+            }
+        }));
+        assert!(!carried(5 * most, |line, now| line.sent((now, now + PAUSE), false)), "data goes");
+    }
 }

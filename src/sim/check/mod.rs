@@ -27,6 +27,7 @@ mod pauses;
 mod recent;
 mod requests;
 mod shares;
+mod starved;
 mod unite;
 
 pub use deadlock::Deadlock;
@@ -47,7 +48,7 @@ use ecn::EcnFirst;
 use facts::Facts;
 use frames::Frames;
 use ground::counters;
-use ground::time::Instant;
+use ground::time::{Duration, Instant};
 use ground::units::{PrioritySet, TrafficClass};
 use idle::Idle;
 use lateness::Lateness;
@@ -58,6 +59,7 @@ use passages::Passages;
 use pauses::Pauses;
 use recent::{Kind, Known, Recent, Side};
 use requests::{Cx, Requests};
+use starved::Starved;
 
 /// See the module's head.
 #[derive(Clone, Debug)]
@@ -71,6 +73,7 @@ pub struct Checkers {
     pauses: Pauses,
     requests: Requests,
     deadlocks: Deadlocks,
+    starved: Starved,
     idle: Idle,
     ecn: EcnFirst,
     marks: Marks,
@@ -118,6 +121,7 @@ impl Checkers {
             pauses: Pauses::new(&facts),
             requests: Requests::new(&facts),
             deadlocks: Deadlocks::new(&facts),
+            starved: Starved::new(&facts),
             idle: Idle::new(&facts),
             ecn: EcnFirst::new(&facts),
             marks: Marks::new(&facts),
@@ -144,6 +148,13 @@ impl Checkers {
     #[must_use]
     pub fn stands_still_since(&self) -> Option<Instant> {
         self.deadlocks.stands_still_since()
+    }
+
+    /// The longest time for which a queue starves now because the flows isolated from it are strictly served
+    /// before it.
+    #[must_use]
+    pub fn starved(&self) -> Duration {
+        self.starved.longest()
     }
 
     /// Has everything told in the order of time, as if what happens at one node could excuse another: for
@@ -223,7 +234,11 @@ impl Checkers {
         let of = facts.from(direction);
         let is_switch = facts.node(of.node).is_switch;
         let parsed = Parsed::new(frame);
-        self.idle.sent((at, end), direction, matches!(parsed, Parsed::Control(_)));
+        let is_control = matches!(parsed, Parsed::Control(_));
+        self.idle.sent((at, end), direction, is_control);
+        if is_control && !frame.spoilt {
+            self.pauses.control_sent(facts, at, direction, parsed::source(frame.head()));
+        }
         let data = match parsed {
             Parsed::Data(data) => data,
             // Receivers ignore a pause that its sender has damaged.
@@ -453,6 +468,7 @@ impl Witness for Checkers {
                 let port = facts.out(node, port);
                 let cx = Cx { facts, lateness: &self.lateness };
                 self.requests.crossed(cx, at, port, group.get(), xoff);
+                self.idle.crossed(facts, port, group.get());
                 self.ecn.crossed(port, group.get(), xoff);
                 self.lossless.crossed(at, port, facts.from(port).of_group(group.get()), xoff);
             }

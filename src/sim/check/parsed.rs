@@ -135,6 +135,11 @@ impl Parsed {
     }
 }
 
+/// Returns the source address of a frame, as a number below 2^48.
+pub(super) fn source(head: &[u8]) -> u64 {
+    head[6..12].iter().fold(0, |mac, octet| mac << 8 | u64::from(*octet))
+}
+
 /// Returns true for an IP packet with CE, the mark of congestion (RFC 3168).
 #[inline]
 pub(super) fn is_ce(head: &[u8]) -> bool {

@@ -48,6 +48,7 @@ impl Checkers {
         self.pauses.unite(other.pauses, theirs);
         self.requests.unite(other.requests, theirs);
         self.deadlocks.unite(other.deadlocks, theirs);
+        self.starved.unite(other.starved, theirs);
         self.idle.unite(other.idle, theirs);
         self.ecn.unite(other.ecn, theirs);
         self.marks.unite(other.marks, theirs);
@@ -59,9 +60,10 @@ impl Checkers {
 
     /// Samples what is of single nodes of this part.
     pub(super) fn sample_own(&mut self, at: Instant, nodes: &mut Nodes) {
-        let Self { facts, lateness, passages, pauses, .. } = self;
+        let Self { facts, lateness, passages, pauses, deadlocks, starved, .. } = self;
         self.cells.sample(facts, (passages, lateness), at, nodes);
         self.idle.sample(facts, (passages, pauses, lateness), at, nodes);
+        starved.sample((facts, deadlocks), at, nodes);
     }
 
     /// Searches for deadlocks in all parts.

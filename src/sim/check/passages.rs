@@ -44,7 +44,7 @@ pub(super) struct Passage {
     shared: bool,
     /// The cells of each frame that is inside.
     held: VecDeque<u32>,
-    /// Number of frames that were inside and no longer are.
+    /// Number of frames that left from its front.
     gone: u64,
     /// By class: the number of these frames that arrived for it. Where the class of the priority
     /// changes, later frames may overtake, and those of the former class count as the last to leave.
@@ -436,7 +436,17 @@ impl Passages {
         // The first leaves the sums and the last one leaves the list.
         let Some(last) = passage.held.pop_back() else { return false };
         passage.held.push_front(last);
-        self.take(facts, at).is_some()
+        if self.take(facts, at).is_none() {
+            return false;
+        }
+        // It went ahead of none that is inside, and a flow that came by another passage waits for it no more.
+        let passage = &mut self.all[at as usize];
+        passage.gone -= 1;
+        let inside = passage.gone + passage.held.len() as u64;
+        for (_, gone) in self.former.values_mut().flatten().filter(|(of, _)| *of == at) {
+            *gone = inside.min(*gone);
+        }
+        true
     }
 
     /// A switch dropped a frame. Gives source and destination of the frame, if they are known.

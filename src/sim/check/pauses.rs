@@ -1,5 +1,6 @@
 //! Pause legality: no frame of a priority starts while that is paused, calculated from the pauses
-//! that arrived, in the clock of the node that has to obey them.
+//! that arrived, in the clock of the node that has to obey them. Nor does a port send a pause under the
+//! address of another.
 
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
@@ -8,7 +9,7 @@ use super::passages::Passages;
 use super::unite::take;
 use crate::{Direction, NodeId};
 use ground::time::{Duration, Instant};
-use ground::units::{PRIORITIES, Priority, PrioritySet};
+use ground::units::{Mac, PRIORITIES, Priority, PrioritySet};
 
 /// Until when each priority of each port is paused.
 #[derive(Clone, Debug)]
@@ -97,6 +98,29 @@ impl Pauses {
             port.paused |= 1 << p.get();
         }
         self.obeyed += 1;
+    }
+
+    /// A MAC control frame from this address starts. A port that sends one puts its own address into it
+    /// (802.3 31B.1 and 31D).
+    #[cold]
+    pub(super) fn control_sent(
+        &mut self,
+        facts: &Facts,
+        at: Instant,
+        direction: Direction,
+        source: u64,
+    ) {
+        let of = facts.from(direction);
+        // A generator sends what it is told.
+        let is_free = !facts.node(of.node).is_switch && facts.node(of.node).sends_ce;
+        if source == of.mac || is_free {
+            return;
+        }
+        self.first.see_at(at, of.node.index(), || {
+            let [_, _, source @ ..] = source.to_be_bytes();
+            let (name, source) = (&of.name, Mac(source));
+            format!("{name} sent a MAC control frame with the source address {source}, not its own")
+        });
     }
 
     /// A data frame of `priority` starts; `class` is that in which it waited, where it is known.

@@ -10,7 +10,6 @@ use congestion::isolation::{
     CimType, IsolationError, IsolationPlan, MapReading, Peer, QueueMap, Watch,
 };
 use ground::units::{Bytes, PRIORITIES, PortId, Priority, TrafficClass};
-use schedule::ClassPlan;
 use switch::managed::At;
 use switch::{CongestionIsolationPlan, CongestionPlan, IsolationPoint};
 use wire::cim;
@@ -65,10 +64,7 @@ pub fn isolation<'m>(
 fn check_order(cx: &mut Cx, at: &Place<'_>, machine: &IsolationPlan, drafts: &[Draft<'_>]) {
     for from in TrafficClass::ALL {
         let Some(to) = machine.map.congesting(from) else { continue };
-        let overtakes = |draft: &Draft<'_>| {
-            let [from_is, to_is] = [from, to].map(|c| draft.plan.schedule.classes[c.index()]);
-            to_is == ClassPlan::Strict && (to > from || from_is != ClassPlan::Strict)
-        };
+        let overtakes = |draft: &Draft<'_>| draft.plan.schedule.starves(to, from);
         if drafts.iter().any(overtakes) {
             let what = format!(
                 "class {to} takes the congesting flows of class {from} and is strictly served before \

@@ -127,6 +127,21 @@ fn a_frame_from_nowhere_is_seen() {
 }
 
 #[test]
+fn a_pause_under_the_address_of_another_port_is_seen() {
+    let plan = incast(3, 300);
+    all_good(&doctored(&plan, 200, |_| ()));
+    let findings = doctored(&plan, 200, |events| {
+        let mut sent = events.iter_mut().filter_map(|event| match event {
+            Event::Sent(_, d, frame, _) if *d == LinkId(0).ab() => Some(frame),
+            _ => None,
+        });
+        let pause = sent.find(|frame| frame.head()[12..14] == [0x88, 0x08]).unwrap();
+        pause.head_mut()[11] ^= 0x40;
+    });
+    objects(&findings, Check::PauseLegality, &["s:p0 sent a MAC control frame", "not its own"]);
+}
+
+#[test]
 fn the_last_resumption_is_missed_at_the_end() {
     let findings = doctored(&incast(3, 300), 200, |events| {
         let resumes = |d: Direction, frame: &VirtualFrame| {
