@@ -68,7 +68,7 @@ struct Row {
 #[derive(Deserialize)]
 struct Measurement {
     rate_bps: u64,
-    headroom: Headroom,
+    headroom: Option<Headroom>,
 }
 
 /// Headroom of a measurement.
@@ -171,7 +171,7 @@ fn read(path: &Path, rate: BitsPerSec) -> Result<u64> {
         of_link == rate,
         "is of a link of {of_link}, and --rate is {rate}: give the link's rate"
     );
-    Ok(measurement.headroom.bytes)
+    Ok(measurement.headroom.context("has no measurement that succeeded")?.bytes)
 }
 
 /// Relates all sums to the first: the measurement, or the standard's.
