@@ -33,7 +33,7 @@ pub struct Files {
     /// Write a self-contained HTML page with plots to this file.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write flows.csv, ports.csv and priorities.csv to this folder, which is created if necessary.
+    /// Write flows.csv, ports.csv and priorities.csv to this folder, which is made if it is missing.
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
     /// Write the latency distribution of each flow that measures it to FLOW.hgrm in this folder, in
@@ -86,6 +86,7 @@ pub(super) fn open<'a>(files: &'a Files, file: &Path, test: &TestFile) -> Result
     outputs.devices(test.plan.ports.iter().map(|port| port.location.place.to_string()))?;
     let report = files.report.as_ref().map(|path| outputs.open("--report", path)).transpose()?;
     let csv = files.csv.as_ref().map(|folder| {
+        Outputs::folder("--csv", folder)?;
         let [a, b, c] = CSV.map(|name| outputs.open("--csv", &folder.join(name)));
         anyhow::Ok([a?, b?, c?])
     });
