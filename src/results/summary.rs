@@ -154,7 +154,6 @@ fn take_unknown(fields: &mut Value) {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 const fn is_false(value: &bool) -> bool {
     !*value
 }
