@@ -205,7 +205,7 @@ mod tests {
     fn all_files_are_written_where_they_belong() {
         let folder = Folder::new("files");
         let files = Files {
-            report: Some(folder.at("a/r.html")),
+            report: Some(folder.at("r.html")),
             csv: Some(folder.at("csv")),
             hgrm: Some(folder.at("h")),
             captures: None,
@@ -213,10 +213,10 @@ mod tests {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/constant-rate.yaml");
         let (test, _) = tester::otg_file::load_placed(Path::new(file), &[]).unwrap();
         let opened = open(&files, Path::new("t.yaml"), &test).unwrap();
-        assert!(!folder.at("a/r.html").exists());
+        assert!(!folder.at("r.html").exists());
         write(opened, "t", "sluice gen t.yaml", &ran()).unwrap();
         let read = |name: &str| fs::read_to_string(folder.at(name)).unwrap();
-        assert!(read("a/r.html").contains("sluice gen t.yaml"));
+        assert!(read("r.html").contains("sluice gen t.yaml"));
         assert_eq!(read("csv/flows.csv").lines().count(), 2);
         assert_eq!(read("csv/priorities.csv").lines().count(), 1);
         assert!(read("h/_.._up_f 1.hgrm").contains("1.5"));
