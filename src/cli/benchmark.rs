@@ -436,7 +436,7 @@ fn measure<R: Serialize>(
     let compared = before.map(|before| Comparison::of(&before, &these(), plan.width));
     let judged = compared.as_ref().map(Comparison::verdict);
     let verdict = Verdict::of_all([verdict(trouble.as_ref())].into_iter().chain(judged));
-    let tester = env!("CARGO_PKG_VERSION");
+    let tester = ground::program::version();
     let ended = trouble.as_ref().map(ToString::to_string);
     let ended = ended.as_deref();
     let document = Document {

@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
 
-use super::{Format, bad_input, terminal, verdict};
+use super::outputs::{Outputs, has_folder};
+use super::{Format, bad_input, quoted, terminal, verdict};
 use crate::printable;
 use crate::report::{self, Measurements, Objects};
 use crate::stats::Drops;
@@ -74,9 +75,13 @@ enum What {
     About,
     /// Show the drops so far, by reason.
     Drops,
-    /// Change the thresholds of a priority group; options not given stay as they are.
+    /// Change the thresholds of a priority group.
+    ///
+    /// Options that are not given stay as they are.
     SetGroup(SetGroup),
-    /// Change the marking curve of a traffic class; options not given stay as they are.
+    /// Change the marking curve of a traffic class.
+    ///
+    /// Options that are not given stay as they are.
     SetEcn(SetEcn),
     /// Take a link down or up.
     Link {
@@ -85,11 +90,13 @@ enum What {
         /// State of the link.
         state: UpDown,
     },
-    /// Show the neighbours that LLDP found, and the settings that DCBX negotiated.
+    /// Show the neighbours that LLDP found, and DCBX's settings.
     Neighbours,
-    /// Show the automatic headroom of ports, its measurements, and each step.
+    /// Show the automatic headroom of ports, and each step to it.
     Headroom,
-    /// Show managed objects of source flow control and congestion isolation, with their values.
+    /// Show managed objects with their values.
+    ///
+    /// Those of source flow control and of congestion isolation, where they are enabled.
     Objects {
         /// Part of their names. Default: all of the enabled features.
         pattern: Option<String>,
@@ -97,10 +104,12 @@ enum What {
         #[arg(long)]
         describe: bool,
     },
-    /// Show one managed object, or a table: sfc-stream-table, sfc-proxy-stream-table, sfc-proxy-cache,
-    /// ci-peer-table, ci-stream-table.
+    /// Show one managed object, or a table.
+    ///
+    /// The tables are sfc-stream-table, sfc-proxy-stream-table, sfc-proxy-cache, ci-peer-table and
+    /// ci-stream-table.
     Get(Place),
-    /// Print all managed objects as data of YANG modules, in RFC 7951 encoding.
+    /// Print all managed objects as data of YANG modules (RFC 7951).
     Yang {
         /// Write the modules of Sluice to this folder instead; needs no switch.
         #[arg(long, value_name = "FOLDER")]
@@ -108,11 +117,15 @@ enum What {
     },
     /// Show the measurements of links that ended, with percentiles.
     Measurements(measured::MeasurementsArgs),
-    /// Show notifications as they come: measurements, their consequences, objects that were set.
+    /// Show notifications as they come.
+    ///
+    /// They are about measurements, their consequences, and objects that were set.
     Watch(measured::WatchArgs),
-    /// Set a managed object, until the switch stops.
+    /// Set a managed object until the switch stops.
     Set(SetObject),
-    /// Create the points or the proxy of source flow control, until the switch stops.
+    /// Create the points or the proxy of source flow control.
+    ///
+    /// They last until the switch stops.
     Create {
         /// `sfc` or `sfc_proxy`.
         section: String,
@@ -123,7 +136,9 @@ enum What {
         #[arg(long, value_name = "YAML", conflicts_with = "port")]
         settings: Option<String>,
     },
-    /// Delete the points or the proxy of source flow control, until the switch stops.
+    /// Delete the points or the proxy of source flow control.
+    ///
+    /// The switch file has them again at the next start.
     Delete {
         /// `sfc` or `sfc_proxy`.
         section: String,
@@ -249,6 +264,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
             let text: String = serde_json::from_value(result).context(OTHER_VERSION)?;
             match target {
                 Some(path) => {
+                    let named = || format!("{} cannot be written", quoted(&path));
+                    has_folder(&path).with_context(named).map_err(bad_input)?;
                     let replaced = path.exists();
                     std::fs::write(&path, text)
                         .with_context(|| format!("{}: cannot be written", path.display()))?;
@@ -373,6 +390,7 @@ fn answer(request: &Request, path: &Path) -> Result<serde_json::Value> {
 
 /// Writes the YANG modules of this project.
 fn write_modules(folder: &Path) -> Result<()> {
+    Outputs::folder("--modules", folder)?;
     for module in report::MODULES {
         let path = folder.join(format!("{}.yang", module.name));
         std::fs::write(&path, module.text())

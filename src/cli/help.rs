@@ -17,6 +17,20 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Files, links and machine", &["check", "headroom", "doctor", "pics", "help"]),
 ];
 
+/// The commands of `sluice ctl`, by purpose.
+const CTL_GROUPS: [(&str, &[&str]); 4] = [
+    (
+        "What the switch and its links do",
+        &["show", "drops", "about", "neighbours", "headroom", "measurements", "watch"],
+    ),
+    ("Changes until the switch stops", &["set-group", "set-ecn", "link", "macsec"]),
+    ("Managed objects", &["objects", "get", "set", "create", "delete", "yang"]),
+    ("Operation", &["measure", "clear", "flush-fdb", "save", "stop", "help"]),
+];
+
+/// Titles, each with its commands.
+type Groups = [(&'static str, &'static [&'static str])];
+
 /// Commands that need DPDK.
 const NEED_DPDK: [&str; 3] = ["demo", "doctor", "switch"];
 
@@ -42,8 +56,15 @@ EXIT STATUS:
 /// Adds the help of all commands.
 pub(super) fn complete(command: Command) -> Command {
     let examples = examples_of_build(&command);
-    let template = template(&command);
-    laid_out(command.after_help(examples).help_template(template))
+    let grouped = template(&command, &GROUPS);
+    let command = command.after_help(examples).help_template(grouped);
+    laid_out(command.mut_subcommands(|command| match command.get_name() {
+        "ctl" => {
+            let grouped = template(&command, &CTL_GROUPS);
+            command.help_template(grouped)
+        }
+        _ => command,
+    }))
 }
 
 /// Returns the examples of the commands that this build has.
@@ -59,11 +80,13 @@ fn has(command: &Command, verb: &str) -> bool {
     verb == "help" || command.get_subcommands().any(|known| known.get_name() == verb)
 }
 
-/// Template of the first screen: title, usage, the commands in their groups, options, examples.
-fn template(command: &Command) -> StyledStr {
+/// Template of a command's help: title, usage, its commands in their groups, options, examples.
+fn template(command: &Command, groups: &Groups) -> StyledStr {
     let style = command.get_styles().get_header();
     let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
-    for (title, verbs) in GROUPS {
+    let width = groups.iter().flat_map(|(_, verbs)| *verbs).map(|verb| verb.len()).max();
+    let width = width.unwrap_or(0);
+    for (title, verbs) in groups {
         let here: Vec<_> = verbs.iter().filter(|verb| has(command, verb)).collect();
         if here.is_empty() {
             continue;
@@ -72,7 +95,7 @@ fn template(command: &Command) -> StyledStr {
         for verb in here {
             let known = command.find_subcommand(verb).and_then(Command::get_about);
             let about = known.map_or("Print the help of a command".to_owned(), |a| a.to_string());
-            text += &format!("  {verb:<9}  {about}\n");
+            text += &format!("  {verb:<width$}  {about}\n");
         }
     }
     text += &format!("\n{style}Options:{style:#}\n{{options}}{{after-help}}");
@@ -169,16 +192,31 @@ mod tests {
         assert_eq!([missing(&few, "run"), missing(&few, "bogus")], [None, None]);
     }
 
-    #[test]
-    fn every_command_is_in_one_group_and_on_one_line() {
-        let command = super::super::command();
+    /// Asserts that each command is in one group and on one line.
+    fn is_grouped(command: Command, groups: &Groups) {
         for known in command.get_subcommands().map(Command::get_name) {
-            let groups = GROUPS.iter().filter(|(_, verbs)| verbs.contains(&known)).count();
-            assert_eq!(groups, 1, "{known}");
+            let of = groups.iter().filter(|(_, verbs)| verbs.contains(&known)).count();
+            assert_eq!(of, 1, "{known}");
         }
         let screen = command.term_width(WIDTH).render_help().to_string();
+        for (title, verbs) in groups {
+            assert!(screen.contains(&format!("\n{title}:\n  {}", verbs[0])), "{screen}");
+        }
         let long: Vec<_> = screen.lines().filter(|line| line.chars().count() > WIDTH).collect();
         assert!(long.is_empty(), "{long:#?}");
+    }
+
+    #[test]
+    fn every_command_is_in_one_group_and_on_one_line() {
+        is_grouped(super::super::command(), &GROUPS);
+    }
+
+    #[cfg(feature = "instruments")]
+    #[test]
+    fn commands_of_a_running_switch_are_grouped_too() {
+        let command = super::super::command();
+        let ctl = command.find_subcommand("ctl").expect("instruments have it").clone();
+        is_grouped(ctl, &CTL_GROUPS);
     }
 
     fn lines_of_lists(command: &Command, all: &mut Vec<String>) {

@@ -1,9 +1,11 @@
 //! Files that a command writes.
 //!
 //! All of them are claimed before the run, so that a path that cannot be written is bad input, not
-//! a failure after an hour's work: folders are created, and each file is opened beside its target
-//! under a temporary name. A complete file replaces its target atomically; a failed run leaves the
-//! old content. Two outputs to one file, and an output over an input, are refused.
+//! a failure after an hour's work: each file is opened beside its target under a temporary name. An
+//! output is made, be it a file or a folder, and the folder that it is in must be there: a mistyped
+//! path is refused with the command that makes it. A complete file replaces its target atomically; a
+//! failed run leaves the old content. Two outputs to one file, and an output over an input, are
+//! refused.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -70,8 +72,10 @@ impl Outputs {
     /// Claims a file that another part writes, and refuses one that the command uses already.
     ///
     /// # Errors
-    /// Bad input: names the other use of the file.
+    /// Bad input: names the other use of the file, or its folder, if that is missing.
     pub(super) fn claim(&mut self, option: &str, path: &Path) -> Result<()> {
+        let named = || format!("{option} {}", quoted(path));
+        has_folder(path).with_context(named).map_err(bad_input)?;
         let found = fs::metadata(path);
         let file = match &found {
             // A device or a pipe accepts any number of writers.
@@ -88,19 +92,12 @@ impl Outputs {
         Ok(())
     }
 
-    /// Opens the file of `option`, and creates its folder if necessary.
+    /// Opens the file of `option`.
     ///
     /// # Errors
-    /// Bad input: the file cannot be written, or has another use.
+    /// Bad input: the file cannot be written, has another use, or its folder is missing.
     pub(super) fn open(&mut self, option: &str, path: &Path) -> Result<OutputFile> {
         let named = || format!("{option} {}", quoted(path));
-        match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            Some(folder) if !path.exists() => {
-                let made = tried(path).and_then(|_| fs::create_dir_all(folder));
-                made.with_context(named).map_err(bad_input)?;
-            }
-            _ => {}
-        }
         self.claim(option, path)?;
         OutputFile::open(path).with_context(named).map_err(bad_input)
     }
@@ -109,7 +106,7 @@ impl Outputs {
     /// write.
     ///
     /// # Errors
-    /// Bad input: names the other use of a file.
+    /// Bad input: names the other use of a file, or a missing folder.
     pub(super) fn devices(&mut self, devices: impl Iterator<Item = impl AsRef<str>>) -> Result<()> {
         let devices: Vec<_> = devices.collect();
         let files = |name: &'static str| {
@@ -120,16 +117,34 @@ impl Outputs {
         files("tx_pcap").try_for_each(|file| self.claim("tx_pcap", file.as_ref()))
     }
 
-    /// Creates the folder of `option`, and checks that files can be created in it.
+    /// Creates the folder of `option` in one that is there, and checks that files can be created in it.
     ///
     /// # Errors
     /// Bad input: the reason why not.
     pub(super) fn folder(option: &str, path: &Path) -> Result<()> {
-        let made = fs::create_dir_all(path).and_then(|()| {
+        let make = || -> Result<()> {
+            has_folder(path)?;
+            if !path.exists() {
+                fs::create_dir(path)?;
+            }
             let (_, part) = create_part(&path.join("x"))?;
-            fs::remove_file(part)
-        });
-        made.with_context(|| format!("{option} {}", quoted(path))).map_err(bad_input)
+            Ok(fs::remove_file(part)?)
+        };
+        make().with_context(|| format!("{option} {}", quoted(path))).map_err(bad_input)
+    }
+}
+
+/// Refuses an output in a folder that is missing.
+///
+/// # Errors
+/// Names the folder, and the command that makes it.
+pub(super) fn has_folder(path: &Path) -> Result<()> {
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) if !folder.exists() => {
+            let folder = quoted(folder);
+            bail!("the folder {folder} is missing; make it first: mkdir -p {folder}")
+        }
+        _ => Ok(()),
     }
 }
 
@@ -252,6 +267,7 @@ mod tests {
         let folder = Folder::new("outputs");
         let mut outputs = Outputs::default();
         fs::write(folder.at("old"), "before").unwrap();
+        fs::create_dir_all(folder.at("a/b")).unwrap();
         let new = outputs.open("--report", &folder.at("a/b/new")).unwrap();
         let old = outputs.open("--csv", &folder.at("old")).unwrap();
         let unused = outputs.open("--hgrm", &folder.at("unused")).unwrap();
@@ -328,13 +344,21 @@ mod tests {
         for (path, says) in [
             (folder.0.clone(), "is a folder"),
             (PathBuf::from("/dev/null/x"), "Not a directory"),
-            (PathBuf::from("/proc/no/x"), "No such file"),
+            (PathBuf::from("/proc/no/x"), "make it first: mkdir -p /proc/no"),
         ] {
             let error = format!("{:#}", outputs.open("--report", &path).unwrap_err());
             assert!(error.contains(says) && error.contains("--report"), "{error}");
         }
         assert!(Outputs::folder("--keep", Path::new("/proc/x")).is_err());
-        Outputs::folder("--keep", &folder.at("kept/here")).unwrap();
+        Outputs::folder("--keep", &folder.at("kept")).unwrap();
+        Outputs::folder("--keep", &folder.at("kept")).unwrap();
+        for error in [
+            Outputs::folder("--keep", &folder.at("mistyped/kept")).unwrap_err(),
+            outputs.open("--report", &folder.at("mistyped/x.html")).map(|_| ()).unwrap_err(),
+        ] {
+            let error = format!("{error:#}");
+            assert!(error.contains("is missing; make it first: mkdir -p "), "{error}");
+        }
         assert_eq!(folder.names(), ["kept"]);
     }
 }

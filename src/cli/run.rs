@@ -68,6 +68,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
         let what = anyhow!("--threads: the real world has its own threads; leave it out");
         return Err(bad_input(what.context("or use --world virtual")));
     }
+    refuse_without_effect(args)?;
     let studies = studies(args)?;
     refuse_threads(args, studies.iter().any(|study| study.searches().is_some()))?;
     if studies.iter().any(|study| study.searches().is_some()) {
@@ -97,6 +98,33 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     sets.say_size(jobs.iter().map(|job| &job.resolved.plan), jobs.len() as u64);
     let files = Files { page, rows, sets };
     if alone { run_one(args, &jobs[0], files) } else { compare::run(args, &jobs, files) }
+}
+
+/// Refuses options that would change nothing.
+fn refuse_without_effect(args: &RunArgs) -> Result<()> {
+    #[cfg(feature = "parquet")]
+    let has_tables = args.csv.is_some() || args.parquet.is_some();
+    #[cfg(not(feature = "parquet"))]
+    let has_tables = args.csv.is_some();
+    for (is_idle, what) in [
+        (
+            args.slow_down.is_some() && args.world == World::Virtual,
+            "--slow-down: virtual time is as slow as the machine; leave it out, or use --world real",
+        ),
+        (
+            args.series && !has_tables,
+            "--series: is a table of --csv or --parquet; give one of them, or leave it out",
+        ),
+        (
+            args.outcomes && args.format != Format::Json,
+            "--outcomes: is a part of --format json; give that, or leave it out",
+        ),
+    ] {
+        if is_idle {
+            return Err(bad_input(anyhow!(what)));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses several threads for each of several runs, which use all CPUs.

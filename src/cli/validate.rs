@@ -41,11 +41,8 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     }
     let selection =
         Selection { level: args.level.into(), only: args.only.clone(), retry: args.retry };
+    refuse_unknown("--only", &selection.unknown())?;
     let tests = selection.tests();
-    if tests.is_empty() {
-        let what = format!("--only {}: there is no such test; see --list", args.only.join(" "));
-        return Err(bad_input(anyhow!(what)));
-    }
     let Some(path) = args.file.as_ref().filter(|_| !args.list) else {
         let all = if args.only.is_empty() { catalogue::TESTS.iter().collect() } else { tests };
         terminal::print(list(&all))?;
@@ -143,15 +140,25 @@ fn least(time: ground::time::Duration) -> String {
     format!("the run takes at least {}: one trial of each test", rounded(time.as_secs_f64()))
 }
 
+/// Refuses names that no test has.
+fn refuse_unknown(option: &str, names: &[&str]) -> Result<()> {
+    match names {
+        [] => Ok(()),
+        names => {
+            let names = names.join(" and ");
+            Err(bad_input(anyhow!("{option}: there is no test {names}; see --list")))
+        }
+    }
+}
+
 /// Prints the pages of tests.
 fn describe(names: &[String]) -> Result<ExitCode> {
-    let tests = Selection { level: Level::Full, only: names.to_vec(), retry: 0 }.tests();
-    let own = names.iter().any(|name| name == catalogue::SELF_CHECK.id);
-    let own = own.then_some(&catalogue::SELF_CHECK);
-    let pages: Vec<_> = own.into_iter().chain(tests).map(catalogue::page).collect();
-    if pages.is_empty() {
-        return Err(bad_input(anyhow!("--describe: there is no such test; see --list")));
-    }
+    let is_own = |name: &str| name == catalogue::SELF_CHECK.id;
+    let own = names.iter().any(|name| is_own(name)).then_some(&catalogue::SELF_CHECK);
+    let selection = Selection { level: Level::Full, only: names.to_vec(), retry: 0 };
+    let unknown: Vec<_> = selection.unknown().into_iter().filter(|name| !is_own(name)).collect();
+    refuse_unknown("--describe", &unknown)?;
+    let pages: Vec<_> = own.into_iter().chain(selection.tests()).map(catalogue::page).collect();
     terminal::print(pages.join("\n"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -83,8 +83,8 @@ impl core::fmt::Debug for DataSet {
 }
 
 impl DataSet {
-    /// Creates the folder if it is missing. `axes` are the axes of the sweep by path, true for those of
-    /// numbers: a column each in the table of runs.
+    /// Creates the folder if it is missing, in one that is there. `axes` are the axes of the sweep by
+    /// path, true for those of numbers: a column each in the table of runs.
     ///
     /// # Errors
     /// A file of a table is there already, or the folder cannot be created.
@@ -93,7 +93,9 @@ impl DataSet {
         format: Format,
         axes: Vec<(String, bool)>,
     ) -> Result<Self, DataError> {
-        fs::create_dir_all(folder).map_err(|error| DataError::Io(folder.to_owned(), error))?;
+        if !folder.exists() {
+            fs::create_dir(folder).map_err(|error| DataError::Io(folder.to_owned(), error))?;
+        }
         let files = TABLES.iter().map(|_| None).collect();
         let set = Self { folder: folder.to_owned(), format, axes, has_series: true, files };
         match TABLES.iter().map(|table| set.path(table)).find(|path| path.exists()) {

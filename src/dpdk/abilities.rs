@@ -78,8 +78,8 @@ pub struct Abilities {
     pub queues_max: (u16, u16),
     /// Flow control of the MAC as it is set now.
     pub flow_control: Result<FlowControlSetting, DriverCode>,
-    /// Number of priorities of the device's PFC.
-    pub hardware_pfc: Result<u8, DriverCode>,
+    /// Number of priorities of the device's PFC; `None` if the driver has it and does not say.
+    pub hardware_pfc: Result<Option<u8>, DriverCode>,
 }
 
 impl PortControl {
@@ -151,9 +151,9 @@ fn flow_control(id: u16) -> Result<FlowControlSetting, DriverCode> {
     })
 }
 
-fn hardware_pfc(id: u16) -> Result<u8, DriverCode> {
+fn hardware_pfc(id: u16) -> Result<Option<u8>, DriverCode> {
     let mut info = sys::rte_eth_pfc_queue_info::default();
     // SAFETY: the port exists, and `info` is writable.
     checked(|| unsafe { sys::rte_eth_dev_priority_flow_ctrl_queue_info_get(id, &mut info) })?;
-    Ok(info.tc_max)
+    Ok(Some(info.tc_max).filter(|classes| *classes > 0))
 }

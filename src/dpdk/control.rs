@@ -285,18 +285,19 @@ impl PortControl {
         stats
     }
 
-    /// Tries the device's hardware PFC without changing it: how many priorities it can pause.
+    /// Tries the device's hardware PFC without changing it: how many priorities it can pause, `None` if its
+    /// driver does not say.
     ///
     /// # Errors
     /// [`Error::Device`] when the driver has none.
-    pub fn hardware_pfc_classes(&self) -> Result<u8, Error> {
+    pub fn hardware_pfc_classes(&self) -> Result<Option<u8>, Error> {
         let mut info = sys::rte_eth_pfc_queue_info::default();
         let _life = self.0.life();
         // SAFETY: the port exists, and `info` is writable.
         let code =
             unsafe { sys::rte_eth_dev_priority_flow_ctrl_queue_info_get(self.0.id, &mut info) };
         match code {
-            0 => Ok(info.tc_max),
+            0 => Ok(Some(info.tc_max).filter(|classes| *classes > 0)),
             code => Err(self.0.error("name its PFC abilities", code, Logged::default())),
         }
     }

@@ -31,6 +31,10 @@ pub(super) fn check_hardware_pfc(
     log::capture(ask)
         .map_err(|(code, logged)| refusal(device, format!("{}{logged}", strerror(code))))?;
     let highest = pfc.priorities.iter().last().map_or(0, |priority| priority.get());
+    if offers.tc_max == 0 {
+        let why = "its driver does not say for how many priorities it has PFC";
+        return Err(refusal(device, why.into()));
+    }
     if offers.tc_max <= highest {
         let why = format!("it has PFC for the priorities below {}", offers.tc_max);
         return Err(refusal(device, why));

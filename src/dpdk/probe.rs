@@ -86,7 +86,7 @@ pub struct PortProbe {
     /// Result of the test with a PFC frame.
     pub arrival: Arrival,
     /// Number of priorities of its PFC, or the reason why it has none.
-    pub hardware_pfc: Result<u8, String>,
+    pub hardware_pfc: Result<Option<u8>, String>,
     pub stamps: Stamps,
 }
 

@@ -175,17 +175,16 @@ pub(super) fn lossless(
     let of_flows = match (lost, flows["unfinished"].as_bool().unwrap_or(false)) {
         (0, false) => (Verdict::Pass, String::new()),
         (0, true) => {
-            let (n, of) = (text::count(number("unfinished_frames")), names());
-            let of = if of.is_empty() { of } else { format!(" of {of}") };
+            let of = Some(names()).filter(|of| !of.is_empty());
+            let of = of.map_or(String::new(), |of| format!(" of {of}"));
             let what = match number("unfinished_frames") {
                 0 => {
-                    "the run ended before its traffic was done; no frame of a lossless flow is on \
-                      the way"
-                        .to_owned()
+                    format!("the run ended before its traffic{of} was done; no frame is on the way")
                 }
-                _ => format!(
-                    "the run ended before its traffic: {n} frames{of} of lossless flows are on the way"
-                ),
+                n => {
+                    let n = text::count(n);
+                    format!("the run ended before its traffic: {n} frames{of} are on the way")
+                }
             };
             (Verdict::NotJudged, what)
         }

@@ -12,7 +12,7 @@ use ground::time::Duration;
 use ground::verdict::Verdict;
 use headroom::{
     Accuracy, DelayValue, Frames, LinkEnds, MeasuredInputs, PeerDelayInputs, Reaction, Samples,
-    Shims, SoftwareTerms, Term, by_peer_delay, measured, required_of,
+    Shims, SoftwareTerms, Term, by_peer_delay, is_limited, measured, required_of,
 };
 use link::{Failure, Method, PeerReaction, Sources};
 use results::{SourcesSummary, StampsSummary};
@@ -20,6 +20,10 @@ use runtime::{Disturbance, GAP_COUNTED};
 
 /// Bits of a pause quantum.
 const QUANTUM_BITS: u64 = 512;
+
+/// Failure of a measurement whose sum would be less than its frames.
+const LIMITED: &str = "negative times take off more than the delay that was measured; give a smaller \
+                       `--adjustment`, or a `--reaction` in place of what the peer says";
 
 /// Result of `sluice headroom measure`.
 #[derive(Clone, Debug, Serialize)]
@@ -92,6 +96,9 @@ pub(crate) struct Measurement {
     pub(crate) terms: Vec<Term>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) headroom_macsec: Option<Sum>,
+    /// True if negative times take off more than the delay, so that there is no headroom to show.
+    #[serde(skip)]
+    pub(crate) limited: bool,
 }
 
 /// Distribution of times in nanoseconds.
@@ -194,6 +201,11 @@ impl Outcome {
             Why::Done if self.state != "answered" => self.state = "measured",
             Why::Done | Why::Stopped => {}
         }
+        if self.measurements.iter().any(|measurement| measurement.limited) {
+            self.state = "failed";
+            self.failure = Some(LIMITED.into());
+            (self.headroom, self.headroom_macsec) = (None, None);
+        }
         self.verdict = match self.state {
             "measured" => Verdict::unless(!self.is_a_gap(disturbance), true),
             "answered" => Verdict::of_judged(true, self.answered()),
@@ -260,6 +272,7 @@ impl Measurement {
             accuracy: Accuracy::of(found.uncertainty, inputs.rate, frames),
             measured_bits: bits.div_ceil(1_000_000_000_000) as u64,
             headroom: sum(&plain, frames),
+            limited: is_limited(&plain),
             terms: plain.terms,
             headroom_macsec: with.as_ref().map(|with| sum(with, inputs.protected())),
         }
@@ -380,7 +393,7 @@ mod tests {
     use ground::units::{BitsPerSec, Bytes, Mac};
     use headroom::measure::MeasurePlan;
     use link::{AgentsPlan, Found, PortAgents};
-    use wire::headroom::Dialect;
+    use wire::headroom::{Adjustment, Dialect};
 
     /// Time that a request waits for its response.
     const WAITS: Duration = Duration::from_micros(500);
@@ -436,6 +449,27 @@ mod tests {
         Measured { found, delay, turnaround: None, stamps: stamps(), took: WAITS }
     }
 
+    #[test]
+    fn negative_times_are_shown_with_their_sign_and_refused_where_they_exceed_the_delay() {
+        let with = |nanos| {
+            let adjustment = Adjustment::from_nanos(nanos).unwrap();
+            let inputs = Inputs { adjustment, ..inputs() };
+            let mut outcome = Outcome::new(&inputs, &["p".into()], false);
+            outcome.add(&inputs, &measured(10));
+            outcome.end(Why::Done, &[port(0)], Disturbance::default(), WAITS);
+            outcome
+        };
+        let small = with(-100);
+        assert_eq!((small.verdict, small.state), (Verdict::Pass, "measured"));
+        let text = crate::text(&small);
+        assert!(text.contains(" -1,000 ") && text.contains("headroom, by"), "{text}");
+        let large = with(-1_000_000_000);
+        assert_eq!((large.verdict, large.headroom), (Verdict::Fail, None));
+        let text = crate::text(&large);
+        assert!(text.contains("smaller `--adjustment`") && !text.contains("check that"), "{text}");
+        assert!(!text.contains("headroom, by"), "{text}");
+    }
+
     /// Outcome of a run with a longest gap of `gap` microseconds between polls. `responses` is the
     /// number of responses of a port that only answers.
     fn ended(why: Why, delay: Option<u64>, responses: Option<u64>, gap: u64) -> Outcome {
@@ -469,11 +503,15 @@ mod tests {
     fn a_silent_peer_fails_unless_this_machine_was_late() {
         let silent = Why::Failed(Failure::NoAnswer { rounds: 0, requests: 200 });
         let failed = ended(silent, None, None, 500);
+        assert!(crate::text(&failed).contains("check that"));
         assert_eq!((failed.verdict, failed.disturbance), (Verdict::Fail, None));
         assert!(failed.failure.unwrap().contains("0 answers to 200 requests"));
         assert_eq!(ended(silent, None, None, 501).verdict, Verdict::Inconclusive);
         let late = Why::Failed(Failure::Late { rounds: 68, requests: 68 });
-        assert_eq!(ended(late, None, None, 0).verdict, Verdict::Inconclusive);
+        let late = ended(late, None, None, 0);
+        assert_eq!(late.verdict, Verdict::Inconclusive);
+        // Every request was answered, so the peer is not the cause.
+        assert!(!crate::text(&late).contains("check that"));
     }
 
     /// The other end, the way to it and the dialect are right where any answer arrived.

@@ -150,7 +150,8 @@ fn one(outcome: &Outcome, m: &Measurement) -> String {
     let mut sum = Table::new([("headroom", Left), ("bits", Right), ("bytes", Right), ("", Left)]);
     for term in &m.terms {
         let bytes = format!("{:.1}", term.bits as f64 / 8.0);
-        let bits = count(term.bits.max(0) as u64);
+        let sign = if term.bits < 0 { "-" } else { "" };
+        let bits = format!("{sign}{}", count(term.bits.unsigned_abs()));
         sum.row([term.name.to_owned(), bits, bytes, term.source.to_owned()]);
     }
     let _ = write!(out, "{sum}");
@@ -159,7 +160,11 @@ fn one(outcome: &Outcome, m: &Measurement) -> String {
         "mean" => "the mean delay".to_owned(),
         other => format!("the {other} of the delays"),
     };
-    let _ = writeln!(out, "\nheadroom, by {by}: {}", written(&m.headroom));
+    let _ = writeln!(out);
+    if m.limited {
+        return out;
+    }
+    let _ = writeln!(out, "headroom, by {by}: {}", written(&m.headroom));
     if let Some(with) = &m.headroom_macsec {
         let _ = writeln!(out, "with MACsec: {}", written(with));
     }

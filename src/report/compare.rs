@@ -94,7 +94,7 @@ impl Comparison {
             Some(Traced { lab: &run.lab, variant, point: run.seed.to_string(), trace })
         });
         let same_traces = SameTrace::find(traced);
-        Self { version: env!("CARGO_PKG_VERSION").into(), world, verdict, same_traces, runs }
+        Self { version: ground::program::version().into(), world, verdict, same_traces, runs }
     }
 
     /// Returns the verdict in a line, such as `PASS: 3 of 3 runs`.

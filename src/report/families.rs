@@ -31,10 +31,11 @@ pub(super) fn scraped(prefix: &str, collector: impl Collector) -> String {
 }
 
 /// Encodes the numbers of a `T`; `named` returns the name and the help text of a family, `None` for
-/// one to be left out.
+/// one to be left out. `is_known` returns false for a field that is unknown in the row of some labels.
 pub(super) fn families<'a, T: Described, const N: usize>(
     encoder: &mut DescriptorEncoder,
     named: impl Fn(&Field<T>) -> Option<(String, String)>,
+    is_known: impl Fn(&str, &[(&str, &str); N]) -> bool,
     rows: impl Iterator<Item = Row<'a, &'a T, N>> + Clone,
 ) -> Result<(), Error> {
     for field in T::fields() {
@@ -48,7 +49,8 @@ pub(super) fn families<'a, T: Described, const N: usize>(
             }
             other => other,
         };
-        let known = rows.clone().filter_map(|(l, of)| Some((l, scaled((field.value)(of)?))));
+        let known = rows.clone().filter(|(labels, _)| is_known(field.name, labels));
+        let known = known.filter_map(|(l, of)| Some((l, scaled((field.value)(of)?))));
         family(encoder, (&name, field.kind, &help), known)?;
     }
     Ok(())

@@ -78,20 +78,35 @@ impl Collector for Snapshot {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
         let Self(summary) = self;
         let switch = [("switch", summary.name.as_str())];
-        numbers(&mut encoder, "", [(switch, summary)].into_iter())?;
-        numbers(&mut encoder, "balance.", [(switch, &summary.balance)].into_iter())?;
-        numbers(&mut encoder, "shared_pool.", [(switch, &summary.shared_pool)].into_iter())?;
-        numbers(&mut encoder, "fdb.", [(switch, &summary.fdb)].into_iter())?;
+        numbers(&mut encoder, summary, "", [(switch, summary)].into_iter())?;
+        numbers(&mut encoder, summary, "balance.", [(switch, &summary.balance)].into_iter())?;
+        numbers(
+            &mut encoder,
+            summary,
+            "shared_pool.",
+            [(switch, &summary.shared_pool)].into_iter(),
+        )?;
+        numbers(&mut encoder, summary, "fdb.", [(switch, &summary.fdb)].into_iter())?;
         let ports = summary.ports.iter().map(|p| ([("port", p.port.name.as_str())], p));
         let of = ports.clone().map(|(port, p)| (port, &p.port));
-        numbers(&mut encoder, "ports[].", of.clone())?;
-        numbers(&mut encoder, "ports[].", of.clone().map(|(port, p)| (port, &p.counters)))?;
-        numbers(&mut encoder, "ports[].", ports.clone())?;
-        numbers(&mut encoder, "ports[].nic.", ports.clone().map(|(port, p)| (port, &p.nic)))?;
+        numbers(&mut encoder, summary, "ports[].", of.clone())?;
+        numbers(
+            &mut encoder,
+            summary,
+            "ports[].",
+            of.clone().map(|(port, p)| (port, &p.counters)),
+        )?;
+        numbers(&mut encoder, summary, "ports[].", ports.clone())?;
+        numbers(
+            &mut encoder,
+            summary,
+            "ports[].nic.",
+            ports.clone().map(|(port, p)| (port, &p.nic)),
+        )?;
         let workers: Vec<_> = (0..summary.polls.len()).map(|n| n.to_string()).collect();
         let polls = workers.iter().zip(&summary.polls);
         let polls = polls.map(|(n, polls)| ([("worker", n.as_str())], polls));
-        numbers(&mut encoder, "polls[].", polls)?;
+        numbers(&mut encoder, summary, "polls[].", polls)?;
         let agents = ports.clone().filter_map(|(port, p)| Some((port, p.agents.as_ref()?)));
         for metric in AGENTS {
             family(&mut encoder, metric, agents.clone())?;
@@ -108,7 +123,7 @@ impl Collector for Snapshot {
             let rows = NUMBERS.iter().zip(&p.counters.priorities);
             rows.map(move |(n, counters)| ([port, ("priority", *n)], counters))
         });
-        numbers(&mut encoder, "ports[].priorities[].", priorities)?;
+        numbers(&mut encoder, summary, "ports[].priorities[].", priorities)?;
         let drops: Vec<_> = of.map(|(port, p)| (port, p.counters.drops.by_name())).collect();
         let drops = drops.iter().flat_map(|([port], drops)| {
             drops.iter().map(|(reason, n)| ([*port, ("reason", *reason)], n))
@@ -134,9 +149,11 @@ impl Collector for Snapshot {
     }
 }
 
-/// Encodes the numbers of a part of the summary; `place` is its path in the JSON.
+/// Encodes the numbers of a part of the summary, those of ports without what is unknown of them; `place` is its
+/// path in the JSON.
 fn numbers<'a, T: Described, const N: usize>(
     encoder: &mut DescriptorEncoder,
+    summary: &Summary,
     place: &str,
     rows: impl Iterator<Item = Row<'a, &'a T, N>> + Clone,
 ) -> Result<(), Error> {
@@ -148,7 +165,12 @@ fn numbers<'a, T: Described, const N: usize>(
         };
         Some((row.metric.to_owned(), help))
     };
-    families(encoder, named, rows)
+    let is_known = |field: &str, labels: &[(&str, &str); N]| {
+        let of = labels.iter().find(|(label, _)| *label == "port");
+        let port = of.and_then(|(_, name)| summary.ports.iter().find(|p| p.port.name == *name));
+        port.is_none_or(|port| port.knows(field))
+    };
+    families(encoder, named, is_known, rows)
 }
 
 /// Encodes MACsec counters by port, channel and name in 802.1AE, and the state of transmit

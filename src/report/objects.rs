@@ -120,14 +120,19 @@ pub fn object_rows(
 }
 
 /// Returns a function that reads the counters among the objects, for a switch with this plan and
-/// its monitored queues.
+/// its monitored queues. Pauses of ports whose devices do PFC themselves (`hardware`, by port) are unknown.
 pub fn counted<'a>(
     plan: &'a SwitchPlan,
     snapshot: Option<&'a SwitchSnapshot>,
+    hardware: &'a [bool],
 ) -> impl Fn(Counter, At) -> Option<u64> + 'a {
     move |counter, at| {
         let snapshot = snapshot?;
-        let counters = || Some(&snapshot.ports.get(at.port?.index())?.counters);
+        let counters = || {
+            let port = at.port?.index();
+            let is_known = !hardware.get(port).copied().unwrap_or(false);
+            is_known.then_some(&snapshot.ports.get(port)?.counters)
+        };
         match counter {
             Counter::PfcRequests => Some(counters()?.pfc_tx_frames),
             Counter::PfcIndications => Some(counters()?.pfc_rx_frames),

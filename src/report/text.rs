@@ -102,7 +102,11 @@ fn ports(now: &Summary, before: Option<&Summary>) -> Table {
             scaled(tx, "b/s"),
             count(of.drops.total()),
             p.nic.missed().map_or_else(|| "unknown".into(), count),
-            if paused.is_empty() { "-".into() } else { paused.join(",") },
+            match paused.is_empty() {
+                _ if !p.knows("paused_priorities") => "unknown".into(),
+                true => "-".into(),
+                false => paused.join(","),
+            },
         ]);
     }
     t
@@ -124,18 +128,22 @@ fn priorities(now: &Summary) -> Table {
         ("queue peak", Right),
         ("ecn marked", Right),
     ]);
-    for port in now.ports.iter().map(|p| &p.port) {
-        for (priority, p) in port.counters.active() {
+    for port in &now.ports {
+        let known = |field: &str, text: String| match port.knows(field) {
+            true => text,
+            false => "unknown".into(),
+        };
+        for (priority, p) in port.port.counters.active() {
             t.row([
-                port.name.clone(),
+                port.port.name.clone(),
                 priority.to_string(),
                 count(p.rx_frames),
                 count(p.tx_frames),
                 count(p.dropped),
-                count(p.pfc_rx_frames),
-                count(p.pfc_tx_frames),
-                span(p.pfc_rx_paused.as_nanos()),
-                span(p.pfc_tx_paused.as_nanos()),
+                known("pfc_rx_frames", count(p.pfc_rx_frames)),
+                known("pfc_tx_frames", count(p.pfc_tx_frames)),
+                known("pfc_rx_paused_ns", span(p.pfc_rx_paused.as_nanos())),
+                known("pfc_tx_paused_ns", span(p.pfc_tx_paused.as_nanos())),
                 count(p.buffer_peak_bytes),
                 count(p.headroom_peak_bytes),
                 count(p.queue_peak_bytes),

@@ -26,7 +26,7 @@ impl Summary {
         let ports = ports.zip(lossless);
         let ports = ports.map(|((port, nic), set)| PortSummary::new(port, *nic, *set));
         let summary = Self {
-            version: env!("CARGO_PKG_VERSION").into(),
+            version: ground::program::version().into(),
             name: s.name.clone(),
             elapsed_ns: elapsed.into().as_nanos(),
             workers: run.polls.len().max(1),
@@ -78,6 +78,15 @@ impl Summary {
         self.judged()
     }
 
+    /// Adds for each port whether its device itself sends and obeys PFC.
+    #[must_use]
+    pub fn with_hardware_pfc(mut self, hardware: impl IntoIterator<Item = bool>) -> Self {
+        for (port, hardware) in self.ports.iter_mut().zip(hardware) {
+            port.hardware_pfc = hardware;
+        }
+        self
+    }
+
     /// Adds the number of suspected deadlocks at each port.
     #[must_use]
     pub fn with_deadlocks(mut self, suspected: impl IntoIterator<Item = u64>) -> Self {
@@ -109,6 +118,7 @@ impl PortSummary {
             lossless_priorities,
             link_losses: 0,
             deadlocks_suspected: 0,
+            hardware_pfc: false,
             agents: None,
             macsec,
         }

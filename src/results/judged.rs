@@ -149,14 +149,15 @@ fn headroom(of: &Summary) -> (Verdict, String) {
     let Some(planned) = planned_gap(of) else {
         return (NotJudged, NO_LOSSLESS_PRIORITY.into());
     };
+    // Headroom is for frames of lossless priorities: without any, late polls put none at risk.
+    if received(of) == 0 {
+        return (NotJudged, NO_LOSSLESS_FRAME.into());
+    }
     if let Some(late) = late(of) {
         if of.late_polls_ignored {
             return (NotJudged, format!("switched off (--ignore-late-polls): {late}"));
         }
         return (NotJudged, format!("headroom was not guaranteed: {late}"));
-    }
-    if received(of) == 0 {
-        return (NotJudged, NO_LOSSLESS_FRAME.into());
     }
     let longest = of.polls.iter().map(|polls| polls.longest_gap_ns).max().unwrap_or(0);
     let [longest, planned] = [longest, planned].map(Duration::from_nanos);

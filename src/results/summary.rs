@@ -2,7 +2,9 @@
 //!
 //! Field names are an interface; `names` maps them to SAI, SONiC and IEEE8021-PFC-MIB.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::Error;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
 use super::agents::AgentsSummary;
 use super::checks::{CheckSummary, PollsSummary};
@@ -24,6 +26,7 @@ described! {
         elapsed_ns: u64 = Counter,
         /// Number of worker threads.
         workers: usize,
+        #[serde(serialize_with = "with_known")]
         ports: Vec<PortSummary>,
         /// Count of every drop reason over all ports, 0 included.
         #[serde(serialize_with = "Drops::whole")]
@@ -89,6 +92,10 @@ described! {
         /// Suspected deadlocks of frames that wait at the port, where the switch looks for them.
         #[serde(default)]
         deadlocks_suspected: u64 = Counter,
+        /// True if its device itself sends and obeys PFC: what the switch counts of pauses is not all then, so
+        /// it is left out as unknown.
+        #[serde(default, skip_serializing_if = "is_false")]
+        hardware_pfc: bool,
         /// Results of its link protocols, if it has any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agents: Option<AgentsSummary>,
@@ -96,6 +103,59 @@ described! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         macsec: Option<MacsecSummary>,
     }
+}
+
+/// Fields of a port and of its priorities that are unknown where the device itself does PFC.
+const OF_PFC: [&str; 7] = [
+    "pfc_rx_frames",
+    "pfc_tx_frames",
+    "pfc_rx_paused_ns",
+    "pfc_tx_paused_ns",
+    "pfc_rx_transitions",
+    "pfc_tx_transitions",
+    "paused_priorities",
+];
+
+impl PortSummary {
+    /// Returns true if the value of a field, of the port or of its priorities, is known.
+    #[must_use]
+    pub fn knows(&self, field: &str) -> bool {
+        !(self.hardware_pfc && OF_PFC.contains(&field))
+    }
+}
+
+/// Writes ports without what is not known of them.
+fn with_known<S: Serializer>(ports: &[PortSummary], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(ports.iter().map(Known))
+}
+
+/// A port, without what is not known of it.
+struct Known<'a>(&'a PortSummary);
+
+impl Serialize for Known<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if !self.0.hardware_pfc {
+            return self.0.serialize(to);
+        }
+        let mut port = serde_json::to_value(self.0).map_err(S::Error::custom)?;
+        take_unknown(&mut port);
+        port.get_mut("priorities").into_iter().for_each(|all| match all {
+            Value::Array(all) => all.iter_mut().for_each(take_unknown),
+            Value::Object(all) => all.values_mut().for_each(take_unknown),
+            _ => {}
+        });
+        port.serialize(to)
+    }
+}
+
+fn take_unknown(fields: &mut Value) {
+    if let Value::Object(fields) = fields {
+        fields.retain(|name, _| !OF_PFC.contains(&name.as_str()));
+    }
+}
+
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 fn is_empty(set: &PrioritySet) -> bool {

@@ -70,6 +70,12 @@ pub enum ReplayError {
     /// It has packets without a time, of the kinds that have none.
     #[error("{0}: packet {1} has no time; give the replay a rate (`pps`)")]
     Untimed(String, usize),
+    /// A packet is older than one before it.
+    #[error(
+        "{file}: packet {packet} was captured {by} before one in front of it; `reordercap {file} \
+         new.pcapng` sorts packets by time, or give the replay a rate (`pps`)"
+    )]
+    Backwards { file: String, packet: usize, by: Duration },
     /// It has too many frames, or frames of an invalid length.
     #[error("{0}: {1}; `editcap` cuts files, and takes packets out of them")]
     Frames(String, RecordingError),
@@ -192,6 +198,7 @@ pub fn load(path: &Path, scale: f64, timed: bool) -> Result<Recording, ReplayErr
         CaptureError::Format(_) | CaptureError::Cut(_) => ReplayError::Format(name(), error),
     };
     let (mut frames, mut octets, mut first) = (Vec::new(), 0, None);
+    let mut latest = Instant::ZERO;
     for packet in captures::open(path).map_err(|error| failed(error, 0))? {
         let packet = packet.map_err(|error| failed(error, frames.len()))?;
         octets += packet.octets.len();
@@ -204,6 +211,12 @@ pub fn load(path: &Path, scale: f64, timed: bool) -> Result<Recording, ReplayErr
             None if timed => return Err(ReplayError::Untimed(name(), frames.len() + 1)),
             None => Instant::ZERO,
         };
+        if timed && at < latest {
+            // Sent at once, it would follow the frame in front without the gap that was there.
+            let (packet, by) = (frames.len() + 1, latest.total_since(at).saturated());
+            return Err(ReplayError::Backwards { file: name(), packet, by });
+        }
+        latest = at;
         // A double holds days of nanoseconds and six digits of the scale.
         let ps = at.total_since(*first.get_or_insert(at)).as_picos() as f64 * scale;
         frames.push((Instant::from_picos(ps.round() as u128), packet.octets, packet.len));

@@ -8,10 +8,10 @@
 //! No file makes it panic, and no length in a file makes it allocate more than the file has.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use contracts::frame::FCS_BYTES;
 use ground::time::Instant;
@@ -105,7 +105,7 @@ impl Packets {
         let compressed = start[..got].starts_with(&GZIP);
         if compressed {
             let whole = io::Cursor::new(start).take(got as u64).chain(input);
-            let mut inside = BufReader::new(MultiGzDecoder::new(whole));
+            let mut inside = BufReader::new(Members::new(BufReader::new(whole)));
             (start, got) = self::start(&mut inside)?;
             input = Box::new(inside);
         }
@@ -360,6 +360,40 @@ impl Iterator for Packets {
             _ => self.done = true,
         }
         next
+    }
+}
+
+/// The content of a gzip file, which may have several members. Bytes behind the last one that begin no
+/// further member are an error, and not the end of a member that is cut.
+struct Members<R> {
+    /// `None` behind the last member.
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Members<R> {
+    fn new(input: R) -> Self {
+        Self { member: Some(GzDecoder::new(input)) }
+    }
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let read = member.read(octets)?;
+            if read > 0 || octets.is_empty() {
+                return Ok(read);
+            }
+            let Some(mut rest) = self.member.take().map(GzDecoder::into_inner) else { break };
+            match rest.fill_buf()?.first() {
+                None => {}
+                Some(first) if *first == GZIP[0] => self.member = Some(GzDecoder::new(rest)),
+                Some(_) => {
+                    let what = "bytes that are not compressed follow";
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+                }
+            }
+        }
+        Ok(0)
     }
 }
 

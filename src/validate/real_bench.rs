@@ -413,7 +413,7 @@ impl Bench for RealBench {
 
     fn version(&mut self) -> Result<Option<String>, Trouble> {
         if self.device.is_some() {
-            return Ok(Some(concat!("sluice ", env!("CARGO_PKG_VERSION")).to_owned()));
+            return Ok(Some(format!("sluice {}", ground::program::version())));
         }
         self.adapter.as_mut().map_or(Ok(None), |adapter| adapter.version())
     }

@@ -57,9 +57,20 @@ impl Selection {
     }
 
     fn names(&self, test: &Test) -> bool {
-        let names = test.aliases.iter().chain([&test.id]);
-        names.into_iter().any(|name| self.only.iter().any(|only| matches(only, name)))
+        self.only.iter().any(|only| is_named(test, only))
     }
+
+    /// Returns the names that no test has.
+    #[must_use]
+    pub fn unknown(&self) -> Vec<&str> {
+        let is_known = |only: &str| catalogue::TESTS.iter().any(|test| is_named(test, only));
+        self.only.iter().map(String::as_str).filter(|only| !is_known(only)).collect()
+    }
+}
+
+/// Returns true if a pattern is of the id or of an alias of a test.
+fn is_named(test: &Test, pattern: &str) -> bool {
+    test.aliases.iter().chain([&test.id]).any(|name| matches(pattern, name))
 }
 
 /// A bench without ports, on which a test gets as far as its first trial, whose length it keeps.
@@ -441,6 +452,15 @@ mod tests {
                 test.id
             );
         }
+    }
+
+    #[test]
+    fn each_name_that_no_test_has_is_found() {
+        let only = ["V-R04", "V-R4", "V-X*", "nothing*", "L01"].map(str::to_owned).to_vec();
+        let selection = Selection { level: Level::Quick, only, retry: 0 };
+        assert_eq!(selection.unknown(), ["V-R4", "nothing*"]);
+        let all = Selection { level: Level::Quick, only: vec![], retry: 0 };
+        assert!(all.unknown().is_empty());
     }
 
     #[test]

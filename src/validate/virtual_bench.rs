@@ -341,7 +341,7 @@ impl Bench for VirtualBench {
 
     /// The device is this program.
     fn version(&mut self) -> Result<Option<String>, Trouble> {
-        Ok(Some(concat!("sluice ", env!("CARGO_PKG_VERSION")).to_owned()))
+        Ok(Some(format!("sluice {}", ground::program::version())))
     }
 
     fn reseed(&mut self, seed: u64) {

@@ -107,6 +107,38 @@ fn a_summary_reads_back_as_it_was() {
     assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary());
 }
 
+/// A device that does PFC itself shows the switch no part of it that could be counted.
+#[test]
+fn pauses_of_a_device_that_does_pfc_itself_are_unknown_and_not_0() {
+    let shown = summary().with_hardware_pfc([true, false]);
+    let json = serde_json::to_value(&shown).unwrap();
+    let pfc = |port: &Value| -> usize {
+        let priorities = port["priorities"].as_array().unwrap().iter().chain([port]);
+        let names = priorities.flat_map(|of| of.as_object().unwrap().keys());
+        names.filter(|name| name.starts_with("pfc_") || *name == "paused_priorities").count()
+    };
+    assert_eq!(
+        (pfc(&json["ports"][0]), json["ports"][0]["hardware_pfc"].as_bool()),
+        (0, Some(true))
+    );
+    assert_eq!(pfc(&json["ports"][1]), 8 * 6 + 3);
+    assert_eq!(json["ports"][0]["priorities"][3]["rx_frames"], 10, "others are known");
+    let back: Summary = serde_json::from_value(json).unwrap();
+    for shown in [shown, back] {
+        let text = report::text(&shown, None);
+        let rows: Vec<_> = text.lines().filter(|line| line.starts_with("left ")).collect();
+        let words = |row: &str| row.matches("unknown").count();
+        assert_eq!((words(rows[0]), words(rows[1])), (1, 4), "{text}");
+        let metrics = report::metrics(shown);
+        let of_pfc = |port: &str| {
+            let port = format!("port=\"{port}\"");
+            metrics.lines().filter(|row| row.contains("pfc") && row.contains(&port)).count()
+        };
+        assert_eq!(of_pfc("left"), 0, "{metrics}");
+        assert!(of_pfc("right") > 8, "{metrics}");
+    }
+}
+
 /// A run in which nothing was lost: its port `right` has a lossless priority.
 fn good() -> RunSnapshot {
     let mut run = run();
@@ -173,6 +205,8 @@ fn what_devices_miss_fails_where_it_may_be_lossless_and_unknown_is_not_judged() 
 fn a_switch_that_received_nothing_or_nothing_lossless_does_not_pass_for_it() {
     let mut run = good();
     run.switch.ports[1].counters.priorities[3].rx_frames = 0;
+    // Late polls put no frame at risk then, and are nothing to say beside a PASS.
+    (run.polls[0].longest, run.polls[0].late) = (Duration::from_millis(7), 241);
     let lossy = judged(&run);
     let without = "no frame of a lossless priority was received";
     for name in ["lossless", "headroom"] {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
+use super::super::outputs::has_folder;
 use super::super::{Format, bad_input, stop_on_signals, terminal, verdict};
 use super::{OTHER_VERSION, answer};
 use crate::config::quantity::Span;
@@ -57,6 +58,7 @@ pub(super) fn show(found: &Measurements, hgrm: Option<&Path>, format: Format) ->
         let text = report::measurements_hgrm(found);
         let text = text
             .ok_or_else(|| bad_input(anyhow!("--hgrm: no single delays of this port are known")))?;
+        has_folder(path).context("--hgrm").map_err(bad_input)?;
         std::fs::write(path, text)
             .map_err(|why| bad_input(anyhow!("--hgrm: {}: {why}", path.display())))?;
     }

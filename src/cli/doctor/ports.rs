@@ -15,10 +15,15 @@ pub(super) fn examine(findings: &mut Findings<'_>, eal: &Eal, device: &str) {
     mac_control(findings, &probe);
     arrival(findings, &probe);
     match &probe.hardware_pfc {
-        Ok(classes) => findings.add(
+        Ok(Some(classes)) => findings.add(
             "hardware PFC",
             Good,
             format!("{classes} priorities; used where the configuration asks for it"),
+        ),
+        Ok(None) => findings.add(
+            "hardware PFC",
+            Note,
+            "for an unknown number of priorities, so it cannot be used; Sluice does it".to_owned(),
         ),
         Err(why) => findings.add("hardware PFC", Note, format!("none, so in software ({why})")),
     }

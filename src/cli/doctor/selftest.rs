@@ -41,7 +41,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<ExitCode> {
         steps += 1;
         progress.update(steps, step.to_owned(), |text| format!("self-test: {text}"));
     };
-    let report = selftest(&eal, env!("CARGO_PKG_VERSION"), &places, &stop, tell)?;
+    let report = selftest(&eal, ground::program::version(), &places, &stop, tell)?;
     progress.clear();
     if let Some(file) = file {
         file.write(document(&report)?.as_bytes())?;

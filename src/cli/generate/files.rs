@@ -33,7 +33,7 @@ pub struct Files {
     /// Write a self-contained HTML page with plots to this file.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write flows.csv, ports.csv and priorities.csv to this folder, which is created if necessary.
+    /// Write flows.csv, ports.csv and priorities.csv to this folder, which is made if it is missing.
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
     /// Write the latency distribution of each flow that measures it to FLOW.hgrm in this folder, in
@@ -86,6 +86,7 @@ pub(super) fn open<'a>(files: &'a Files, file: &Path, test: &TestFile) -> Result
     outputs.devices(test.plan.ports.iter().map(|port| port.location.place.to_string()))?;
     let report = files.report.as_ref().map(|path| outputs.open("--report", path)).transpose()?;
     let csv = files.csv.as_ref().map(|folder| {
+        Outputs::folder("--csv", folder)?;
         let [a, b, c] = CSV.map(|name| outputs.open("--csv", &folder.join(name)));
         anyhow::Ok([a?, b?, c?])
     });
@@ -204,7 +205,7 @@ mod tests {
     fn all_files_are_written_where_they_belong() {
         let folder = Folder::new("files");
         let files = Files {
-            report: Some(folder.at("a/r.html")),
+            report: Some(folder.at("r.html")),
             csv: Some(folder.at("csv")),
             hgrm: Some(folder.at("h")),
             captures: None,
@@ -212,10 +213,10 @@ mod tests {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/constant-rate.yaml");
         let (test, _) = tester::otg_file::load_placed(Path::new(file), &[]).unwrap();
         let opened = open(&files, Path::new("t.yaml"), &test).unwrap();
-        assert!(!folder.at("a/r.html").exists());
+        assert!(!folder.at("r.html").exists());
         write(opened, "t", "sluice gen t.yaml", &ran()).unwrap();
         let read = |name: &str| fs::read_to_string(folder.at(name)).unwrap();
-        assert!(read("a/r.html").contains("sluice gen t.yaml"));
+        assert!(read("r.html").contains("sluice gen t.yaml"));
         assert_eq!(read("csv/flows.csv").lines().count(), 2);
         assert_eq!(read("csv/priorities.csv").lines().count(), 1);
         assert!(read("h/_.._up_f 1.hgrm").contains("1.5"));

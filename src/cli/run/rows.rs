@@ -1,9 +1,8 @@
 //! The file of `--rows`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use serde::Serialize;
 
 use super::RunArgs;
@@ -17,14 +16,6 @@ pub(in crate::cli) struct Rows {
     failed: Option<anyhow::Error>,
 }
 
-/// Claims the file and creates its folder.
-fn claim(path: &Path, outputs: &mut Outputs) -> Result<()> {
-    outputs.claim("--rows", path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let made = folder.filter(|_| !path.exists()).map_or(Ok(()), fs::create_dir_all);
-    made.with_context(|| format!("--rows {}", quoted(path))).map_err(bad_input)
-}
-
 fn refused(path: &Path, error: RowError) -> anyhow::Error {
     bad_input(anyhow!("--rows {}: {error}", quoted(path)))
 }
@@ -36,7 +27,7 @@ impl Rows {
     /// Bad input: the file cannot be written, has rows, or has another use.
     pub(in crate::cli) fn new(path: Option<&Path>, outputs: &mut Outputs) -> Result<Self> {
         let Some(path) = path else { return Ok(Self { open: None, failed: None }) };
-        claim(path, outputs)?;
+        outputs.claim("--rows", path)?;
         let file = RowFile::begin(path).map_err(|error| refused(path, error))?;
         Ok(Self { open: Some((file, path.to_owned())), failed: None })
     }
@@ -58,7 +49,7 @@ impl Rows {
         take: impl FnMut(usize, Row),
     ) -> Result<Self> {
         let Some(path) = args.rows.as_deref() else { return Self::begin(args, outputs) };
-        claim(path, outputs)?;
+        outputs.claim("--rows", path)?;
         let file = RowFile::resume(path, studies, take).map_err(|error| refused(path, error))?;
         Ok(Self { open: Some((file, path.to_owned())), failed: None })
     }

@@ -50,12 +50,8 @@ pub(super) fn congestion(
     buffer: &BufferPlan,
 ) -> CongestionPlan {
     check_ports(cx, said, drafts);
-    let mut context = Context {
-        drafts,
-        buffer: u64::from(buffer.total.0) * u64::from(buffer.cell_bytes),
-        protected: protected(drafts),
-        moves: None,
-    };
+    let mut context =
+        Context { drafts, buffer: buffer.octets().0, protected: protected(drafts), moves: None };
     let mut plan = CongestionPlan {
         watchdog: watchdogs(drafts),
         measurement: measurements(drafts),

@@ -198,10 +198,6 @@ fn what_does_nothing_is_said() {
             ),
             "sfc.sfcMinHeaderOctets: messages of the simplified form",
         ),
-        (
-            format!("sfc: {{queues: {{3: {{threshold: 1GB}}}}}}\n{none}"),
-            "sfc.queues.3: congestion begins at 953.7 MiB, but the whole buffer has",
-        ),
     ] {
         let warnings = good(&text).1;
         assert!(warnings.len() == 1 && warnings[0].contains(what), "{text}\n{warnings:?}");

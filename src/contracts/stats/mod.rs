@@ -35,18 +35,22 @@ described! {
         /// Bytes sent from the priority, FCS included.
         tx_bytes: u64 = Counter,
         /// PFC frames received and obeyed with the priority's bit set.
+        #[serde(default)]
         pfc_rx_frames: u64 = Counter,
         /// PFC frames sent with the priority's bit set.
+        #[serde(default)]
         pfc_tx_frames: u64 = Counter,
         /// Total time that the priority was paused by the peer.
-        #[serde(rename = "pfc_rx_paused_ns", with = "ground::time::nanos")]
+        #[serde(default, rename = "pfc_rx_paused_ns", with = "ground::time::nanos")]
         pfc_rx_paused: Total = Counter "pfc_rx_paused_ns",
         /// Total time that the priority paused the peer: from XOFF to XON.
-        #[serde(rename = "pfc_tx_paused_ns", with = "ground::time::nanos")]
+        #[serde(default, rename = "pfc_tx_paused_ns", with = "ground::time::nanos")]
         pfc_tx_paused: Total = Counter "pfc_tx_paused_ns",
         /// Number of transitions from running to paused by the peer.
+        #[serde(default)]
         pfc_rx_transitions: u64 = Counter,
         /// Number of transitions from XON to XOFF.
+        #[serde(default)]
         pfc_tx_transitions: u64 = Counter,
         /// Buffer bytes used by the priority's ingress group now.
         buffer_bytes: u64 = Gauge,
@@ -112,7 +116,7 @@ described! {
         #[serde(default)]
         pfc_tx_frames: u64 = Counter,
         /// Priorities that its peer has paused at this moment.
-        #[serde(rename = "paused_priorities")]
+        #[serde(default, rename = "paused_priorities")]
         paused: PrioritySet,
         /// Counters by priority.
         #[serde(with = "ground::numbered")]

@@ -49,6 +49,8 @@ pub(crate) struct Session {
     deadlocks: Mutex<Vec<u64>>,
     /// Indexed by port.
     devices: Vec<PortControl>,
+    /// True for each port whose device itself sends and obeys PFC.
+    hardware_pfc: Vec<bool>,
     /// Applies the results of link protocols; None if no port has any.
     reconciler: Option<Mutex<Reconciler>>,
     stop: Arc<AtomicBool>,
@@ -107,6 +109,7 @@ impl Session {
             links: Mutex::new(links.collect()),
             deadlocks: Mutex::new(vec![0; running.devices.len()]),
             devices: running.devices.clone(),
+            hardware_pfc: file.devices.iter().map(|device| device.hardware_pfc).collect(),
             stop,
             late_polls_ignored,
             latest: Mutex::default(),
@@ -131,6 +134,7 @@ impl Session {
         summary
             .with_link_losses(self.link_losses())
             .with_deadlocks(deadlocks)
+            .with_hardware_pfc(self.hardware_pfc.iter().copied())
             .with_late_polls(self.late_polls_ignored)
     }
 

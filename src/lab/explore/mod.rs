@@ -174,7 +174,7 @@ pub fn explore(
     }
     mark(&mut points, objectives);
     Ok(Explored {
-        version: env!("CARGO_PKG_VERSION").into(),
+        version: ground::program::version().into(),
         lab: name,
         seed: lab_seed,
         axes: axes.iter().map(|axis| axis.path().to_owned()).collect(),

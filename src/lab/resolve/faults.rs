@@ -386,7 +386,9 @@ fn check_objects(cx: &mut Cx, at: &Place<'_>, context: &Context<'_, '_>, order: 
         };
         let Some(switch) = &context.switches.plans[node.index()] else { continue };
         let plan = plans.entry(node.index()).or_insert_with(|| switch.congestion.clone());
-        if let Err(error) = managed::set(plan, switch.ports.len(), object, place, value) {
+        let set = managed::set(plan, switch.ports.len(), object, place, value)
+            .and_then(|()| managed::reaches(object, value, switch.buffer.octets()));
+        if let Err(error) = set {
             return cx.error(at, format!("an object of {} cannot be set: {error}", switch.name));
         }
     }

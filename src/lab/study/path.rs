@@ -12,6 +12,13 @@ const DEEP: &str = "**";
 /// Fields of a lab whose own fields have fixed names, so that a path below them is no name that nothing has.
 const FIXED: [&str; 3] = ["defaults", "measure", "record"];
 
+/// Mappings that have exactly one of some fields: one that is set takes the place of the other.
+const ALTERNATIVES: [(&str, &[&str]); 3] = [
+    ("shared", &["dynamic_th", "static_th", "unlimited"]),
+    ("duration", &["frames", "seconds", "bytes"]),
+    ("rate", &["percentage", "bps", "pps"]),
+];
+
 /// Refuses a path with an empty part, or one that ends with `*`.
 pub(super) fn check(path: &str) -> Result<(), String> {
     let last = path.rsplit('.').next().unwrap_or_default();
@@ -119,6 +126,13 @@ impl Value<'_> {
         number
     }
 
+    /// Returns the fields, the field itself included, of which the mapping at this place has exactly one.
+    fn alternatives(&self, field: &str) -> &'static [&'static str] {
+        let Some(Step::Key(parent)) = self.place.last() else { return &[] };
+        let of = |(mapping, fields): &(&str, &[&str])| mapping == parent && fields.contains(&field);
+        ALTERNATIVES.into_iter().find(of).map_or(&[], |(_, fields)| fields)
+    }
+
     /// Writes the value of a key of a mapping, or an entry of a list.
     fn put(&mut self, node: &mut Node, name: &str, plain: bool) -> usize {
         let mark = node.mark;
@@ -130,11 +144,21 @@ impl Value<'_> {
             new
         };
         let (mut step, mut is_new) = (Step::Key(name.to_owned()), false);
+        let others = self.alternatives(name);
         match &mut node.kind {
             Kind::Map(entries) => match entries.iter_mut().find(|(key, _)| key.name == *name) {
                 Some((_, old)) => *old = new(old.mark),
                 // Errors about it name the line of the value, or of the mapping.
                 None if self.create && plain => {
+                    // A place that is cleared is set as well: an axis that has it would do nothing.
+                    entries.retain(|(key, _)| {
+                        let is_kept = !others.contains(&&*key.name);
+                        if !is_kept {
+                            let place = [&self.place[..], &[Step::Key(key.name.to_string())]];
+                            self.written.push(Written { place: place.concat(), is_new: false });
+                        }
+                        is_kept
+                    });
                     let mark = if self.placed { self.value.mark } else { mark };
                     entries.push((Key { mark, name: name.to_owned().into() }, new(mark)));
                     is_new = true;

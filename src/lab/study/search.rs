@@ -493,7 +493,7 @@ impl Study {
         let traced = found.iter().flat_map(|found| found.traced(&lab));
         let same_traces = SameTrace::find(traced);
         Ok(Searched {
-            version: env!("CARGO_PKG_VERSION").into(),
+            version: ground::program::version().into(),
             lab,
             wanted: search.wanted,
             path: search.axis.path().to_owned(),

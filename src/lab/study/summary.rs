@@ -97,7 +97,7 @@ impl Studied {
     #[must_use]
     pub fn new(axes: Vec<AxisName>, planned: u64) -> Self {
         Self {
-            version: env!("CARGO_PKG_VERSION").into(),
+            version: ground::program::version().into(),
             verdict: Verdict::NotJudged,
             planned,
             part: None,

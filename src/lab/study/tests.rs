@@ -297,6 +297,35 @@ fn a_field_of_a_command_may_have_a_short_name() {
     assert!(with("alpha", "1/3").unwrap_err().contains("no power of two"));
 }
 
+/// A limit is dynamic, static or none: one that is set replaces the other.
+#[test]
+fn a_field_that_excludes_another_takes_its_place() {
+    let with = |lab: &str, name: &str, value: &str| {
+        let file = LabFile::parse("f.yaml", lab).unwrap();
+        let file = file.with_fields(&[(name.to_owned(), value.to_owned())]).unwrap();
+        Study::new(file, Changes::default()).unwrap().lab_file(0).unwrap()
+    };
+    let fixed = LAB.replace("dynamic_th: -3", "static_th: 60KB");
+    for lab in [&fixed, &LAB.replace("dynamic_th: -3", "unlimited: true")] {
+        let text = with(lab, "alpha", "1/4");
+        assert!(text.contains("dynamic_th: -2"), "{text}");
+        assert!(!text.contains("static_th") && !text.contains("unlimited"), "{text}");
+    }
+    let text = with(LAB, "profiles.tor.buffer.profiles.r.shared.static_th", "70KB");
+    assert!(text.contains("static_th: 70KB") && !text.contains("dynamic_th"), "{text}");
+    // Two axes of which one replaces the other are one too many.
+    for sweep in [
+        "{alpha: [1/4], '**.shared.static_th': [70KB]}",
+        "{'profiles.tor.buffer.profiles.r.shared.static_th': [70KB], alpha: [1/4]}",
+    ] {
+        for lab in [&fixed, LAB] {
+            let file = LabFile::parse("f.yaml", &format!("{lab}sweep: {sweep}\n")).unwrap();
+            let refused = Study::new(file, Changes::default()).unwrap_err().to_string();
+            assert!(refused.contains("sets the same field"), "{sweep}: {refused}");
+        }
+    }
+}
+
 /// One place by two names: the second value would have replaced the first.
 #[test]
 fn a_field_that_two_axes_set_is_refused_by_any_of_its_names() {

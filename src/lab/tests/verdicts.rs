@@ -183,6 +183,11 @@ fn a_run_that_ends_before_its_traffic_is_not_judged() {
     let text = INCAST.replace("size: 1500", "size: 1500, duration: {frames: 100000}");
     let outcome = star(5, &format!("until_done: true\n{text}"));
     is(&outcome, "lossless", Verdict::NotJudged, "the run ended before its traffic");
+    // Nothing is on the way of a flow whose sender stands still.
+    let stall = "faults: [{at: 1ps, stall: {node: h2, for: 1s}}]\n";
+    let stalled = star(5, &format!("until_done: true\n{}{stall}", text.replace("100000", "10")));
+    let what = "before its traffic of f_h2 was done; no frame is on the way";
+    is(&stalled, "lossless", Verdict::NotJudged, what);
     let text = INCAST.replace("size: 1500", "size: 1500, duration: {frames: 100}");
     let outcome = star(5, &format!("until_done: true\n{text}"));
     assert!(outcome.is_pass(), "{:?}", outcome.checks);

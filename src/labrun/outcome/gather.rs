@@ -68,7 +68,7 @@ pub(crate) fn gather(
     let of_groups: u64 =
         (0..plan.network.nodes.len() as u32).map(|n| recorder.lossless_lost(NodeId(n))).sum();
     Outcome {
-        version: env!("CARGO_PKG_VERSION").into(),
+        version: ground::program::version().into(),
         lab: plan.name.clone(),
         variant: plan.variant.clone(),
         world: ended.world.name(),

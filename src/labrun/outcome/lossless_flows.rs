@@ -5,10 +5,12 @@ use serde::Serialize;
 
 use super::FlowOutcome;
 use super::ended::Ended;
+use crate::ends::{Bound, Ends, bound, ends};
 use crate::plan::LabPlan;
 use crate::record::priority;
 use ::tester::plan::{FlowKind, FlowPlan};
 use ::tester::report::Report;
+use ::tester::seen::Transmit;
 use buffer::GroupKind;
 use ground::units::{Mac, Priority};
 use host::plan::stream::Path;
@@ -17,7 +19,7 @@ use sim::{End, LinkPlan, NetworkPlan, NodeId, NodeKind};
 /// Losses of lossless flows of the lab and of its traffic generator.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LosslessFlows {
-    /// Names of those that lost frames or are not done.
+    /// Names of those that lost frames, or else of those that are not done.
     pub flows: Vec<String>,
     /// Frames that neither arrived nor are in the network at the end.
     pub lost_frames: u64,
@@ -34,8 +36,9 @@ pub(super) fn lossless_flows(
     flows: &[FlowOutcome],
     tester: Option<&Report>,
 ) -> Option<LosslessFlows> {
-    let own = flows.iter().filter(|flow| flow.lossless);
-    let own = own.map(|flow| (&flow.name, flow.loss_frames, flow.pending_frames));
+    let done = flows.iter().zip(ends(plan)).map(|(flow, ends)| is_done(plan, ended, flow, &ends));
+    let own = flows.iter().zip(done).filter(|(flow, _)| flow.lossless);
+    let own = own.map(|(flow, done)| (&flow.name, flow.loss_frames, flow.pending_frames, done));
     let of_tester = plan
         .tester
         .iter()
@@ -45,19 +48,34 @@ pub(super) fn lossless_flows(
     let of_tester = of_tester.map(|((plan, _), flow)| {
         let wanted = flow.frames_tx.saturating_mul(plan.rx.len().max(1) as u64);
         let queued = flow.queued_frames.unwrap_or(0);
-        (&flow.name, wanted.saturating_sub(flow.frames_rx + queued), queued)
+        let done = flow.transmit == Transmit::Stopped.name();
+        (&flow.name, wanted.saturating_sub(flow.frames_rx + queued), queued, done)
     });
-    let all: Vec<(&String, u64, u64)> = own.chain(of_tester).collect();
+    let all: Vec<(&String, u64, u64, bool)> = own.chain(of_tester).collect();
     let unfinished = plan.until_done && !ended.quiet && !all.is_empty();
     let pending = |n: u64| if unfinished { n } else { 0 };
-    let found = all.iter().filter(|(_, lost, waits)| lost + pending(*waits) > 0);
-    let lost_frames = all.iter().map(|(_, lost, _)| lost).sum();
+    // Losses are named before the flows that only need more time.
+    let lost_frames: u64 = all.iter().map(|(_, lost, ..)| lost).sum();
+    let concerns = |(_, lost, waits, done): &&(&String, u64, u64, bool)| match lost_frames {
+        0 => pending(*waits) > 0 || !done,
+        _ => *lost > 0,
+    };
+    let found = all.iter().filter(concerns);
     (lost_frames > 0 || unfinished).then(|| LosslessFlows {
         flows: found.map(|(name, ..)| (*name).clone()).collect(),
         lost_frames,
-        unfinished_frames: all.iter().map(|(.., waits)| pending(*waits)).sum(),
+        unfinished_frames: all.iter().map(|(_, _, waits, _)| pending(*waits)).sum(),
         unfinished,
     })
+}
+
+/// True if a flow of the lab has sent all that the lab asks of it.
+fn is_done(plan: &LabPlan, ended: &Ended, flow: &FlowOutcome, ends: &Ends) -> bool {
+    match bound(plan, ends) {
+        Bound::Frames(frames) => flow.tx_frames >= frames,
+        Bound::Messages => flow.transport.is_some_and(|transport| transport.sender.done),
+        Bound::Time(stop) => ended.at >= stop,
+    }
 }
 
 /// True if the generator's port obeys pauses of a flow with probes, and every switch on the way of its

@@ -9,8 +9,7 @@ use super::collect::RealRun;
 use super::judged::lossless_of;
 use super::log::{Event, Happening};
 use super::node::Snapshot;
-use crate::outcome::CheckOutcome;
-use crate::outcome::Outcome;
+use crate::outcome::{CheckOutcome, FaultOutcome, Outcome};
 use crate::plan::{Check, CheckKind};
 use crate::verdict;
 use contracts::stats::{DropKind, DropReason};
@@ -41,6 +40,20 @@ impl Judgement {
 
     const fn fail(detail: String) -> Self {
         Self { verdict: Verdict::Fail, detail }
+    }
+}
+
+/// Says why frames that are queued at the end are not judged: planned faults hold frames back, too.
+fn still_queued(faults: &[FaultOutcome]) -> String {
+    let what = "frames were still queued at the end";
+    let without = "rings have no check for cyclic buffer dependencies";
+    match faults {
+        [] => format!("{what}, and {without}"),
+        faults => {
+            let named: Vec<_> = faults.iter().take(3).map(|fault| fault.what.as_str()).collect();
+            let more = if faults.len() > named.len() { ", and others" } else { "" };
+            format!("{what}, after planned faults ({}{more}); {without}", named.join(", "))
+        }
     }
 }
 
@@ -91,8 +104,7 @@ impl RealRun {
                     return why.map_or(found, |why| CheckOutcome::not_judged(check, why));
                 }
                 CheckKind::NoDeadlock => {
-                    let why = "frames were still queued at the end, for an unknown reason";
-                    return CheckOutcome::not_judged(check, why);
+                    return CheckOutcome::not_judged(check, still_queued(&outcome.faults));
                 }
             };
             CheckOutcome::new(check, judged.verdict, judged.detail)
@@ -310,6 +322,16 @@ mod tests {
         assert_eq!(judge(&[], 0), Verdict::NotJudged);
         assert_eq!(judge(&[true, false], 1), Verdict::NotJudged);
         assert_eq!(judge(&[true, false, true], 1), Verdict::NotJudged);
+    }
+
+    #[test]
+    fn faults_that_hold_frames_back_are_named_beside_frames_that_are_queued() {
+        let fault = |what: &str| FaultOutcome { at_ns: Duration::ZERO, what: what.into() };
+        let stalled = still_queued(&[fault("h1 stalls for 1s")]);
+        assert!(stalled.contains("after planned faults (h1 stalls for 1s);"), "{stalled}");
+        let many = still_queued(&["a", "b", "c", "d"].map(fault));
+        assert!(many.contains("(a, b, c, and others)"), "{many}");
+        assert!(!still_queued(&[]).contains("fault"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Configuration of the shared-buffer ledger: sizes and limits, in cells, with SAI's names.
 
-use ground::units::{Cells, PRIORITIES};
+use ground::units::{Bytes, Cells, PRIORITIES};
 
 /// The shared buffer of one switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,6 +17,12 @@ pub struct BufferPlan {
 }
 
 impl BufferPlan {
+    /// Returns the size of the buffer.
+    #[must_use]
+    pub const fn octets(&self) -> Bytes {
+        Bytes(self.total.0 as u64 * self.cell_bytes as u64)
+    }
+
     /// Returns the cells of a frame of `wire_len` bytes (FCS included), at least one.
     #[must_use]
     pub const fn cells_for(&self, wire_len: u32) -> Cells {

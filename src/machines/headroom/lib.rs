@@ -24,7 +24,7 @@ mod sensitivity;
 pub use delay::{DelayInputs, DelayValue, Frames, MacsecOverhead, Term, delay_value};
 pub use measured::{
     Accuracy, Formula, LinkEnds, MeasuredInputs, PeerDelayInputs, Reaction, Shims, by_peer_delay,
-    measured,
+    is_limited, measured,
 };
 pub use phy::{Extender, Fec, Interface, InterfaceError, Phy};
 pub use required::{Required, SoftwareTerms, required, required_of};

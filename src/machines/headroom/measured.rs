@@ -17,6 +17,16 @@ use wire::headroom::Adjustment;
 /// Source of the formulas.
 const DRAFT: &str = "P802.1Qdt proposal";
 
+/// Name of the term that limits what negative times take off; see [`is_limited`].
+const LIMIT: &str = "limit of negative times";
+
+/// Returns true if an adjustment or the peer's reaction takes off more than all delays of the link, so
+/// that only the frames of the sum are left.
+#[must_use]
+pub fn is_limited(value: &DelayValue) -> bool {
+    value.terms.iter().any(|term| term.name == LIMIT)
+}
+
 /// Delays of MACsec that the measured messages do not meet (the shim layers of the proposal). At
 /// most 1 s each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -117,6 +127,12 @@ impl LinkEnds {
         }
         terms.extend(adjustment(rate, self.adjustment));
         terms.push(bits("frame begun by the peer", frames.longest()));
+        // A delay is never below zero, whatever signed times say: the frames arrive in any case.
+        let least = i64::try_from(2 * frames.longest() + frames.pfc()).expect("three frames");
+        let missing = least - terms.iter().map(|term| term.bits).sum::<i64>();
+        if missing > 0 {
+            terms.push(Term::new(LIMIT, missing.unsigned_abs(), "a delay is not below zero"));
+        }
         DelayValue { terms }
     }
 }
@@ -366,6 +382,22 @@ mod tests {
         assert_eq!(adjusted(-50).bits(), measured(&base).bits() - 5_000);
         assert_eq!(adjusted(0), measured(&base));
         assert!(adjusted(-50).to_string().contains("- 625 B adjustment of this port"));
+    }
+
+    #[test]
+    fn negative_times_take_off_no_more_than_the_delays() {
+        let frames = 2 * ends().frames.longest() + ends().frames.pfc();
+        for nanos in [-500_000_000, -1_000_000_000] {
+            let adjustment = Adjustment::from_nanos(nanos).unwrap();
+            let told = Reaction::told(adjustment, "test", DelayInputs::HIGHER_LAYER);
+            let value = measured(&MeasuredInputs {
+                ends: LinkEnds { adjustment, ..ends() },
+                reaction: told,
+                ..link(100)
+            });
+            assert!(is_limited(&value) && value.bits() == frames, "{value}");
+        }
+        assert!(!is_limited(&measured(&link(100))));
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Call {
             Self::GetVersion => Ok(Reply::Json(json!({
                 "api_spec_version": SPECIFICATION,
                 "sdk_version": WRITTEN_BY,
-                "app_version": env!("CARGO_PKG_VERSION"),
+                "app_version": ground::program::version(),
             }))),
         }
         .map(|reply| match reply {

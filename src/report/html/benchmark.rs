@@ -214,10 +214,10 @@ pub fn benchmark_html(p: &BenchmarkPage<'_>) -> String {
         section.card {
             h2 { "Set-up" }
             (tables::preformatted(p.plan))
-            p.small.soft { "sluice " (env!("CARGO_PKG_VERSION")) ", seed " (p.seed) }
+            p.small.soft { "sluice " (ground::program::version()) ", seed " (p.seed) }
         }
     };
-    page(&title, env!("CARGO_PKG_VERSION"), &body)
+    page(&title, ground::program::version(), &body)
 }
 
 fn comparison(compared: &Comparison) -> Markup {

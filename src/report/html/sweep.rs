@@ -141,10 +141,10 @@ pub fn sweep_html(p: &SweepPage<'_>) -> String {
         section.card {
             h2 { "Reproduce" }
             pre { code { (p.command) } }
-            p.small.soft { "sluice " (env!("CARGO_PKG_VERSION")) }
+            p.small.soft { "sluice " (ground::program::version()) }
         }
     };
-    page(&format!("{}: {}", p.title, p.verdict), env!("CARGO_PKG_VERSION"), &body)
+    page(&format!("{}: {}", p.title, p.verdict), ground::program::version(), &body)
 }
 
 /// Returns the units of a figure, the largest first.

@@ -54,10 +54,10 @@ pub fn validation_html(p: &ValidationPage<'_>) -> String {
                 h2 { "Files" }
                 (tables::table(&files(p.files)))
             }
-            p.small.soft { "sluice " (env!("CARGO_PKG_VERSION")) ", seed " (p.results.seed) }
+            p.small.soft { "sluice " (ground::program::version()) ", seed " (p.results.seed) }
         }
     };
-    page(&title, env!("CARGO_PKG_VERSION"), &body)
+    page(&title, ground::program::version(), &body)
 }
 
 fn head(p: &ValidationPage<'_>, verdict: Verdict) -> Markup {

@@ -55,5 +55,5 @@ fn numbers<'a, T: Described, const N: usize>(
         let name = seconds.map_or_else(|| f.name.to_owned(), |stem| format!("{stem}_seconds"));
         known(f).then(|| (format!("{of}_{name}"), f.help().to_owned()))
     };
-    families(encoder, named, rows.clone())
+    families(encoder, named, |_, _| true, rows.clone())
 }

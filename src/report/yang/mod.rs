@@ -54,6 +54,8 @@ pub struct YangSource<'a> {
     pub snapshot: &'a SwitchSnapshot,
     /// Time from which the counters are.
     pub since: SystemTime,
+    /// True for each port whose device itself sends and obeys PFC.
+    pub hardware_pfc: &'a [bool],
     pub tables: &'a [ObjectTable],
     pub measured: &'a [MeasuredPort],
     pub history: &'a [MeasurementRow],
@@ -72,7 +74,7 @@ pub fn yang_tree(source: &YangSource<'_>) -> Value {
     let YangSource { plan, snapshot, .. } = source;
     let ports = plan.ports.len();
     let mut tree = Tree { component: Map::new(), ports: vec![Map::new(); ports] };
-    let counted = counted(plan, Some(snapshot));
+    let counted = counted(plan, Some(snapshot), source.hardware_pfc);
     for object in Object::all() {
         for (at, reading) in readings(&plan.congestion, ports, object, &counted) {
             match object.source() {

@@ -274,24 +274,23 @@ impl Excuses {
             });
         }
     }
-
-    /// The causes in words: `3 by a planned fault (lost pause), 1 by a busy processor`.
-    pub(super) fn words(&self) -> String {
-        let of = self
-            .drops
-            .by_cause()
-            .filter(|(_, n)| *n > 0)
-            .map(|(cause, n)| words_of(cause.name(), n, cause.is_planned()));
-        of.collect::<Vec<_>>().join(", ")
-    }
 }
 
-/// A cause in words, with its frames.
-pub(super) fn words_of(cause: &str, n: u64, planned: bool) -> String {
-    match planned {
-        true => format!("{n} by a planned fault ({cause})"),
-        false => format!("{n} by no fault of the lab ({cause})"),
+/// Returns causes in words, each once with all of its frames: `3 by a planned fault (lost pause), 1 by no
+/// fault of the lab (busy processor)`. A cause is its name and whether it is planned.
+pub(super) fn words(causes: impl IntoIterator<Item = (&'static str, bool, u64)>) -> String {
+    let mut sums: Vec<(&str, bool, u64)> = Vec::new();
+    for (name, planned, n) in causes.into_iter().filter(|(.., n)| *n > 0) {
+        match sums.iter_mut().find(|sum| (sum.0, sum.1) == (name, planned)) {
+            Some(sum) => sum.2 += n,
+            None => sums.push((name, planned, n)),
+        }
     }
+    let word = |(name, planned, n)| match planned {
+        true => format!("{n} by a planned fault ({name})"),
+        false => format!("{n} by no fault of the lab ({name})"),
+    };
+    sums.into_iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
 /// End of the time in which lateness explains losses: when all that arrived in it has been seen and every

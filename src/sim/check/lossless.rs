@@ -299,9 +299,10 @@ impl Lossless {
             *(if planned { &mut known.planned } else { &mut known.unplanned }) += n;
         }
         let lost = known.planned + known.unplanned;
-        let others = others().map(|(of, n)| excuses::words_of(of.name(), n, of.is_planned()));
-        let words = Some(excuses.words()).filter(|words| !words.is_empty()).into_iter();
-        let words: Vec<String> = words.chain(others).collect();
+        // A cause may take frames on lines and explain drops, too.
+        let causes = excuses.drops.by_cause().map(|(of, n)| (of.name(), of.is_planned(), n));
+        let causes = causes.chain(others().map(|(of, n)| (of.name(), of.is_planned(), n)));
+        let words = excuses::words(causes);
         let seen = || format!("{buffer} dropped for want of buffer, {lost} lost in another way");
         let mut finding = match (first.is_none(), lost) {
             (true, 0) if !any => {
@@ -314,7 +315,7 @@ impl Lossless {
                     false => first_excused.finding(Check::Lossless, extent, seen).detail,
                 };
                 let of = if detail.is_empty() { "" } else { ": " };
-                let what = format!("{lost} frames lost, {}{of}{detail}", words.join(", "));
+                let what = format!("{lost} frames lost, {words}{of}{detail}");
                 Finding::not_judged(Check::Lossless, what)
             }
         };

@@ -39,7 +39,7 @@ use core::fmt;
 use entry::Spot;
 
 use super::plan::CongestionPlan;
-use ground::units::{PRIORITIES, PortId, TrafficClass};
+use ground::units::{Bytes, PRIORITIES, PortId, TrafficClass};
 
 impl Object {
     /// Finds an object by name.
@@ -122,6 +122,22 @@ pub fn set(
     check(&new).or_else(refused)?;
     *plan = new;
     Ok(())
+}
+
+/// Refuses a queue length at which congestion would begin, but that a queue never has, because the whole
+/// buffer is no larger.
+///
+/// # Errors
+/// [`ObjectError`], with the remedy.
+pub fn reaches(object: Object, value: ObjectValue, buffer: Bytes) -> Result<(), ObjectError> {
+    let begins = [".queues.threshold", ".queues.aqm.kmin"];
+    let ObjectValue::Number(length) = value else { return Ok(()) };
+    let length = u64::try_from(length).unwrap_or(0);
+    if length < buffer.0 || !begins.iter().any(|name| object.name().ends_with(name)) {
+        return Ok(());
+    }
+    let what = format!("no queue has {length} bytes; write less than the whole buffer, {buffer}");
+    Err(ObjectError::new(object, Reason::Contradicts(what)))
 }
 
 /// Writes the value that a file gives an object at one place, even one that only a start can change.

@@ -322,3 +322,18 @@ fn the_point_and_the_proxy_keep_one_port() {
         assert_eq!(ports, (50_000, 50_000));
     }
 }
+
+#[test]
+fn a_queue_length_that_no_queue_has_is_refused_with_the_remedy() {
+    let buffer = Bytes(1_000_000);
+    for object in Object::all() {
+        let name = object.name();
+        let begins = name.ends_with(".queues.threshold") || name.ends_with(".queues.aqm.kmin");
+        let at = |n| reaches(object, ObjectValue::Number(n), buffer);
+        assert_eq!(at(999_999), Ok(()), "{name}");
+        let refused = at(1_000_000).err().map(|error| error.to_string());
+        assert_eq!(refused.is_some(), begins, "{name}: {refused:?}");
+        let advice = "write less than the whole buffer, 1000000 B";
+        assert!(refused.is_none_or(|why| why.starts_with(name) && why.ends_with(advice)));
+    }
+}

@@ -136,6 +136,13 @@ fn a_flow_that_sent_its_rate_and_lost_nothing_passes_and_says_so() {
     let whats: Vec<_> = found.iter().map(|f| (f.verdict, f.what.as_str())).collect();
     let sent = "sent 1000 frames, 100.0 % of the frames of its rate";
     assert_eq!(whats, [(Pass, sent), (Pass, "received 1000 of 1000 frames")]);
+    // The first frame is sent at once, so 16 are due in 150 ms, and the seventeenth is one too many.
+    let share = |sent| {
+        let case = Case { elapsed_s: 0.15, ..Case::new(sent, sent) };
+        case.findings()[0].what.clone()
+    };
+    assert_eq!(share(16), "sent 16 frames, 100.0 % of the frames of its rate");
+    assert_eq!(share(17), "sent 17 frames, 113.3 % of the frames of its rate");
     // Within the tolerance, and the first frame beyond it.
     assert_eq!(Case::new(978, 978).verdicts(), [Pass, Pass]);
     assert_eq!(Case::new(977, 977).verdicts(), [Fail, Pass]);

@@ -191,6 +191,11 @@ fn a_compressed_file_is_read_like_the_file() {
         for end in 0..gz.len() {
             assert!(read(&gz[..end]).is_err(), "a compressed file has a checksum at its end");
         }
+        // A file may have several members, and nothing else behind them.
+        for more in [&b"x"[..], b"trailing bytes", &[0; 600]] {
+            let why = read(&[&gz[..], more].concat()).unwrap_err().to_string();
+            assert!(why.contains("bytes that are not compressed follow"), "{why}");
+        }
     }
 }
 

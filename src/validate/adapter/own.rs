@@ -43,6 +43,17 @@ pub fn of_snapshot(port: &PortSnapshot) -> PortCounters {
 #[must_use]
 pub fn of_summary(port: &PortSummary) -> PortCounters {
     let mut counters = of_snapshot(&port.port);
+    if port.hardware_pfc {
+        // What the device sends and obeys is not counted here.
+        for counter in [Counter::PfcRxAll, Counter::PfcTxAll] {
+            counters.port.remove(&counter);
+        }
+        for of in &mut counters.priorities {
+            of.retain(|counter, _| {
+                !matches!(counter, Counter::PfcRx | Counter::PfcTx | Counter::Paused)
+            });
+        }
+    }
     if let Some(macsec) = &port.macsec {
         counters.port.insert(Counter::MacsecRejected, rejected(macsec));
     }

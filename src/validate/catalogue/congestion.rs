@@ -66,9 +66,14 @@ pub(super) fn lossless(
     }
 }
 
-/// Returns the pauses of a priority that a port received.
+/// Returns the pauses and resumptions of a priority that a port received.
 pub(super) fn pauses(seen: &Observation, port: Port, priority: Priority) -> Vec<Pause> {
     seen.pauses(port).filter(|pause| pause.frame.enabled.contains(priority)).collect()
+}
+
+/// Returns the number of frames that pause a priority, which those that resume it are not.
+pub(super) fn stops(seen: &Observation, port: Port, priority: Priority) -> u64 {
+    seen.pauses(port).filter(|pause| pause.stops(priority)).count() as u64
 }
 
 /// Returns the number of pauses of a priority that are no refresh of one before.

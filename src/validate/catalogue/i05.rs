@@ -60,7 +60,7 @@ fn around(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
     }
     let seen = cx.observe(&trial)?;
     congestion::arrives(cx, &seen, &trial)?;
-    if ports.iter().any(|port| congestion::pauses(&seen, *port, priority).is_empty()) {
+    if ports.iter().any(|port| congestion::stops(&seen, *port, priority) == 0) {
         let what = "the device did not pause each port: these are not at a ring, or its frames go \
                     around in the other direction";
         return Err(Trouble::Error(what.to_owned()));

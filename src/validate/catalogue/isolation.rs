@@ -43,8 +43,7 @@ pub(super) fn was_congested(
 ) -> Result<(), Trouble> {
     let own = |n: &usize| trial.flows[*n].priority == priority;
     let lost: u64 = (0..trial.flows.len()).filter(own).map(|n| seen.tally(FlowId(n)).lost()).sum();
-    let pauses = |port: &Port| congestion::pauses(seen, *port, priority).len();
-    let paused = senders.iter().any(|port| pauses(port) > 0);
+    let paused = senders.iter().any(|port| congestion::stops(seen, *port, priority) > 0);
     if lost > 0 || paused {
         return Ok(());
     }

@@ -22,7 +22,8 @@ pub const TEST: Test = Test {
     pass: "Each MAC control frame that A and B receive is PFC to 01-80-C2-00-00-01 of at least 64 bytes \
            from one unicast address of the device: that of its port (`dut_mac` of the tester's port), or if it is \
            not known, none of the tester. Its vector has an empty high octet and only lossless priorities; \
-           times of priorities that are not enabled are zero. One unknown address for two ports is reported: the \
+           times of priorities that are not enabled are zero. At least one at each pauses: a device that only \
+           resumes is none. One unknown address for two ports is reported: the \
            standard asks for that of the sending station, and many devices have one for all.",
     uncertainty: "None: bytes.",
     source: "sonic-mgmt validate_pfc_frame, valid_src_mac",
@@ -92,6 +93,8 @@ const WRONG: [&str; 7] = [
 struct Capture {
     port: Port,
     frames: u64,
+    /// Those that pause: a PFC frame of which no priority has a time only resumes.
+    pausing: u64,
     /// Source address of the first one.
     source: Option<Mac>,
     short: u64,
@@ -104,7 +107,7 @@ struct Capture {
 impl Default for Capture {
     fn default() -> Self {
         let (frames, short, damaged, wrong) = (0, 0, 0, [0; WRONG.len()]);
-        Self { port: Port(0), frames, source: None, short, damaged, wrong }
+        Self { port: Port(0), frames, pausing: 0, source: None, short, damaged, wrong }
     }
 }
 
@@ -134,18 +137,20 @@ impl Capture {
         let first = *self.source.get_or_insert(source);
         let lossless = cx.setup.lossless;
         let enabled = PrioritySet(octets[VECTOR + 1]);
-        let is_asked = |n: usize| {
+        let has_time = |n: usize, named: bool| {
             let at = TIMES + 2 * n;
-            enabled.0 >> n & 1 == 0 && octets[at..at + 2] != [0, 0]
+            (enabled.0 >> n & 1 == 1) == named && octets[at..at + 2] != [0, 0]
         };
+        let is_pfc = octets[OPCODE..VECTOR] == [0x01, 0x01];
+        self.pausing += u64::from(!is_pfc || (0..PRIORITIES).any(|n| has_time(n, true)));
         let is_wrong = [
             octets[..6] != DST,
             source == Mac::default() || source.is_multicast() || source != first,
             is_foreign(cx, self.port, source),
-            octets[OPCODE..VECTOR] != [0x01, 0x01],
+            !is_pfc,
             octets[VECTOR] != 0,
             enabled.0 & !lossless.0 != 0,
-            (0..PRIORITIES).any(is_asked),
+            (0..PRIORITIES).any(|n| has_time(n, false)),
         ];
         for ((count, what), _) in
             self.wrong.iter_mut().zip(WRONG).zip(is_wrong).filter(|(_, is_wrong)| *is_wrong)
@@ -161,7 +166,7 @@ impl Capture {
         if self.damaged > 0 {
             cx.cause(format!("pauses at {name} with a wrong FCS"), self.damaged);
         }
-        cx.count(format!("pauses at {name}"), self.frames, Limits::at_least(1.0));
+        cx.count(format!("pauses at {name}"), self.pausing, Limits::at_least(1.0));
         let what = format!("pauses at {name} below 64 bytes");
         cx.count(what, self.short, Limits::exactly(0.0));
         for (count, what) in self.wrong.iter().zip(WRONG) {

@@ -38,7 +38,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     }
     let seen = cx.observe(&trial)?;
     congestion::lossless(cx, &seen, &trial, lossless);
-    let pauses = [a, b].map(|port| congestion::pauses(&seen, port, lossless).len() as u64);
+    let pauses = [a, b].map(|port| congestion::stops(&seen, port, lossless));
     let what = format!("pauses of priority {lossless} (see V-X01)");
     cx.count(what, pauses.iter().sum(), Limits::at_least(1.0));
     let others = !cx.setup.lossless.0;

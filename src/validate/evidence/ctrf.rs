@@ -25,7 +25,7 @@ pub fn ctrf(results: &Results, file: &str) -> String {
         "specVersion": SPEC,
         "generatedBy": "sluice validate",
         "results": {
-            "tool": {"name": "sluice", "version": env!("CARGO_PKG_VERSION")},
+            "tool": {"name": "sluice", "version": ground::program::version()},
             "summary": {
                 "tests": results.tests.len(),
                 "passed": count("passed"),

@@ -107,11 +107,12 @@ pub(super) fn detect(
     let from = detect.floor().0;
     if from >= context.buffer && (said.is_some() || aqm.is_some()) {
         let what = format!(
-            "congestion begins at {}, but the whole buffer has {}: it never does",
+            "congestion never begins at {}: the whole buffer has {}; write less than that",
             octets(from),
             octets(context.buffer)
         );
-        cx.warn(at, what);
+        let at = if aqm.is_some() { at.key("aqm").key("kmin") } else { at.key("threshold") };
+        cx.error(&at, what);
     }
     detect
 }

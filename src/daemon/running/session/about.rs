@@ -5,7 +5,7 @@ use crate::messages::About;
 /// Returns the version of the program, and the memory of its process.
 pub(super) fn about() -> About {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    About { version: env!("CARGO_PKG_VERSION").to_owned(), memory: resident(&status) }
+    About { version: ground::program::version().to_owned(), memory: resident(&status) }
 }
 
 /// Returns the resident memory in bytes in the form of `/proc/PID/status` (proc(5)), which is in KiB; `None`

@@ -134,6 +134,7 @@ impl Session {
             plan: &plan,
             snapshot: &snapshot,
             since: SystemTime::now() - elapsed,
+            hardware_pfc: &self.hardware_pfc,
             tables: &tables,
             measured: &measured,
             history: &history,

@@ -90,6 +90,7 @@ impl Session {
         // Workers refuse the same values, because they have the same plan.
         let mut new = plan.congestion.clone();
         managed::set(&mut new, ports, object, at, value)?;
+        managed::reaches(object, value, plan.buffer.octets())?;
         self.controller.apply(Change::Object { object, at, value })?;
         plan.congestion = new;
         let port = at.port.map(|port| plan.ports[port.index()].name.as_str());
@@ -110,7 +111,7 @@ impl Session {
             Access::ReadOnly => Some(self.controller.snapshot()?.switch),
             Access::ReadWrite | Access::Start => None,
         };
-        let counted = counted(plan, snapshot.as_ref());
+        let counted = counted(plan, snapshot.as_ref(), &self.hardware_pfc);
         Ok(object_rows(&plan.congestion, &names, object, counted))
     }
 

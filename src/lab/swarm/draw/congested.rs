@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::chance::Chance;
 use super::profile::Drawn;
-use crate::raw::{Host, QcnWord, SfcWord, Short};
+use crate::raw::{Host, Profile, QcnWord, SfcWord, Short};
 use config::quantity::{Ratio, Size, Span};
 use config::raw::{
     Centiseconds, CimRepeatName, CongestionIsolation, FastCnp, FastCnpQueue, IsolationQueue,
@@ -26,6 +26,29 @@ pub(super) fn sections(chance: &mut Chance, drawn: &mut Drawn) {
     let profile = &mut drawn.profile;
     (profile.sfc, profile.congestion_isolation, profile.sfc_proxy) = (sfc, isolation, proxy);
     (profile.fast_cnp, profile.qcn) = (fast_cnp, qcn);
+}
+
+/// Lowers congestion thresholds that no queue of a buffer of this size reaches; such a profile is refused.
+pub(super) fn limit_thresholds(profile: &mut Profile, Size(buffer): Size) {
+    let limit = |size: &mut Option<Size>, most: u64| {
+        if let Some(Size(size)) = size {
+            *size = (*size).min(most);
+        }
+    };
+    // The buffer has whole cells alone.
+    let cell = profile.buffer.cell.map_or(256, |Size(cell)| cell);
+    let most = buffer.saturating_sub(cell);
+    for queue in profile.sfc.iter_mut().flat_map(|sfc| sfc.queues.values_mut()) {
+        limit(&mut queue.threshold, most);
+        limit(&mut queue.target, most);
+    }
+    for queue in profile.congestion_isolation.iter_mut().flat_map(|of| of.queues.values_mut()) {
+        limit(&mut queue.threshold, most);
+        limit(&mut queue.low, most);
+    }
+    for queue in profile.fast_cnp.iter_mut().flat_map(|of| of.queues.values_mut()) {
+        limit(&mut queue.threshold, most);
+    }
 }
 
 /// Generates a host's reactions to messages.

@@ -221,6 +221,7 @@ fn finish(chance: &mut Chance, lab: &mut Lab) -> Result<(), ConfigError> {
     let total = Size(set_aside(&plan) + pool);
     for profile in lab.profiles.values_mut() {
         profile.buffer.total = Some(total);
+        congested::limit_thresholds(profile, total);
         for group in profile.buffer.profiles.values_mut() {
             // A static threshold above the whole buffer would be no limit.
             if let Some(Shared { static_th: Some(most), .. }) = &mut group.shared {

@@ -153,11 +153,12 @@ pub(in crate::selftest) fn off(
 /// Judges PFC by the device: the driver's claim, and the start with it.
 pub(in crate::selftest) fn by_device(
     check: &str,
-    claim: &Result<u8, DriverCode>,
+    claim: &Result<Option<u8>, DriverCode>,
     started: &Result<(), String>,
 ) -> Line {
     let claimed = Some(match claim {
-        Ok(classes) => format!("{classes} priorities"),
+        Ok(Some(classes)) => format!("{classes} priorities"),
+        Ok(None) => "an unknown number of priorities".into(),
         Err(code) => format!("none ({code})"),
     });
     const STARTED: &str = "started with it for priority 3";
@@ -166,6 +167,7 @@ pub(in crate::selftest) fn by_device(
             let why = "whether the device obeys and sends pauses was not tried";
             Line::unknown(check, claimed, Some(STARTED.into()), why)
         }
+        (Ok(None), Err(why)) => Line::not_tried(check, claimed, format!("it is refused: {why}")),
         (Ok(_), Err(why)) => {
             let tried = format!("refused: {why}");
             Line::fails(check, claimed, tried, "the driver claims it and refuses it")

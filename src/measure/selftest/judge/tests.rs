@@ -184,12 +184,16 @@ fn flow_control_that_stays_on_fails_and_without_a_setting_it_is_not_known() {
 
 #[test]
 fn pfc_of_the_device_that_is_claimed_and_refused_fails() {
-    let of = |claim: Result<u8, DriverCode>, started: Result<(), &str>| {
+    let of = |claim: Result<Option<u8>, DriverCode>, started: Result<(), &str>| {
         by_device("x", &claim, &started.map_err(String::from))
     };
-    assert_eq!(sound(of(Ok(8), Err("-22"))), Fails);
+    assert_eq!(sound(of(Ok(Some(8)), Err("-22"))), Fails);
+    // One whose number of priorities its driver does not say has no number, and 0 is one.
+    let unknown = of(Ok(None), Err("no number"));
+    assert_eq!(unknown.claimed.as_deref(), Some("an unknown number of priorities"));
+    assert_eq!(sound(unknown), NotTried);
     assert_eq!(sound(of(Err(refusal()), Ok(()))), Fails);
-    assert_eq!(sound(of(Ok(8), Ok(()))), Unknown, "a start is no reaction");
+    assert_eq!(sound(of(Ok(Some(8)), Ok(()))), Unknown, "a start is no reaction");
     let none = of(Err(refusal()), Err("no PFC"));
     assert!(none.claimed.as_ref().unwrap().contains("-95"), "{none:?}");
     assert_eq!(sound(none), NotTried);

@@ -50,10 +50,10 @@ pub fn tester_html(p: &TestPage<'_>) -> String {
         section.card {
             h2 { "Reproduce" }
             pre { code { (p.command) } }
-            p.small.soft { "sluice " (env!("CARGO_PKG_VERSION")) }
+            p.small.soft { "sluice " (ground::program::version()) }
         }
     };
-    page(&title, env!("CARGO_PKG_VERSION"), &body)
+    page(&title, ground::program::version(), &body)
 }
 
 fn head(p: &TestPage<'_>) -> Markup {

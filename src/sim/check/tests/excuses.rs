@@ -1,7 +1,7 @@
 //! Excuses: each explains losses of its place, its priority and its time, and hides nothing else.
 
 use super::fixture::*;
-use crate::check::excuses::Excuses;
+use crate::check::excuses::{self, Excuses};
 use crate::check::facts::Facts;
 use crate::check::{Cause, Check};
 use crate::*;
@@ -176,4 +176,13 @@ fn what_fills_a_group_excuses_all_priorities_in_it_and_no_other_group() {
         let lossless = of(&found, Check::Lossless);
         assert_eq!(lossless.verdict, allowed, "group {group}: {lossless:?}");
     }
+}
+
+#[test]
+fn a_cause_is_named_once_with_all_of_its_frames() {
+    let causes = [("link down", true, 40), ("stall", true, 0), ("watchdog", false, 1)];
+    let words = excuses::words(causes.into_iter().chain([("link down", true, 2)]));
+    assert_eq!(words, "42 by a planned fault (link down), 1 by no fault of the lab (watchdog)");
+    let apart = excuses::words([("watchdog", true, 1), ("watchdog", false, 2)]);
+    assert_eq!(apart.matches("watchdog").count(), 2);
 }

@@ -79,3 +79,17 @@ fn damaged_pauses_are_told_from_pauses_that_never_came() {
     let good = plain(GOOD, "V-X02");
     assert!(good.measurements.iter().all(|m| !m.what.contains("FCS")), "{good:#?}");
 }
+
+/// A PFC frame whose times are zero resumes, and a device that only resumes pauses nothing.
+#[test]
+fn a_device_that_only_resumes_sends_no_pauses() {
+    let only_resumes = |_: &Trial, seen: &mut Observation| {
+        for record in seen.records.iter_mut().filter(|record| record.way == Way::Received) {
+            if let What::Control(octets) = &mut record.what {
+                octets[18..].fill(0);
+            }
+        }
+    };
+    fails_after("V-X02", "pauses at A", &only_resumes);
+    fails_after("V-X06", "pauses of priority 3 (see V-X01)", &only_resumes);
+}
