@@ -1,6 +1,8 @@
 //! Resolves faults: names to numbers, flaps to down and up events, and changes that the switch
 //! accepts.
 
+mod held;
+
 use std::collections::BTreeMap;
 
 use super::defects::defect;
@@ -12,6 +14,7 @@ use config::quantity::Span;
 use config::{Cx, Place, ecn_plan, group_plan, object_value, port_buffer};
 use ground::time::{Duration, Instant};
 use ground::units::{Cells, PortId, PriorityGroup, TrafficClass};
+use held::Held;
 use schedule::Meter;
 use sim::{Direction, Fault, FaultKind, LineFault, LinkId, NodeId, Which};
 use switch::managed::{self, At, Object};
@@ -33,12 +36,24 @@ pub(super) fn faults(
     lab: &raw::Lab,
     context: &Context<'_, '_>,
 ) -> Vec<Fault> {
-    let mut out = Vec::new();
+    let mut out = Faults::default();
     for (i, said) in lab.faults.iter().enumerate() {
         fault(cx, &at.key("faults").index(i), said, context, &mut out);
     }
+    let Faults { faults: mut out, held, named } = out;
+    held.keep_down(&mut out, &named);
     check_changes(cx, &at.key("faults"), context, &out);
     out
+}
+
+/// The faults of a file.
+#[derive(Default)]
+struct Faults {
+    faults: Vec<Fault>,
+    /// By flaps.
+    held: Held,
+    /// Links that go down or come up by an entry of their own, with the time, true if they come up.
+    named: Vec<(LinkId, Instant, bool)>,
 }
 
 fn fault(
@@ -46,7 +61,7 @@ fn fault(
     at: &Place<'_>,
     said: &raw::Fault,
     context: &Context<'_, '_>,
-    out: &mut Vec<Fault>,
+    out: &mut Faults,
 ) {
     let Some(kind) = &said.kind else {
         let (names, last) = raw::FaultKind::NAMES.split_at(raw::FaultKind::NAMES.len() - 1);
@@ -58,17 +73,23 @@ fn fault(
     }
     let when = said.at.map_or(Instant::ZERO, |span| Instant::ZERO.saturating_add(span.0));
     let at = &at.key(kind.name());
-    let mut push = |at: Instant, kind| out.push(Fault { at, kind });
+    let Faults { faults, held, named } = out;
+    let mut push = |at: Instant, kind| faults.push(Fault { at, kind });
     match kind {
-        raw::FaultKind::LinkDown(name) => {
-            let link = link(cx, at, context, name);
-            link.into_iter().for_each(|link| push(when, FaultKind::Link { link, up: false }));
+        raw::FaultKind::LinkDown(name) | raw::FaultKind::LinkUp(name) => {
+            let up = matches!(kind, raw::FaultKind::LinkUp(_));
+            if let Some(link) = link(cx, at, context, name) {
+                push(when, FaultKind::Link { link, up });
+                named.push((link, when, up));
+            }
         }
-        raw::FaultKind::LinkUp(name) => {
-            let link = link(cx, at, context, name);
-            link.into_iter().for_each(|link| push(when, FaultKind::Link { link, up: true }));
+        raw::FaultKind::Flap(said) => {
+            flap(cx, at, said, context, when, |link, from, until| {
+                push(from, FaultKind::Link { link, up: false });
+                push(until, FaultKind::Link { link, up: true });
+                held.flap(link, from, until);
+            });
         }
-        raw::FaultKind::Flap(said) => flap(cx, at, said, context, when, &mut push),
         raw::FaultKind::Lose(said) => lose(cx, at, said, context, |kind| push(when, kind)),
         raw::FaultKind::Errors(said) => {
             let errors = errors(said.errors());
@@ -147,7 +168,7 @@ fn flap(
     said: &raw::Flap,
     context: &Context<'_, '_>,
     when: Instant,
-    push: &mut impl FnMut(Instant, FaultKind),
+    mut push: impl FnMut(LinkId, Instant, Instant),
 ) {
     let Some(link) = link(cx, &at.key("link"), context, &said.link) else { return };
     let down_for = said.down_for.0;
@@ -162,8 +183,7 @@ fn flap(
     }
     for n in 0..u64::from(times) {
         let down = when.saturating_add(every.saturating_mul(n));
-        push(down, FaultKind::Link { link, up: false });
-        push(down.saturating_add(down_for), FaultKind::Link { link, up: true });
+        push(link, down, down.saturating_add(down_for));
     }
 }
 
