@@ -126,7 +126,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_reads_back_as_the_same(
-            size: u64,
+            size in 0..=Size::MAX.0,
             rate in 1_u64..10_000_000_000_000,
             ps in 0_u64..8_640_000_000_000_000_000,
             ppm in 0_u32..=1_000_000,
