@@ -9,7 +9,7 @@ mod search;
 mod show;
 mod study;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant as Wall;
@@ -24,6 +24,7 @@ use crate::config::Machine;
 use crate::config::quantity::Span;
 use crate::lab::study::{Changes, Row, Study, jobs};
 use crate::lab::{self, LabFile, LabPlan, Resolved, Run, World};
+use crate::printable;
 use crate::report::{self, Report};
 use crate::sim::LinkId;
 pub use args::RunArgs;
@@ -239,10 +240,18 @@ fn jobs_of<'a>(args: &RunArgs, studies: &'a [Study]) -> Result<Vec<Job<'a>>> {
         numbers.extend(own.into_iter().map(|n| (study, n, alone)));
     }
     let memory = memory(args, jobs_for(args, numbers.len() as u64));
-    let (mut jobs, mut told) = (Vec::new(), BTreeSet::new());
+    let (mut jobs, mut told, mut named) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
     for (study, n, alone) in numbers {
         let (resolved, warnings) = study.resolve(n).map_err(bad_input)?;
         let name = study.file().name();
+        // Tables, pages and rows tell labs apart by their names.
+        let first = *named.entry(resolved.plan.name.clone()).or_insert(study);
+        if !std::ptr::eq(first, study) {
+            let (lab, other) = (printable::line(&resolved.plan.name), first.file().name());
+            let what =
+                format!("the lab of {other} is named `{lab}`, too; write another `name: ...`");
+            return Err(bad_input(anyhow!("{name}: {what}")));
+        }
         lab::refuse_memory(name, &resolved.plan, memory).map_err(bad_input)?;
         let lines = warnings.iter().map(|w| w.line(name));
         for line in lines.filter(|line| told.insert(line.clone())) {

@@ -145,6 +145,7 @@ fn an_interrupted_study_goes_on_and_has_every_row_once() {
         ),
         ("run long.yaml --resume", "--rows"),
         ("run tiny.yaml tiny.yaml --rows t.jsonl", "tiny.yaml: is there twice"),
+        ("run tiny.yaml long.yaml", "long.yaml: the lab of tiny.yaml is named `tiny`, too"),
         ("run long.yaml --seed 3", "sweep.seed: the command sets the same field by `seed`"),
         ("run long.yaml --set seed=3", "sweep.seed: the command sets the same field by `seed`"),
         ("run long.yaml --outcomes --format json", "--outcomes: a sweep has rows"),
