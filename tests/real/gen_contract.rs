@@ -224,7 +224,8 @@ fn a_flow_takes_little_memory_and_gives_it_back() {
             engine.set_config(&config).unwrap();
         }
         let idle = grown();
-        assert!(idle < 20 * FLOWS, "{idle} KiB for {FLOWS} flows");
+        // Two of them for the frames with which the receiver compares those that arrive.
+        assert!(idle < 22 * FLOWS, "{idle} KiB for {FLOWS} flows");
         transmit(&engine, "start", &[]);
         wait_stopped(&engine);
         let received = grown();
