@@ -7,7 +7,7 @@ use serde::Serialize;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Bytes, Priority};
 use text::{Align, Table};
-use validate::setup::Setup;
+use validate::setup::{Setup, TesterPort};
 use validate::trial::Port;
 
 use crate::mlrsearch::Goal;
@@ -179,8 +179,14 @@ impl Plan {
         let times = |of: Repeated| format!("{} x {}", of.repeats, of.duration);
         let reset = &self.reset;
         let learning = &self.learning;
+        let protected = |port: &&TesterPort| port.macsec.is_some();
+        let protected = self.setup.ports.iter().filter(protected).count();
+        let priorities: Vec<_> = self.setup.lossless.iter().map(|p| p.to_string()).collect();
         let mut all = vec![
             ("rates", rates.join(", ")),
+            ("marking", self.setup.marking.to_string()),
+            ("flow control", self.setup.flow_control.to_string()),
+            ("lossless", priorities.join(", ")),
             ("flows", flows.join(", ")),
             ("priority", self.priority.to_string()),
             ("frame sizes", format!("{} bytes", sizes.join(", "))),
@@ -214,6 +220,9 @@ impl Plan {
                 ),
             ),
         ];
+        if protected > 0 {
+            all.push(("ports with MACsec", protected.to_string()));
+        }
         if self.bursts != [1] {
             let bursts: Vec<_> = self.bursts.iter().map(ToString::to_string).collect();
             all.push(("bursts of a mesh", format!("{} frames", bursts.join(", "))));

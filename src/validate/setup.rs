@@ -181,6 +181,19 @@ pub enum Marking {
     Pcp([Pcp; PRIORITIES], Vid),
 }
 
+/// `DSCP 0, 8, 16`, by priority, or `PCP 0, 1, 2 in VLAN 1`.
+impl fmt::Display for Marking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |all: &[String]| all.join(", ");
+        match self {
+            Self::Dscp(map) => write!(f, "DSCP {}", list(&map.map(|dscp| dscp.to_string()))),
+            Self::Pcp(map, vid) => {
+                write!(f, "PCP {} in VLAN {vid}", list(&map.map(|pcp| pcp.to_string())))
+            }
+        }
+    }
+}
+
 /// Configuration of the DUT. A test whose expectation is missing is skipped.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Expected {

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use ground::units::{Pcp, PrioritySet, Vid};
 use serde_json::Value;
 use tester::report::Report;
 use validate::bench::{Bench, Faculty, Trouble};
 use validate::observation::Observation;
+use validate::setup::{FlowControl, Marking, Setup};
 use validate::trial::Trial;
 use validate::virtual_bench::VirtualBench;
 
@@ -213,4 +215,25 @@ fn a_soak_that_goes_on_has_the_memory_of_its_first_trials() {
         assert_eq!(row.memory_leak, None);
         assert!(table::soak(&results).contains("memory B/h"));
     }
+}
+
+/// A baseline and a journal have the same frames.
+#[test]
+fn frames_of_another_kind_are_other_parameters() {
+    let (plan, _) = example("benchmark/rfc2544.yaml");
+    let differs = |change: fn(&mut Setup)| {
+        let mut other = plan.clone();
+        change(&mut other.setup);
+        let (before, now) = (plan.parameters(), other.parameters());
+        now.into_iter().find(|one| !before.contains(one)).map(|(name, _)| name)
+    };
+    assert_eq!(differs(|_| {}), None);
+    let tagged = |setup: &mut Setup| {
+        setup.marking = Marking::Pcp([Pcp::new(0).unwrap(); 8], Vid::new(1).unwrap());
+    };
+    assert_eq!(differs(tagged).as_deref(), Some("marking"));
+    let paused = |setup: &mut Setup| setup.flow_control = FlowControl::Pause;
+    assert_eq!(differs(paused).as_deref(), Some("flow control"));
+    let lossy = |setup: &mut Setup| setup.lossless = PrioritySet::EMPTY;
+    assert_eq!(differs(lossy).as_deref(), Some("lossless"));
 }
