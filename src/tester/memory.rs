@@ -27,6 +27,8 @@ const DISTRIBUTIONS_EXACT: u64 = 8 << 10;
 const CONNECTION: u64 = 72 << 10;
 /// Bytes of a value in a list, in the plans and at the sender.
 const VALUE: u64 = 64;
+/// Bytes of a value in a list for each receiver that compares the frames.
+const COMPARED_VALUE: u64 = 32;
 /// Bytes of a queue of a port: its meters, the spare memory of its distributions, and its part of the
 /// reports that are compared. Measured with 100 to 400 ports, each number in a process of its own.
 const PORT: u64 = 72 << 10;
@@ -182,14 +184,14 @@ fn stations(test: &TestPlan, grown: u64) -> [Need; 6] {
 }
 
 /// Returns the bytes with which a receiver of a stream compares its frames: the longest frame, and room for one that
-/// arrives; for frames of various lengths the sums of each checksum up to each length.
+/// arrives; for frames of various lengths the sums of each checksum up to each length; listed values.
 fn compared(stream: &StreamPlan) -> u64 {
     let sums = match stream.sizes {
         _ if stream.template.probe_at.is_none() => return 0,
         Sizes::Fixed(_) => 0,
         _ => 4 * stream.template.checksums.len() as u64,
     };
-    (2 + sums) * u64::from(stream.sizes.longest())
+    (2 + sums) * u64::from(stream.sizes.longest()) + COMPARED_VALUE * values(stream)
 }
 
 /// The spare memory for message times at the ports that send RoCEv2 connections, in the real world.

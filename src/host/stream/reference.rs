@@ -154,6 +154,14 @@ impl Form {
                 template.edits.push(Edit { at: at as u16, skip: 0, bits: 8, values: value });
             }
         }
+        let nothing = || Values::List(vec![0]);
+        let known = |edit: Edit| {
+            let cycle = Cycle::known(&edit.values, edit.bits);
+            (Edit { values: nothing(), ..edit }, cycle)
+        };
+        let values = values.into_iter().map(known).collect();
+        // Frames are made with the values of those that arrive.
+        plan.template.edits.iter_mut().for_each(|edit| edit.values = nothing());
         let probe = plan.template.probe_at.map_or(0, |at| usize::from(at) + PROBE_LEN);
         Self {
             frames: Frames::new(&plan),
@@ -167,10 +175,7 @@ impl Form {
                 plan.sizes.longest() as usize + vlan::TAG_LEN * vlan::MAX_TAGS,
             ),
             ttl,
-            values: values
-                .into_iter()
-                .map(|edit| (edit.clone(), Cycle::new(&edit.values)))
-                .collect(),
+            values,
             sizes: plan.sizes,
         }
     }

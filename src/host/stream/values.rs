@@ -49,6 +49,16 @@ impl Cycle {
         cycle
     }
 
+    /// Creates them for [`Self::has`] alone: a list is in order, and cut to the field's width.
+    pub(super) fn known(values: &Values, bits: u8) -> Self {
+        let mut cycle = Self::new(values);
+        if let Kind::List(list) = &mut cycle.kind {
+            list.iter_mut().for_each(|value| *value &= u128::MAX >> (128 - u32::from(bits)));
+            list.sort_unstable();
+        }
+        cycle
+    }
+
     /// Returns the value in the next frame.
     #[inline]
     pub(super) const fn value(&self) -> u128 {
@@ -68,11 +78,11 @@ impl Cycle {
         };
     }
 
-    /// Returns true if the last `bits` bits of a value are these.
+    /// Returns true if the last `bits` bits of a value of [`Self::known`] are these.
     pub(super) fn has(&self, value: u128, bits: u8) -> bool {
         let cut = u128::MAX >> (128 - u32::from(bits));
         match self.kind {
-            Kind::List(ref list) => list.iter().any(|one| one & cut == value),
+            Kind::List(ref list) => list.binary_search(&value).is_ok(),
             Kind::Steps { start, step } => {
                 let is_up = (step as i128) >= 0;
                 let way =
