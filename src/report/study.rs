@@ -134,11 +134,11 @@ pub fn study_text(studied: &Studied, kept: &[(String, u64, String)]) -> String {
     let bad: Vec<&Row> = studied.rows.iter().filter(is_bad).collect();
     for row in bad.iter().take(NAMED_MAX) {
         let variant = row.variant.as_ref().map_or(String::new(), |name| format!(" {name}"));
-        let point = if row.point.is_empty() { String::new() } else { format!(" {}", row.point) };
+        let point = if row.point.is_empty() { String::new() } else { format!(": {}", row.point) };
         let (lab, n, failed) = (&row.lab, row.n, row.failed.join(", "));
         let file = kept.iter().find(|(own, number, _)| (own, *number) == (&row.study, n));
         let file = file.map_or(String::new(), |(_, _, file)| format!("; sluice run {file}"));
-        let line = format!("{}  {lab}{variant} run {n}:{point}: {failed}{file}", row.verdict);
+        let line = format!("{}  {lab}{variant} run {n}{point}: {failed}{file}", row.verdict);
         out += &printable::lines([line]);
     }
     if bad.len() > NAMED_MAX {

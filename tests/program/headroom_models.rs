@@ -375,8 +375,9 @@ fn a_measurement_is_read_from_its_file() {
     assert!(said.contains("of a link of 100 Gb/s, and --rate is 40 Gb/s"), "{said}");
     let out = sluice("compare --rate 100G --length 100m --measured-from nowhere.json");
     assert_eq!(out.status.code(), Some(2));
-    let out = sluice(&format!("{good} --measured 1KB"));
-    assert_eq!(out.status.code(), Some(2));
+    for line in [&format!("{good} --measured 1KB"), "compare --rate 100G --measured 0B"] {
+        assert_eq!(sluice(line).status.code(), Some(2), "{line}");
+    }
 }
 
 #[test]

@@ -156,6 +156,7 @@ fn rows(args: &CompareArgs) -> Result<Vec<Row>> {
 /// Measured bytes, and the option that they are from.
 fn measured(args: &CompareArgs) -> Result<Option<(&'static str, u64)>> {
     if let Some(Size(bytes)) = args.measured {
+        ensure!(bytes > 0, "--measured: no link needs 0 bytes; give what was measured");
         return Ok(Some(("--measured", bytes)));
     }
     let Some(path) = &args.measured_from else { return Ok(None) };
@@ -175,7 +176,9 @@ fn read(path: &Path, rate: BitsPerSec) -> Result<u64> {
     );
     let why = measurement.failure.map_or(String::new(), |why| format!(": {why}"));
     let headroom = measurement.headroom;
-    Ok(headroom.with_context(|| format!("has no measurement that succeeded{why}"))?.bytes)
+    let bytes = headroom.with_context(|| format!("has no measurement that succeeded{why}"))?.bytes;
+    ensure!(bytes > 0, "has a headroom of 0 bytes, which no link needs: measure it again");
+    Ok(bytes)
 }
 
 /// Relates all sums to the first: the measurement, or the standard's.
