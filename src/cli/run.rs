@@ -201,7 +201,25 @@ fn studies(args: &RunArgs) -> Result<Vec<Study>> {
             return Err(bad_input(anyhow!("{}: {what}", twice.file().name())));
         }
     }
+    refuse_same_names(&studies)?;
     Ok(studies)
+}
+
+/// Refuses labs of one name: tables, pages and rows tell labs apart by their names.
+fn refuse_same_names(studies: &[Study]) -> Result<()> {
+    let mut named = BTreeMap::new();
+    for study in studies.iter().filter(|_| studies.len() > 1) {
+        // A lab that cannot be resolved is refused later, with all of its errors.
+        let Ok((resolved, _)) = study.resolve(0) else { continue };
+        let file = study.file().name();
+        if let Some(other) = named.insert(resolved.plan.name.clone(), file) {
+            let lab = printable::line(&resolved.plan.name);
+            let what =
+                format!("the lab of {other} is named `{lab}`, too; write another `name: ...`");
+            return Err(bad_input(anyhow!("{file}: {what}")));
+        }
+    }
+    Ok(())
 }
 
 /// Memory that each of `jobs` labs at the same time may take. The real world is of rings, whose memory
@@ -240,18 +258,10 @@ fn jobs_of<'a>(args: &RunArgs, studies: &'a [Study]) -> Result<Vec<Job<'a>>> {
         numbers.extend(own.into_iter().map(|n| (study, n, alone)));
     }
     let memory = memory(args, jobs_for(args, numbers.len() as u64));
-    let (mut jobs, mut told, mut named) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
+    let (mut jobs, mut told) = (Vec::new(), BTreeSet::new());
     for (study, n, alone) in numbers {
         let (resolved, warnings) = study.resolve(n).map_err(bad_input)?;
         let name = study.file().name();
-        // Tables, pages and rows tell labs apart by their names.
-        let first = *named.entry(resolved.plan.name.clone()).or_insert(study);
-        if !std::ptr::eq(first, study) {
-            let (lab, other) = (printable::line(&resolved.plan.name), first.file().name());
-            let what =
-                format!("the lab of {other} is named `{lab}`, too; write another `name: ...`");
-            return Err(bad_input(anyhow!("{name}: {what}")));
-        }
         lab::refuse_memory(name, &resolved.plan, memory).map_err(bad_input)?;
         let lines = warnings.iter().map(|w| w.line(name));
         for line in lines.filter(|line| told.insert(line.clone())) {

@@ -90,7 +90,8 @@ fn one_variant_is_an_ordinary_lab_and_a_comparison_has_its_results_on_request() 
     let two = json(&dir, &["tiny.yaml", "--variant", "shallow", "--variant", "deep"]);
     assert_eq!(two["runs"].as_array().unwrap().len(), 2);
     assert_eq!(two["runs"][0]["trace_hash"], alone["trace_hash"]);
-    dir.write("plain.yaml", LAB.split("variants:").next().unwrap());
+    let plain = LAB.replace("name: tiny", "name: plain");
+    dir.write("plain.yaml", plain.split("variants:").next().unwrap());
     let files = json(&dir, &["plain.yaml", "tiny.yaml"]);
     assert_eq!(files["runs"].as_array().unwrap().len(), 3);
     assert_eq!(files["runs"][0]["trace_hash"], files["runs"][1]["trace_hash"], "deep says nothing");
@@ -109,7 +110,8 @@ fn a_failed_check_is_named_and_bad_input_is_told_before_anything_runs() {
     assert!(table.contains("FAIL  tiny deep: marks: marks is 0, expected at least 1"), "{table}");
     assert!(table.ends_with("FAIL: 1 of 2 runs\n"), "{table}");
     dir.write("tiny.yaml", LAB);
-    dir.write("broken.yaml", &LAB.replace("deep: {}", "deep: {duration: 0s}"));
+    let broken = LAB.replace("name: tiny", "name: broken");
+    dir.write("broken.yaml", &broken.replace("deep: {}", "deep: {duration: 0s}"));
     let cases: [(&[&str], &str); 3] = [
         (&["tiny.yaml", "--variant", "deap"], "did you mean `deep`?"),
         (&["tiny.yaml", "--pcapng", "h1-s1=x.pcapng"], "choose one with --variant"),
