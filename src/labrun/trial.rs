@@ -53,8 +53,8 @@ pub struct Trial {
     /// Deadlocks detected, expected or not.
     pub deadlocks: u64,
     /// True if it stood still behind frames of which nothing is known, where its paths form a cycle: it
-    /// may be a deadlock, which is not judged. True as well if flows that are isolated in a class that is strictly
-    /// served before their own starved that, and senders repeated what starved.
+    /// may be a deadlock, which is not judged. Also true if isolated flows starved the class that they came
+    /// from: theirs is strictly served before it, and senders repeated what did not arrive.
     pub stood_still: bool,
     /// True if its switch had to mark before it paused, and paused.
     pub judges_marks: bool,

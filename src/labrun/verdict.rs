@@ -335,7 +335,7 @@ fn idle(plan: &LabPlan, results: &Value, flows: &[usize], tolerance: f64) -> Opt
                 // Where the time of its last frame is not known, it may have been any.
                 is_sent.then(|| lasts.map_or(starts, |lasts| starts + lasts))
             }
-            Bound::Messages => (results["done"] == true).then_some(starts),
+            Bound::Messages => (result["transport"]["done"] == true).then_some(starts),
             Bound::Time(Instant::NEVER) => None,
             Bound::Time(stop) => Some(stop.since(Instant::ZERO)),
         };

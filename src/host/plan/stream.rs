@@ -271,8 +271,8 @@ pub struct MeterPlan {
     /// Expected streams with the priority of their frames, whose pauses must stop them. Each is
     /// also one of the station's `expects`.
     pub streams: Vec<(FlowId, Priority)>,
-    /// Expected streams of which each frame is compared with what was sent; frames that differ count as
-    /// damaged, not as received. Each is also one of the station's `expects`.
+    /// Expected streams whose frames are compared with what was sent. A frame that differs counts as damaged,
+    /// not as received. Each stream is also one of the station's `expects`.
     pub compared: Vec<StreamPlan>,
     /// Expected control streams, identified by the exact first bytes of their frames, because MAC
     /// control frames carry no probe.

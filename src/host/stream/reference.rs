@@ -160,7 +160,7 @@ impl Form {
             (Edit { values: nothing(), ..edit }, cycle)
         };
         let values = values.into_iter().map(known).collect();
-        // Frames are made with the values of those that arrive.
+        // A frame is compared with one that has its own values, so the plan's are not needed to make it.
         plan.template.edits.iter_mut().for_each(|edit| edit.values = nothing());
         let probe = plan.template.probe_at.map_or(0, |at| usize::from(at) + PROBE_LEN);
         Self {
@@ -242,7 +242,6 @@ impl Form {
         });
         let is_relabelled = is_routed || walk.tags != self.tags;
         let mut image = core::mem::take(&mut self.image);
-        self.draw(&mut image, (head, walk.tags), is_routed, is_relabelled);
         let tag_len = vlan::TAG_LEN as u32;
         let received = Received {
             wire_len: (wire_len + tag_len * self.tags as u32)
@@ -252,19 +251,15 @@ impl Form {
             is_routed,
             is_relabelled,
         };
+        self.draw(&mut image, head, walk.tags, &received);
         let is_damaged = self.difference(&image, &received).is_some();
         self.image = image;
         is_damaged.then_some(damage)
     }
 
     /// Makes the image of a frame with `tags` tags: as it arrived, but for what a bridge or a router changed.
-    fn draw(
-        &self,
-        image: &mut Vec<u8>,
-        (head, tags): (&[u8], usize),
-        is_routed: bool,
-        is_relabelled: bool,
-    ) {
+    fn draw(&self, image: &mut Vec<u8>, head: &[u8], tags: usize, received: &Received) {
+        let &Received { is_routed, is_relabelled, .. } = received;
         let own = self.frames.octets();
         let behind = |tags: usize| ADDRESSES + vlan::TAG_LEN * tags;
         image.clear();

@@ -40,8 +40,8 @@ pub(super) fn faults(
     for (i, said) in lab.faults.iter().enumerate() {
         fault(cx, &at.key("faults").index(i), said, context, &mut out);
     }
-    let Faults { faults: mut out, held, named } = out;
-    held.keep_down(&mut out, &named);
+    let Faults { faults: mut out, held } = out;
+    held.keep_down(&mut out);
     check_changes(cx, &at.key("faults"), context, &out);
     out
 }
@@ -50,10 +50,7 @@ pub(super) fn faults(
 #[derive(Default)]
 struct Faults {
     faults: Vec<Fault>,
-    /// By flaps.
     held: Held,
-    /// Links that go down or come up by an entry of their own, with the time, true if they come up.
-    named: Vec<(LinkId, Instant, bool)>,
 }
 
 fn fault(
@@ -73,14 +70,14 @@ fn fault(
     }
     let when = said.at.map_or(Instant::ZERO, |span| Instant::ZERO.saturating_add(span.0));
     let at = &at.key(kind.name());
-    let Faults { faults, held, named } = out;
+    let Faults { faults, held } = out;
     let mut push = |at: Instant, kind| faults.push(Fault { at, kind });
     match kind {
         raw::FaultKind::LinkDown(name) | raw::FaultKind::LinkUp(name) => {
             let up = matches!(kind, raw::FaultKind::LinkUp(_));
             if let Some(link) = link(cx, at, context, name) {
                 push(when, FaultKind::Link { link, up });
-                named.push((link, when, up));
+                held.change(link, when, up);
             }
         }
         raw::FaultKind::Flap(said) => {

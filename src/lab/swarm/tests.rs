@@ -3,5 +3,4 @@
 mod bugs;
 mod defects;
 mod labs;
-mod seeds;
 mod shards;

@@ -387,6 +387,14 @@ fn shares_of_a_time_in_which_a_flow_has_no_data_are_not_judged() {
     assert!(check(&overlap, "fairness").0.is_pass(), "{:?}", overlap.checks);
     let short = fair(&format!("{one}}}, {two}, duration: {{frames: 100}}}}"), "");
     is(&short, "fairness", Verdict::NotJudged, "f2 had data for a part of the time");
+    // Its messages are sent while the other's go on.
+    let [many, few] = [("1MB", 1_000), ("10KB", 3)].map(|(bytes, count)| {
+        format!("transport: {{roce: {{messages: {{bytes: {bytes}, count: {count}}}}}}}")
+    });
+    let messages = fair(&format!("{one}, {many}}}, {two}, {few}}}"), "");
+    is(&messages, "fairness", Verdict::NotJudged, "f2 had data for a part of the time");
+    let both = fair(&format!("{one}, {many}}}, {two}, {many}}}"), "measure: {from: 200us}\n");
+    assert!(check(&both, "fairness").0.is_pass(), "{:?}", both.checks);
 }
 
 /// A link that fails for a nanosecond explains what was lost around it, and not a device that never pauses.

@@ -43,8 +43,8 @@ impl<'a> Path<'a> {
     }
 
     /// Returns the time from a message of `bytes` becoming due to the acknowledgement of its last
-    /// byte; zero for a flow without a path. It is limited to [`Duration::MAX`], which a slow line takes for the
-    /// longest messages that a file may have.
+    /// byte; zero for a flow without a path. At most [`Duration::MAX`]: a slow line
+    /// takes longer for the longest messages of a file.
     pub(super) fn ideal(&self, bytes: u64) -> Duration {
         let payload = u64::from(self.plan.payload());
         let before = bytes.max(1).div_ceil(payload) - 1;

@@ -19,7 +19,7 @@ use sim::{End, LinkPlan, NetworkPlan, NodeId, NodeKind};
 /// Losses of lossless flows of the lab and of its traffic generator.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LosslessFlows {
-    /// Names of those that lost frames, or else of those that are not done.
+    /// Names of the flows that lost frames. If none did: those that are not done.
     pub flows: Vec<String>,
     /// Frames that neither arrived nor are in the network at the end.
     pub lost_frames: u64,
@@ -27,6 +27,16 @@ pub struct LosslessFlows {
     pub unfinished_frames: u64,
     /// True if that run ended before its traffic.
     pub unfinished: bool,
+}
+
+/// A lossless flow at the end of a run.
+struct Ending<'f> {
+    name: &'f String,
+    lost: u64,
+    /// Frames on the way.
+    pending: u64,
+    /// True if it has sent all that is asked of it.
+    done: bool,
 }
 
 /// Returns the losses of all lossless flows; `None` if all is well with them, or there are none.
@@ -38,7 +48,12 @@ pub(super) fn lossless_flows(
 ) -> Option<LosslessFlows> {
     let done = flows.iter().zip(ends(plan)).map(|(flow, ends)| is_done(plan, ended, flow, &ends));
     let own = flows.iter().zip(done).filter(|(flow, _)| flow.lossless);
-    let own = own.map(|(flow, done)| (&flow.name, flow.loss_frames, flow.pending_frames, done));
+    let own = own.map(|(flow, done)| Ending {
+        name: &flow.name,
+        lost: flow.loss_frames,
+        pending: flow.pending_frames,
+        done,
+    });
     let of_tester = plan
         .tester
         .iter()
@@ -47,24 +62,28 @@ pub(super) fn lossless_flows(
     let of_tester = of_tester.filter(|((flow, host), _)| is_lossless(&plan.network, flow, *host));
     let of_tester = of_tester.map(|((plan, _), flow)| {
         let wanted = flow.frames_tx.saturating_mul(plan.rx.len().max(1) as u64);
-        let queued = flow.queued_frames.unwrap_or(0);
-        let done = flow.transmit == Transmit::Stopped.name();
-        (&flow.name, wanted.saturating_sub(flow.frames_rx + queued), queued, done)
+        let pending = flow.queued_frames.unwrap_or(0);
+        Ending {
+            name: &flow.name,
+            lost: wanted.saturating_sub(flow.frames_rx + pending),
+            pending,
+            done: flow.transmit == Transmit::Stopped.name(),
+        }
     });
-    let all: Vec<(&String, u64, u64, bool)> = own.chain(of_tester).collect();
+    let all: Vec<Ending<'_>> = own.chain(of_tester).collect();
     let unfinished = plan.until_done && !ended.quiet && !all.is_empty();
-    let pending = |n: u64| if unfinished { n } else { 0 };
+    let pending = |flow: &Ending<'_>| if unfinished { flow.pending } else { 0 };
     // Losses are named before the flows that only need more time.
-    let lost_frames: u64 = all.iter().map(|(_, lost, ..)| lost).sum();
-    let concerns = |(_, lost, waits, done): &&(&String, u64, u64, bool)| match lost_frames {
-        0 => pending(*waits) > 0 || !done,
-        _ => *lost > 0,
+    let lost_frames: u64 = all.iter().map(|flow| flow.lost).sum();
+    let concerns = |flow: &&Ending<'_>| match lost_frames {
+        0 => pending(flow) > 0 || !flow.done,
+        _ => flow.lost > 0,
     };
     let found = all.iter().filter(concerns);
     (lost_frames > 0 || unfinished).then(|| LosslessFlows {
-        flows: found.map(|(name, ..)| (*name).clone()).collect(),
+        flows: found.map(|flow| flow.name.clone()).collect(),
         lost_frames,
-        unfinished_frames: all.iter().map(|(_, _, waits, _)| pending(*waits)).sum(),
+        unfinished_frames: all.iter().map(pending).sum(),
         unfinished,
     })
 }

@@ -63,7 +63,7 @@ impl Checkers {
         let Self { facts, lateness, passages, pauses, deadlocks, starved, .. } = self;
         self.cells.sample(facts, (passages, lateness), at, nodes);
         self.idle.sample(facts, (passages, pauses, lateness), at, nodes);
-        starved.sample((facts, deadlocks), at, nodes);
+        starved.sample(facts, deadlocks, at, nodes);
     }
 
     /// Searches for deadlocks in all parts.

@@ -1,9 +1,11 @@
-//! Queues that the flows isolated from them starve: their frames wait while the queue of the isolated flows,
-//! which is strictly served before them, always has frames and sends. A switch whose file is warned of may
-//! do so for as long as senders repeat what starves, which is not judged.
+//! Queues that starve behind the flows that are isolated from them: their frames wait while the queue of the
+//! isolated flows, which is strictly served before them, always has frames and sends.
 //!
-//! It ends with the first sample at which either queue is empty, and counts up to the last frame that the
-//! line sent of theirs: a port that sends nothing starves none.
+//! The file of such a switch is warned of. As long as senders repeat what does not arrive, a queue may starve
+//! without an end, which is not judged.
+//!
+//! The time ends with the first sample at which either queue is empty. It counts up to the last frame that the
+//! line sent of theirs, so a port that sends nothing starves none.
 
 use super::deadlock::Deadlocks;
 use super::facts::Facts;
@@ -47,7 +49,8 @@ impl Starved {
     /// Looks at these queues of every switch, after all that happens at `at`.
     pub(super) fn sample(
         &mut self,
-        (facts, deadlocks): (&Facts, &Deadlocks),
+        facts: &Facts,
+        deadlocks: &Deadlocks,
         at: Instant,
         nodes: &mut Nodes,
     ) {

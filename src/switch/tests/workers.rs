@@ -16,7 +16,7 @@ use ground::units::*;
 const PORTS: u16 = 4;
 
 /// The test world with a handoff between workers.
-struct Meshed;
+pub(super) struct Meshed;
 
 impl World for Meshed {
     type Frame = MemFrame;

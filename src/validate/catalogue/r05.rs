@@ -67,7 +67,7 @@ pub(super) fn pauses(
             if added.is_ok() || !silences.all.is_empty() {
                 silences.judge(cx, pause);
             }
-            // A pause that cannot be tried says nothing about shorter ones, and those of other priorities.
+            // Shorter pauses, and those of other priorities, can still be tried.
             match added {
                 Err(Trouble::Missing(why)) => {
                     cx.skip(format!("pauses of {quanta} quanta of priority {priority}"), &why);

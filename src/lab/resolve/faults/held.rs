@@ -5,25 +5,43 @@ use std::collections::BTreeMap;
 use ground::time::Instant;
 use sim::{Fault, FaultKind, LinkId};
 
-/// Times at which the faults of a file hold links down, each from its begin to before its end.
+/// The faults of a file that hold links down.
 #[derive(Default)]
-pub(super) struct Held(BTreeMap<LinkId, Vec<(Instant, Instant)>>);
+pub(super) struct Held {
+    /// By link: times from the begin of a fault to before its end.
+    times: BTreeMap<LinkId, Vec<(Instant, Instant)>>,
+    /// Entries of the file that take a link down, or up, and leave it so.
+    changes: Vec<LinkChange>,
+}
+
+/// An entry `link_down` or `link_up`.
+struct LinkChange {
+    link: LinkId,
+    at: Instant,
+    up: bool,
+}
 
 impl Held {
-    /// A flap of a link.
+    /// Adds a flap of a link.
     pub(super) fn flap(&mut self, link: LinkId, from: Instant, until: Instant) {
-        self.0.entry(link).or_default().push((from, until));
+        self.times.entry(link).or_default().push((from, until));
     }
 
-    /// Takes out of all faults those by which a link would come up while another one holds it down. A link
-    /// that is taken down without a time is held until the next time that the file names for its coming up.
-    pub(super) fn keep_down(mut self, faults: &mut Vec<Fault>, named: &[(LinkId, Instant, bool)]) {
-        for (link, from, _) in named.iter().filter(|(.., up)| !up) {
-            let ends = named.iter().filter(|(of, at, up)| *up && of == link && at > from);
-            let until = ends.map(|(_, at, _)| *at).min().unwrap_or(Instant::NEVER);
-            self.flap(*link, *from, until);
+    /// Adds an entry that takes a link down, or up.
+    pub(super) fn change(&mut self, link: LinkId, at: Instant, up: bool) {
+        self.changes.push(LinkChange { link, at, up });
+    }
+
+    /// Takes out of all faults those by which a link would come up while another one holds it down. An entry
+    /// `link_down` holds its link until the next `link_up` of it.
+    pub(super) fn keep_down(mut self, faults: &mut Vec<Fault>) {
+        let changes = core::mem::take(&mut self.changes);
+        for down in changes.iter().filter(|change| !change.up) {
+            let ends = changes.iter().filter(|c| c.up && c.link == down.link && c.at > down.at);
+            let until = ends.map(|change| change.at).min().unwrap_or(Instant::NEVER);
+            self.flap(down.link, down.at, until);
         }
-        for times in self.0.values_mut() {
+        for times in self.times.values_mut() {
             times.sort_unstable();
             // From here on the end of each is the last one of all that began before.
             let mut last = Instant::ZERO;
@@ -39,7 +57,7 @@ impl Held {
     }
 
     fn is_down(&self, link: LinkId, at: Instant) -> bool {
-        let times = self.0.get(&link).map_or(&[][..], Vec::as_slice);
+        let times = self.times.get(&link).map_or(&[][..], Vec::as_slice);
         let begun = times.partition_point(|(from, _)| *from <= at);
         begun.checked_sub(1).is_some_and(|last| times[last].1 > at)
     }
@@ -50,8 +68,9 @@ mod tests {
     use super::*;
     use ground::time::Duration;
 
-    /// Returns the times in microseconds at which link 0 comes up: by flaps (from, until), and named ones.
-    fn ups(flaps: &[(u64, u64)], named: &[(u64, bool)]) -> Vec<u64> {
+    /// Returns the times in microseconds at which link 0 comes up: by flaps (from, until), and by changes
+    /// (at, up).
+    fn ups(flaps: &[(u64, u64)], changes: &[(u64, bool)]) -> Vec<u64> {
         let at = |us: u64| Instant::ZERO + Duration::from_micros(us);
         let (link, mut held, mut faults) = (LinkId(0), Held::default(), Vec::new());
         let mut push = |us, up| {
@@ -62,9 +81,11 @@ mod tests {
             push(*from, false);
             push(*until, true);
         }
-        named.iter().for_each(|(us, up)| push(*us, *up));
-        let named: Vec<_> = named.iter().map(|(us, up)| (link, at(*us), *up)).collect();
-        held.keep_down(&mut faults, &named);
+        for (us, up) in changes {
+            push(*us, *up);
+            held.change(link, at(*us), *up);
+        }
+        held.keep_down(&mut faults);
         let up = |fault: &Fault| fault.kind == FaultKind::Link { link, up: true };
         let times = faults.iter().filter(|f| up(f)).map(|f| f.at.since(Instant::ZERO));
         times.map(|time| time.as_picos() / 1_000_000).collect()

@@ -5,11 +5,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Switch;
+use crate::tests::workers::Meshed;
 use ::buffer::{Alpha, SharedLimit};
 use ::congestion::{EcnPlan, MarkAt, NotEct};
-use ::mesh::{Mesh, mesh};
+use ::mesh::mesh;
 use ::pfc::{StormAction, WatchdogPlan};
-use contracts::world::World;
 use ground::time::{Duration, Instant};
 use schedule::ClassPlan;
 
@@ -126,20 +126,10 @@ fn plan_of(setting: &Setting) -> SwitchPlan {
     plan
 }
 
-/// Ports of test frames for workers that hand over to each other.
-struct Shared;
-
-impl World for Shared {
-    type Frame = MemFrame;
-    type Port = MemPort;
-    type Events = ();
-    type Handoff = Mesh<MemFrame>;
-}
-
 /// A switch of one or two workers, whose ports the test holds.
 struct Chain {
     /// With two, the first has the ingress ports and the second the egress port.
-    parts: Vec<Switch<Shared>>,
+    parts: Vec<Switch<Meshed>>,
     now: Instant,
     sent: [u32; FLOWS as usize],
     left: [u32; FLOWS as usize],

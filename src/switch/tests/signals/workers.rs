@@ -1,23 +1,13 @@
 //! A switch of two workers: frames received by one leave by the other's port, whose proxy acts.
 
 use super::*;
-use ::mesh::{Mesh, mesh};
-use contracts::world::World;
+use crate::tests::workers::Meshed;
+use ::mesh::mesh;
 use ground::time::Instant;
 use wire::pfc;
 
-/// The test world with a handoff between workers.
-struct Two;
-
-impl World for Two {
-    type Frame = MemFrame;
-    type Port = MemPort;
-    type Events = ();
-    type Handoff = Mesh<MemFrame>;
-}
-
 /// Port 0 and its host belong to the first worker, ports 1 and 2 to the other.
-struct Pair([Switch<Two>; 2]);
+struct Pair([Switch<Meshed>; 2]);
 
 impl Pair {
     fn new(plan: &SwitchPlan) -> Self {
