@@ -254,7 +254,7 @@ impl<W: Witness> Network<W> {
                 }
                 FaultKind::Stall { node, span } => {
                     let until = &mut self.nodes.state_mut(node).busy_until;
-                    *until = (*until).max(at) + span;
+                    *until = (*until).max(at + span);
                 }
                 FaultKind::Change { node, change } => self.change(at, node, change),
                 FaultKind::Defect { end, defect } => self.add_defect(end, defect),

@@ -172,9 +172,9 @@ impl Nodes {
 impl NodeState {
     /// Creates a node without its lines.
     pub(super) fn new(id: NodeId, plan: &NodePlan, notes: bool) -> Result<Self, NetworkError> {
-        let port = |secy: &Option<Box<SecyPlan>>| {
+        let port = |secy: &Option<Box<SecyPlan>>, flow_control| {
             let refused = |source| NetworkError::Secy { node: plan.name().to_owned(), source };
-            VirtualPort::new(plan.control_len, secy.as_deref()).map_err(refused)
+            VirtualPort::new(plan.control_len, secy.as_deref(), flow_control).map_err(refused)
         };
         let reconciler = match &plan.kind {
             NodeKind::Switch(switch) => Reconciler::new(switch).map(Box::new),
@@ -183,12 +183,15 @@ impl NodeState {
         let node = match &plan.kind {
             NodeKind::Switch(switch) => {
                 let ids = (0..).map_while(PortId::new).zip(&switch.ports);
-                let ports = ids.map(|(id, plan)| Ok((id, port(&plan.secy)?)));
+                let ports = ids.map(|(id, plan)| Ok((id, port(&plan.secy, plan.pfc.mode)?)));
                 let ports = ports.collect::<Result<_, NetworkError>>()?;
                 let watch = Notes { enabled: notes, ..Notes::default() };
                 Node::Switch(Box::new(Switch::new(switch, ports, Alone::default(), watch)?))
             }
-            NodeKind::Host(host) => Node::Host(Box::new(Station::new(host, port(&host.secy)?)?)),
+            NodeKind::Host(host) => {
+                let port = port(&host.secy, host.flow_control)?;
+                Node::Host(Box::new(Station::new(host, port)?))
+            }
         };
         Ok(Self {
             id,

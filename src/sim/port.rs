@@ -9,6 +9,7 @@ use contracts::frame::{Burst, FCS_BYTES};
 use contracts::port::{Port, PortCaps, Source, StampSource, Stamps};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
+use pfc::FlowControl;
 use secure::{Secy, SecyChange, SecyError, SecyPlan};
 use wire::ethernet;
 
@@ -27,6 +28,7 @@ pub struct VirtualPort {
     secy: Option<Box<SecyPlan>>,
     /// Length on the wire of control frames, if not their real one.
     control_len: Option<u32>,
+    flow_control: FlowControl,
     defects: Option<Box<Stage<VirtualFrame>>>,
 }
 
@@ -47,11 +49,15 @@ impl Make<VirtualFrame> for Memory {
 impl VirtualPort {
     /// Creates an empty port, with a `SecY` if there is a plan for one. `control_len` gives MAC
     /// control frames another length on the wire than their 64 bytes, for comparison with
-    /// simulators that do.
+    /// simulators that do. Defects go by the flow control.
     ///
     /// # Errors
     /// A contradiction in the plan.
-    pub fn new(control_len: Option<u32>, secy: Option<&SecyPlan>) -> Result<Self, SecyError> {
+    pub fn new(
+        control_len: Option<u32>,
+        secy: Option<&SecyPlan>,
+        flow_control: FlowControl,
+    ) -> Result<Self, SecyError> {
         Ok(Self {
             alone: None,
             arrived: VecDeque::new(),
@@ -60,6 +66,7 @@ impl VirtualPort {
             guard: secy.map(Guard::new).transpose()?.map(Box::new),
             secy: secy.cloned().map(Box::new),
             control_len,
+            flow_control,
             defects: None,
         })
     }
@@ -105,7 +112,8 @@ impl VirtualPort {
         {
             guard.leave_out(what, plan);
         }
-        self.defects.get_or_insert_with(|| Box::new(Stage::new(rate))).add(defect);
+        let stage = || Box::new(Stage::new(rate, self.flow_control));
+        self.defects.get_or_insert_with(stage).add(defect);
     }
 
     /// Takes over the defects of a port of the same device before its reset.

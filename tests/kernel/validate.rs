@@ -179,11 +179,12 @@ fn with_defects(eal: &Eal, names: &str, defects: &[Defect], test: impl FnOnce())
     let pool = Pool::new(eal, &PoolOptions { frames, ..PoolOptions::default() }).unwrap();
     let clock = TscClock::new();
     let ids = (0..).map_while(PortId::new);
-    let ports = ids.zip(&file.devices).map(|(id, device)| {
+    let ports = ids.zip(file.devices.iter().zip(&file.plan.ports)).map(|(id, (device, plan))| {
         let port = DpdkPort::open(eal, &device.device).unwrap();
         let options = PortOptions { clock: Some(clock), ..PortOptions::default() };
         let port = port.start(&options, &pool).unwrap();
-        let mut port = Broken::over(port, BitsPerSec::new(100_000_000).unwrap());
+        let rate = BitsPerSec::new(100_000_000).unwrap();
+        let mut port = Broken::over(port, rate, plan.pfc.mode);
         defects.iter().for_each(|defect| port.add(*defect).unwrap());
         (id, port)
     });

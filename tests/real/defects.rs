@@ -4,6 +4,7 @@ use sluice::dpdk::{
     Eal, EalOptions, Memory, Pool, PoolOptions, PortOptions, RingOptions, TscClock, ring_pair,
 };
 use sluice::frame::{Burst, Frame};
+use sluice::pfc::FlowControl;
 use sluice::port::Port;
 use sluice::sim::defect::{Broken, Defect, Forwarding, Obeying, Part, Sending, Storing};
 use sluice::units::{BitsPerSec, Mac, Priority, PrioritySet, Quanta};
@@ -49,7 +50,8 @@ fn a_ring_port_has_the_defects_that_a_port_can_have() {
     .unwrap();
     let options = PortOptions { clock: Some(TscClock::new()), ..PortOptions::default() };
     let mut peer = b.start(&options, &pool).unwrap();
-    let mut port = Broken::over(a.start(&options, &pool).unwrap(), BitsPerSec::gbps(1));
+    let mode = FlowControl::Pfc { send: PrioritySet::ALL, obey: PrioritySet::ALL };
+    let mut port = Broken::over(a.start(&options, &pool).unwrap(), BitsPerSec::gbps(1), mode);
 
     // Without a defect frames pass as they are.
     sends(&mut peer, &pause(&[P3, P4]));

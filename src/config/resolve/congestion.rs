@@ -16,7 +16,7 @@ use buffer::BufferPlan;
 use congestion::isolation::QueueMap;
 use ground::time::Duration;
 use ground::units::PRIORITIES;
-use pfc::WatchdogPlan;
+use pfc::{FlowControl, WatchdogPlan};
 use switch::{Attached, AttachedKind, CongestionPlan, PortMeasurement, PortWatchdog};
 use wire::sfcm::Locator;
 
@@ -134,8 +134,8 @@ pub(super) fn check_proxy(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_
     if said.proxy.is_none() {
         return;
     }
-    for Draft { at, plan, .. } in drafts.iter().filter(|draft| is_host(draft.raw)) {
-        if plan.pfc.mode.sends().is_empty() {
+    for draft @ Draft { at, .. } in drafts.iter().filter(|draft| is_host(draft.raw)) {
+        if !sends_pfc(draft) {
             let what = "the proxy can pause this host for no priority, as the port sends no PFC: add \
                         `pfc`, or `attached: sfc_host` if the host obeys messages by itself";
             cx.warn(&at.key("attached"), what);
@@ -147,6 +147,19 @@ pub(super) fn check_proxy(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_
     }
 }
 
+/// Warns of a proxy at the section of a switch without a file of its own, if it can pause no host.
+pub(super) fn warn_of_proxy(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &Congestion<'_>,
+    drafts: &[Draft<'_>],
+) {
+    if said.proxy.is_some() && !drafts.iter().any(sends_pfc) {
+        let what = "the proxy pauses hosts by PFC, and no port sends it: add `pfc`";
+        cx.warn(&at.key("sfc_proxy"), what);
+    }
+}
+
 /// Warns of automatic headroom on ports that the file declares to be hosts'.
 pub fn warn_of_hosts(cx: &mut Cx, drafts: &[Draft<'_>]) {
     use raw::AttachedName::{Host, SfcHost};
@@ -155,6 +168,11 @@ pub fn warn_of_hosts(cx: &mut Cx, drafts: &[Draft<'_>]) {
             cx.warn(&d.at.key("headroom"), late_host(auto, &format!("port {}", d.plan.name)));
         }
     }
+}
+
+/// True if a port pauses its peer for some priority by PFC.
+fn sends_pfc(draft: &Draft<'_>) -> bool {
+    matches!(draft.plan.pfc.mode, FlowControl::Pfc { send, .. } if !send.is_empty())
 }
 
 const fn is_host(raw: &raw::Port) -> bool {

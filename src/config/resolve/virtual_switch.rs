@@ -106,6 +106,7 @@ pub fn virtual_switch(
     queues::shares(cx, &mut drafts, &buffer);
     queues::check_against_buffer(cx, &drafts, &buffer);
     let congestion = congestion::congestion(cx, at, &said.congestion, &drafts, &buffer);
+    congestion::warn_of_proxy(cx, at, &said.congestion, &drafts);
     // Labs have many equal ports, which share the same few lines of the file.
     let names: Vec<&str> = ports.iter().map(|p| p.name).collect();
     cx.merge_alike(before, &names);

@@ -20,6 +20,13 @@ pub(crate) fn parameters(kind: DefectKind) -> &'static [&'static str] {
     Takes::of(kind).names()
 }
 
+/// Returns the names of those that it takes at a port with 802.3x PAUSE; `None` if it is about PFC alone.
+pub(crate) fn parameters_with_pause(kind: DefectKind) -> Option<Vec<&'static str>> {
+    let takes = Takes::of(kind);
+    let fits = |name: &&str| *name != "priorities" || !takes.is_of_pauses();
+    (!kinds::needs_pfc(kind)).then(|| takes.names().iter().copied().filter(fits).collect())
+}
+
 /// Resolves a defect at each port that has it.
 pub(super) fn defect(
     cx: &mut Cx,
@@ -29,6 +36,8 @@ pub(super) fn defect(
     mut push: impl FnMut(FaultKind),
 ) {
     let ports = ports(cx, at, said, context);
+    let ports =
+        ports.and_then(|(node, ports)| with_flow_control(cx, at, said, context, node, ports));
     let made = Parameters { cx, at, said }.defect();
     let (Some((node, ports)), Some(defect)) = (ports, made) else { return };
     for port in ports.into_iter().filter_map(|port| PortId::new(port as u16)) {
@@ -59,6 +68,38 @@ fn ports(
             count.saturating_sub(1)
         );
         cx.error(&at.key("port"), what);
+        return None;
+    }
+    Some((node, ports))
+}
+
+/// Returns those of a node's ports where the defect acts: what is about priorities has nothing to do with
+/// PAUSE, which names none.
+fn with_flow_control(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &DefectFault,
+    context: &Context<'_, '_>,
+    node: usize,
+    mut ports: Vec<usize>,
+) -> Option<(usize, Vec<usize>)> {
+    let with_pause = parameters_with_pause(said.kind);
+    let field = match &with_pause {
+        None => "kind",
+        Some(names) if said.priorities.is_some() && !names.contains(&"priorities") => "priorities",
+        Some(_) => return Some((node, ports)),
+    };
+    ports.retain(|port| !context.is_link_wide(node, *port));
+    if ports.is_empty() {
+        let on = &said.on;
+        let what = match field {
+            "kind" => format!(
+                "is about priorities, and `{on}` has 802.3x PAUSE there, which names none; take \
+                 another kind, or PFC"
+            ),
+            _ => format!("802.3x PAUSE of `{on}` stops all priorities; leave this out"),
+        };
+        cx.error(&at.key(field), what);
         return None;
     }
     Some((node, ports))

@@ -44,7 +44,9 @@ use routes::Routes;
 use sim::{DirectionPlan, End, Fault, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
 use switch::{Change, SpreadEntry, StaticEntry};
 
-pub(crate) use defects::parameters as parameters_of_defect;
+pub(crate) use defects::{
+    parameters as parameters_of_defect, parameters_with_pause as parameters_of_defect_with_pause,
+};
 use fault_context::Context as Faults;
 use labrun::message_log::keep_messages;
 pub use view::{LinkView, Resolved};
@@ -97,7 +99,7 @@ pub(super) fn resolve(
         ties::Network { graph: &graph, specs: &specs, switches: &switches, nodes: &nodes };
     ties::warn(&mut cx, at, &network, &flows.list);
     keep_messages(&mut nodes, lab.record.messages);
-    let context = Faults { graph: &graph, switches: &switches, profiles: &profiles };
+    let context = Faults { graph: &graph, switches: &switches, profiles: &profiles, nodes: &nodes };
     let faults = faults::faults(&mut cx, at, lab, &context);
     let any_lossless = any_lossless(&switches, &faults);
     let checks = checks::checks(&mut cx, at, lab, &flows, any_lossless);

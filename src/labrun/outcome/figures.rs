@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::completions::all_completions;
+use super::gather::pauses_at;
 use super::steady::jain;
 use super::{FlowOutcome, NodeOutcome, SlowdownOutcome, SteadyOutcome, SwitchOutcome};
 use crate::ends::{Ends, ends, transport};
@@ -166,7 +167,9 @@ fn hops(plan: &LabPlan, recorder: &Recorder) -> Vec<HopOutcome> {
     let mut by_hop = BTreeMap::<(usize, bool), HopOutcome>::new();
     for (line, distance) in distances(plan) {
         let link = &network.links[line.link().index()];
-        let hosts = matches!(network.nodes[link.from(line).node.index()].kind, NodeKind::Host(_));
+        let paused = link.from(line);
+        let node = &network.nodes[paused.node.index()];
+        let hosts = matches!(node.kind, NodeKind::Host(_));
         let (paused_ns, longest_ns) = Default::default();
         let hop = by_hop.entry((distance, hosts)).or_insert(HopOutcome {
             distance,
@@ -178,7 +181,8 @@ fn hops(plan: &LabPlan, recorder: &Recorder) -> Vec<HopOutcome> {
         });
         hop.lines += 1;
         // Pauses of a line's frames arrive on the reverse direction.
-        for (_, paused) in recorder.pauses(line.reverse()) {
+        let each = recorder.pauses(line.reverse()).take(pauses_at(node, paused.port));
+        for (_, paused) in each {
             hop.pauses += paused.pauses;
             hop.paused_ns += paused.total;
             hop.longest_ns = hop.longest_ns.max(paused.longest);

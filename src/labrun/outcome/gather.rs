@@ -16,9 +16,10 @@ use crate::plan::LabPlan;
 use crate::population::{HostCounts, Population};
 use crate::record::Recorder;
 use ground::time::{Duration, Instant};
-use ground::units::BitsPerSec;
+use ground::units::{BitsPerSec, PRIORITIES, PortId};
 use ground::verdict::Verdict;
-use sim::{Fault, LinkId, NodeId, NodePlan};
+use pfc::FlowControl;
+use sim::{Fault, LinkId, NodeId, NodeKind, NodePlan};
 
 /// Returns the data of each flow that has arrived so far.
 pub(crate) fn flow_counts(ends: &[Ends], nodes: &mut impl Population) -> Vec<Counted> {
@@ -159,8 +160,11 @@ fn port_name(node: &NodeOutcome, port: usize) -> String {
 
 fn pauses(plan: &LabPlan, recorder: &Recorder, nodes: &[NodeOutcome]) -> PauseOutcome {
     let counts = recorder.counts();
-    let hosts = nodes.iter().filter_map(|node| match node {
-        NodeOutcome::Host(host) => Some(&host.ports[0].counters.priorities),
+    let hosts = plan.network.nodes.iter().zip(nodes).filter_map(|(plan, node)| match node {
+        NodeOutcome::Host(host) => {
+            let all = host.ports[0].counters.priorities.iter();
+            Some(all.take(pauses_at(plan, PortId::MIN)))
+        }
         NodeOutcome::Switch(_) => None,
     });
     let (mut received, mut paused) = (0, Duration::ZERO);
@@ -181,6 +185,16 @@ fn pauses(plan: &LabPlan, recorder: &Recorder, nodes: &[NodeOutcome]) -> PauseOu
         paused_ns: paused,
         longest_ns: longest.unwrap_or(Duration::ZERO),
     }
+}
+
+/// Returns the number of pauses that a port tells apart: one of the line with 802.3x PAUSE, else one of each
+/// priority.
+pub(super) fn pauses_at(node: &NodePlan, port: PortId) -> usize {
+    let mode = match &node.kind {
+        NodeKind::Switch(switch) => switch.ports[port.index()].pfc.mode,
+        NodeKind::Host(host) => host.flow_control,
+    };
+    if matches!(mode, FlowControl::Pause { .. }) { 1 } else { PRIORITIES }
 }
 
 /// Returns the planned faults that have happened, in the order of time.

@@ -218,11 +218,11 @@ pub struct PauseOutcome {
     pub xoffs: u64,
     /// XON crossings of groups of switches.
     pub xons: u64,
-    /// Changes of priorities of hosts from running to paused.
+    /// Changes of priorities of hosts from running to paused; with 802.3x PAUSE, of their lines.
     pub received_xoffs: u64,
     /// PFC and PAUSE frames that switches sent: XOFF, refresh and XON.
     pub frames_sent: u64,
-    /// Sum of the pause times of all priorities of hosts.
+    /// Sum of the pause times of all priorities of hosts; with 802.3x PAUSE, of their lines.
     pub paused_ns: Duration,
     /// Longest uninterrupted pause of any priority of any port.
     pub longest_ns: Duration,

@@ -111,10 +111,11 @@ impl Requests {
 
     /// A MAC control frame starts.
     pub(super) fn sent(&mut self, cx: Cx<'_>, at: Instant, port: Direction, ask: &Request) {
-        let of = cx.facts.from(port);
+        let facts = cx.facts;
+        let of = facts.from(port);
         let late = cx.lateness.total(at, of.node);
         let (named, paused) = ask.sets();
-        self.run_out(cx.facts, at, port);
+        self.run_out(facts, at, port);
         self.kept_up(cx, at, port, named);
         for p in named.iter() {
             let n = p.index();
@@ -129,7 +130,7 @@ impl Requests {
                 state.late_last[n] = late;
                 state.time[n] = ask.time(n).at(of.rate);
             } else if was {
-                self.end(at, port, n);
+                self.end(facts, at, port, n);
             }
         }
         self.compare(cx, at, port);
@@ -146,17 +147,17 @@ impl Requests {
             let state = &self.ports[port.index()];
             let until = state.last[p.index()].saturating_add(state.time[p.index()]);
             if until <= at {
-                self.end(until, port, p.index());
+                self.end(facts, until, port, p.index());
             }
         }
     }
 
     /// A pause is over.
-    fn end(&mut self, at: Instant, port: Direction, p: usize) {
+    fn end(&mut self, facts: &Facts, at: Instant, port: Direction, p: usize) {
         let state = &mut self.ports[port.index()];
         state.sent &= !(1 << p);
         let length = at.since(state.first[p]);
-        self.ended += 1;
+        self.ended += u64::from(counts(facts, port, p));
         self.ended_after(length, port, p);
     }
 
@@ -195,8 +196,8 @@ impl Requests {
                 self.late.see_at(at, of.node.index(), || {
                     let name = &of.name;
                     format!(
-                        "{name} needs priority {p} paused and sent no pause for {held}; its \
-                        pauses last {most}"
+                        "{name} needs {} paused and sent no pause for {held}; its pauses last {most}",
+                        which(of.link_wide, p)
                     )
                 });
             }
@@ -235,7 +236,8 @@ impl Requests {
             if late > excuses::more(of.wait, lost) {
                 let what = what(state.owes_pause & bit != 0);
                 self.late.see_at(at, of.node.index(), || {
-                    format!("{} owed its peer a {what} of priority {p} for {late}", of.name)
+                    let which = which(of.link_wide, p);
+                    format!("{} owed its peer a {what} of {which} for {late}", of.name)
                 });
             }
         }
@@ -247,7 +249,8 @@ impl Requests {
             if !up {
                 self.kept_up(cx, at, port, PrioritySet::ALL);
                 let sent = self.ports[port.index()].sent;
-                PrioritySet(sent).iter().for_each(|p| self.end(at, port, p.index()));
+                let facts = cx.facts;
+                PrioritySet(sent).iter().for_each(|p| self.end(facts, at, port, p.index()));
             }
             let state = &mut self.ports[port.index()];
             state.down = !up;
@@ -276,8 +279,11 @@ impl Requests {
     pub(super) fn finish(mut self, cx: Cx<'_>, now: Instant) -> [Finding; 2] {
         let facts = cx.facts;
         let (mut open, mut by_forgery) = (First::default(), First::default());
-        let sent = |port: &Port| u64::from(port.sent.count_ones());
-        let begun = self.ended + self.ports.iter().map(sent).sum::<u64>();
+        let sent = |port: Direction| {
+            let paused = PrioritySet(self.ports[port.index()].sent);
+            paused.iter().filter(|p| counts(facts, port, p.index())).count() as u64
+        };
+        let begun = self.ended + facts.directions().map(sent).sum::<u64>();
         let extent = Extent { count: begun, without: "no pause was sent" };
         for port in facts.directions() {
             self.kept_up(cx, now, port, PrioritySet::ALL);
@@ -290,7 +296,8 @@ impl Requests {
                 if late > excuses::more(of.wait, lost) {
                     let what = what(state.owes_pause >> n & 1 == 1);
                     self.late.see(now, || {
-                        format!("{} owes its peer a {what} of priority {p} for {late}", of.name)
+                        let which = which(of.link_wide, p);
+                        format!("{} owes its peer a {what} of {which} for {late}", of.name)
                     });
                 }
                 if state.sent >> n & 1 == 0 {
@@ -300,17 +307,20 @@ impl Requests {
                 // A proxy's pause ends by itself, at a time that a forger may choose within its policy.
                 let by_proxy = self.forged && of.proxied && state.wanted >> n & 1 == 0;
                 if until < now {
-                    self.end(until, port, n);
+                    self.end(facts, until, port, n);
                     continue;
                 }
                 let since = state.first[n].since(Instant::ZERO);
-                let what = || format!("{} has priority {p} paused since {since}", of.name);
+                let what =
+                    || format!("{} has {} paused since {since}", of.name, which(of.link_wide, p));
                 if by_proxy { by_forgery.see(now, what) } else { open.see(now, what) }
             }
         }
         let Self { late, ended, longest, .. } = self;
         let longest = longest.map_or_else(String::new, |(length, port, p)| {
-            format!(", the longest after {length}: {} priority {p}", facts.from(port).name)
+            let of = facts.from(port);
+            let p = Priority::ALL[p];
+            format!(", the longest after {length}: {} {}", of.name, which(of.link_wide, p))
         });
         let seen = || format!("{ended} pauses ended{longest}");
         let ends = match open.is_none() {
@@ -324,6 +334,16 @@ impl Requests {
             ends,
         ]
     }
+}
+
+/// True if the pause of a priority is one of its own: 802.3x PAUSE is one of all priorities.
+fn counts(facts: &Facts, port: Direction, p: usize) -> bool {
+    p == 0 || !facts.from(port).link_wide
+}
+
+/// The words for what a pause is about.
+fn which(link_wide: bool, p: Priority) -> String {
+    if link_wide { "all priorities".into() } else { format!("priority {p}") }
 }
 
 const fn what(pause: bool) -> &'static str {

@@ -28,6 +28,19 @@ pub(super) struct Out<F> {
     pub(super) leaks: Vec<Leak>,
 }
 
+impl<F> Out<F> {
+    /// Calls `change` with the frames of each way, in the order of [`Self::lengths`].
+    pub(super) fn each(&mut self, mut change: impl FnMut(&mut Vec<F>)) {
+        let Self { line, node, others, inward, leaks: _ } = self;
+        [line, node, others, inward].into_iter().for_each(|frames| change(frames));
+    }
+
+    /// Returns the number of frames of each way.
+    pub(super) fn lengths(&self) -> [usize; 4] {
+        [&self.line, &self.node, &self.others, &self.inward].map(|frames| frames.len())
+    }
+}
+
 /// Cells that the headroom of a priority loses.
 pub type Leak = (Priority, u32);
 

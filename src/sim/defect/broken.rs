@@ -8,6 +8,7 @@ use contracts::frame::Burst;
 use contracts::port::{Port, PortCaps, Stamps};
 use ground::time::Instant;
 use ground::units::BitsPerSec;
+use pfc::FlowControl;
 use secure::Secy;
 
 /// A port of a device with defects between it and the line. It needs a port whose clock runs, or the time of
@@ -44,9 +45,9 @@ impl<P: Port> Make<P::Frame> for Memory<'_, P> {
 impl<P: Port<Frame: fmt::Debug + Send + 'static>> Broken<P> {
     /// Creates a port without a defect, at a line of this rate.
     #[must_use]
-    pub fn over(port: P, rate: BitsPerSec) -> Self {
+    pub fn over(port: P, rate: BitsPerSec, flow_control: FlowControl) -> Self {
         let (arrived, leaving) = (VecDeque::new(), VecDeque::new());
-        Self { port, now: Instant::ZERO, stage: Stage::new(rate), arrived, leaving }
+        Self { port, now: Instant::ZERO, stage: Stage::new(rate, flow_control), arrived, leaving }
     }
 
     /// Sets the time of the next poll, by which a port without a clock goes.

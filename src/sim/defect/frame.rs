@@ -97,6 +97,27 @@ pub(super) fn pause(source: [u8; 6], set: u8, quanta: u16) -> [u8; CONTROL_LEN] 
     octets
 }
 
+/// Returns true for a PAUSE frame with its reserved octets.
+pub(super) fn is_pause(head: &[u8]) -> bool {
+    opcode(head) == Some(OPCODE_PAUSE) && head.len() >= TIMES.end
+}
+
+/// Rewrites a PAUSE frame as PFC of all priorities.
+pub(super) fn as_pfc(head: &mut [u8]) {
+    let quanta = u16::from_be_bytes([head[PARAMETERS], head[VECTOR]]);
+    let source = head[6..12].try_into().unwrap_or(MADE_BY);
+    head[..TIMES.end].copy_from_slice(&pause(source, u8::MAX, quanta)[..TIMES.end]);
+}
+
+/// Rewrites a PFC frame as PAUSE with the time of its first priority. Its addresses stay.
+pub(super) fn as_pause(head: &mut [u8]) {
+    let first = head[VECTOR].trailing_zeros() as usize;
+    let quanta = if first < PRIORITIES { time(head, first) } else { 0 };
+    set_opcode(head, OPCODE_PAUSE);
+    head[PARAMETERS..TIMES.start].copy_from_slice(&quanta.to_be_bytes());
+    head[TIMES].fill(0);
+}
+
 /// Returns the offset of the packet behind the VLAN tags, and its type.
 fn packet(head: &[u8]) -> Option<(usize, u16)> {
     let mut at = 12;

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 
 use super::act::{Act, Context};
 use super::frame::{
-    CONTROL_LEN, MADE_BY, OPCODE_PAUSE, OPCODE_PFC, PARAMETERS, REPEAT, TIMES, VECTOR, is_pfc,
-    opcode, pause, paused, remove, resumed, scale, scale_one, set_opcode, set_time, shift, time,
+    CONTROL_LEN, MADE_BY, OPCODE_PAUSE, OPCODE_PFC, PARAMETERS, REPEAT, TIMES, VECTOR, as_pfc,
+    is_pause, is_pfc, opcode, pause, paused, remove, resumed, scale, set_opcode, set_time, shift,
+    time,
 };
 use super::pauses::Pauses;
 use contracts::frame::Frame;
@@ -207,13 +208,6 @@ impl<F: Frame> State<F> {
     }
 }
 
-/// Rewrites a PAUSE frame as PFC of all priorities.
-fn as_pfc(head: &mut [u8]) {
-    let quanta = u16::from_be_bytes([head[PARAMETERS], head[VECTOR]]);
-    let source = head[6..12].try_into().unwrap_or(MADE_BY);
-    head[..TIMES.end].copy_from_slice(&pause(source, u8::MAX, quanta)[..TIMES.end]);
-}
-
 impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
     fn rx(&mut self, cx: &mut Context<'_, F>, mut frame: F) {
         let head = frame.head();
@@ -231,12 +225,7 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
                 cx.out.others.extend(frame.duplicate());
                 Some(frame)
             }
-            Obeying::ScaledTimes { numerator, denominator } if opcode == OPCODE_PAUSE => {
-                let time = frame.head_mut().get_mut(PARAMETERS..PARAMETERS + 2);
-                time.into_iter().for_each(|time| scale_one(time, numerator, denominator));
-                Some(frame)
-            }
-            Obeying::Pause if opcode == OPCODE_PAUSE && is_whole => {
+            Obeying::Pause if is_pause(head) => {
                 as_pfc(frame.head_mut());
                 Some(frame)
             }

@@ -1,6 +1,6 @@
 //! Pauses of a port, by the frames that set them.
 
-use super::frame::{OPCODE_PAUSE, PARAMETERS, VECTOR, is_pfc, opcode, remove, time};
+use super::frame::{VECTOR, is_pfc, remove, time};
 use ground::time::{Duration, Instant};
 use ground::units::PRIORITIES;
 
@@ -22,9 +22,6 @@ impl Pauses {
             for p in (0..PRIORITIES).filter(|p| head[VECTOR] >> p & 1 == 1) {
                 self.set(p, now, quantum.saturating_mul(time(head, p).into()));
             }
-        } else if opcode(head) == Some(OPCODE_PAUSE) && head.len() > VECTOR {
-            let quanta = u16::from_be_bytes([head[PARAMETERS], head[VECTOR]]);
-            (0..PRIORITIES).for_each(|p| self.set(p, now, quantum.saturating_mul(quanta.into())));
         }
     }
 

@@ -3,10 +3,12 @@
 use core::fmt;
 
 use super::act::{Act, Context, Leak, Make, Out};
+use super::frame::{VECTOR, as_pause, as_pfc, is_pause, is_pfc};
 use super::{Defect, forwarding, holding, obeying, securing, sending, storing, telling};
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
+use pfc::FlowControl;
 
 /// Bytes of a pause quantum: 512 bit times (802.3 31B.2).
 const QUANTUM: Bytes = Bytes(64);
@@ -23,9 +25,14 @@ pub struct Lines<F> {
 }
 
 /// The defects of a port: the first is next to the node.
+///
+/// At a port with 802.3x PAUSE a defect meets PFC of all priorities in place of PAUSE. What it leaves of that
+/// is PAUSE again, or nothing if it names no priority any more.
 #[derive(Debug)]
 pub struct Stage<F> {
     quantum: Duration,
+    /// True if the port's flow control is PAUSE.
+    link_wide: bool,
     acts: Vec<Box<dyn Act<F>>>,
     /// Frames for another way than that of the call that made them.
     aside: Out<F>,
@@ -34,8 +41,13 @@ pub struct Stage<F> {
 impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
     /// Creates the stage of a port without a defect, at a line of this rate.
     #[must_use]
-    pub fn new(rate: BitsPerSec) -> Self {
-        Self { quantum: rate.time_for(QUANTUM), acts: Vec::new(), aside: Out::default() }
+    pub fn new(rate: BitsPerSec, flow_control: FlowControl) -> Self {
+        Self {
+            quantum: rate.time_for(QUANTUM),
+            link_wide: matches!(flow_control, FlowControl::Pause { .. }),
+            acts: Vec::new(),
+            aside: Out::default(),
+        }
     }
 
     /// Adds a defect next to the line.
@@ -53,10 +65,12 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
 
     /// Replaces the frames that the node sends by those that leave now.
     pub fn tx(&mut self, now: Instant, sent: &mut Vec<F>, make: &mut dyn Make<F>) {
-        let Self { quantum, acts, aside } = self;
+        let Self { quantum, link_wide, acts, aside } = self;
         for act in acts {
             let mut cx = Context { now, quantum: *quantum, make, out: Out::default() };
-            sent.drain(..).for_each(|frame| act.tx(&mut cx, frame));
+            for frame in sent.drain(..) {
+                meet(*link_wide, &mut cx, frame, |out| &mut out.line, |cx, f| act.tx(cx, f));
+            }
             *sent = cx.out.line;
             aside.node.append(&mut cx.out.node);
             aside.others.append(&mut cx.out.others);
@@ -66,10 +80,12 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
 
     /// Replaces frames that have arrived by those that the node receives now.
     pub fn rx(&mut self, now: Instant, arrived: &mut Vec<F>, make: &mut dyn Make<F>) {
-        let Self { quantum, acts, aside } = self;
+        let Self { quantum, link_wide, acts, aside } = self;
         for act in acts.iter_mut().rev() {
             let mut cx = Context { now, quantum: *quantum, make, out: Out::default() };
-            arrived.drain(..).for_each(|frame| act.rx(&mut cx, frame));
+            for frame in arrived.drain(..) {
+                meet(*link_wide, &mut cx, frame, |out| &mut out.node, |cx, f| act.rx(cx, f));
+            }
             *arrived = cx.out.node;
             aside.line.append(&mut cx.out.line);
             aside.others.append(&mut cx.out.others);
@@ -102,10 +118,13 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
         make: &mut dyn Make<F>,
         mut call: impl FnMut(&mut dyn Act<F>, &mut Context<'_, F>),
     ) {
-        let Self { quantum, acts, aside } = self;
+        let Self { quantum, link_wide, acts, aside } = self;
         for act in acts {
             let mut cx = Context { now, quantum: *quantum, make, out: Out::default() };
             call(act.as_mut(), &mut cx);
+            if *link_wide {
+                cx.out.each(|frames| link_wide_again(frames, 0));
+            }
             aside.line.append(&mut cx.out.line);
             aside.node.append(&mut cx.out.node);
             aside.others.append(&mut cx.out.others);
@@ -146,4 +165,41 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
     pub fn held(&self) -> usize {
         self.acts.iter().map(|act| act.held()).sum()
     }
+}
+
+/// Lets a defect act on a frame. At a port with PAUSE, PFC means nothing and goes its `way` as it is.
+fn meet<F: Frame>(
+    link_wide: bool,
+    cx: &mut Context<'_, F>,
+    mut frame: F,
+    way: fn(&mut Out<F>) -> &mut Vec<F>,
+    act: impl FnOnce(&mut Context<'_, F>, F),
+) {
+    if !link_wide {
+        return act(cx, frame);
+    }
+    if is_pfc(frame.head()) {
+        return way(&mut cx.out).push(frame);
+    }
+    if is_pause(frame.head()) {
+        as_pfc(frame.head_mut());
+    }
+    let before = cx.out.lengths();
+    act(cx, frame);
+    let mut before = before.into_iter();
+    cx.out.each(|frames| link_wide_again(frames, before.next().unwrap_or_default()));
+}
+
+/// Makes PAUSE of the PFC frames from an index on, and removes those that name no priority.
+fn link_wide_again<F: Frame>(frames: &mut Vec<F>, from: usize) {
+    let new = frames.split_off(from);
+    frames.extend(new.into_iter().filter_map(|mut frame| {
+        if is_pfc(frame.head()) {
+            if frame.head()[VECTOR] == 0 {
+                return None;
+            }
+            as_pause(frame.head_mut());
+        }
+        Some(frame)
+    }));
 }

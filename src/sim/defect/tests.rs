@@ -6,9 +6,11 @@ use crate::VirtualFrame;
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Priority, PrioritySet, Quanta};
+use pfc::FlowControl;
 
 mod forwarding;
 mod holding;
+mod link_wide;
 mod obeying;
 mod securing;
 mod sending;
@@ -82,7 +84,12 @@ fn all_told(frames: &[VirtualFrame]) -> Vec<String> {
 
 impl Port {
     fn with(defect: Defect) -> Self {
-        let mut stage = Stage::new(BitsPerSec::gbps(1));
+        let set = PrioritySet::ALL;
+        Self::of(FlowControl::Pfc { send: set, obey: set }, defect)
+    }
+
+    fn of(flow_control: FlowControl, defect: Defect) -> Self {
+        let mut stage = Stage::new(BitsPerSec::gbps(1), flow_control);
         stage.add(defect);
         Self(stage)
     }

@@ -370,7 +370,7 @@ fn a_defect_leaves_out_one_check() {
         Securing::ObeysAnyChannel,
     ];
     for kind in kinds {
-        let mut port = VirtualPort::new(None, Some(&own)).unwrap();
+        let mut port = VirtualPort::new(None, Some(&own), pfc::FlowControl::Off).unwrap();
         port.add_defect(Defect::Securing(kind), BitsPerSec::gbps(100));
         let mut admits = |octets: &[u8]| port.admits(&mut VirtualFrame::whole(octets));
         assert!(admits(&valid));

@@ -148,7 +148,7 @@ impl Polled {
         for (((id, port), place), (n, end_port)) in ids.zip(&plan.ports).zip(&of.places).zip(ends) {
             let secured = Secured::new(end_port, port.secy.as_deref());
             let secured = secured.map_err(|error| error.to_string())?;
-            let mut broken = Broken::over(secured, port.rate);
+            let mut broken = Broken::over(secured, port.rate, port.pfc.mode);
             for (_, defect) in of.defects.iter().filter(|(at, _)| *at == id) {
                 broken.add(*defect).map_err(|error| error.to_string())?;
             }

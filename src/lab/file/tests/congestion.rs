@@ -127,6 +127,11 @@ fn what_nobody_would_hear_of_is_said() {
         let warnings = lab(profile, host, transport);
         assert!(warnings.len() == 1 && warnings[0].contains(what), "{profile}: {warnings:?}");
     }
+    let text = "topology: {star: {hosts: 3}}\n\
+                profiles: {tor: {sfc: {}, sfc_proxy: {}, defaults: {pause: {}}}}\n";
+    let warnings = good(text).1;
+    let what = "profiles.tor.sfc_proxy: the proxy pauses hosts by PFC, and no port sends it";
+    assert!(warnings.len() == 1 && warnings[0].contains(what), "{warnings:?}");
     for (profile, host, transport) in [
         ("sfc: {}", "sfc: flow", "roce"),
         ("sfc: {}, sfc_proxy: {}", "obey: auto", "udp"),

@@ -9,6 +9,32 @@ use sim::defect::Defect::{
 };
 use sim::defect::{Forwarding, Holding, Obeying, Part, Securing, Sending, Storing, Telling};
 
+/// True for a kind that is about single priorities, or about the form of PFC: 802.3x PAUSE names no
+/// priority.
+pub(super) const fn needs_pfc(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::ResumesNotEnabled
+            | Kind::IgnoresVector
+            | Kind::MirrorsVector
+            | Kind::ReadsHighOctet
+            | Kind::ObeysForAll
+            | Kind::ObeysNextPriority
+            | Kind::ObeysFew
+            | Kind::ObeysUnknownOpcodes
+            | Kind::ObeysTruncated
+            | Kind::ObeysPause
+            | Kind::ResumesAll
+            | Kind::ObeysLossy
+            | Kind::DropsOthers
+            | Kind::PausesNextPriority
+            | Kind::ResumesNextPriority
+            | Kind::NamesChangesOnly
+            | Kind::PausesFew
+            | Kind::PausesAlso
+    )
+}
+
 /// The parameters of a kind, and the defect that they give.
 pub(super) enum Takes {
     Nothing(Defect),
@@ -45,6 +71,11 @@ impl Takes {
             Self::Quanta(_) => &["quanta", "priorities"],
             Self::Unasked(_) => &["every", "priorities", "quanta"],
         }
+    }
+
+    /// True if the priorities are those of pauses.
+    pub(super) const fn is_of_pauses(&self) -> bool {
+        matches!(self, Self::Priorities(_) | Self::Quanta(_) | Self::Unasked(_))
     }
 
     #[rustfmt::skip] // a row for each kind

@@ -5,7 +5,7 @@ use crate::raw::{
     Chance as Odds, DefectFault, DefectKind as Kind, Errors, Fault, FaultKind, Flap, Lab, Link,
     LoseFault, Stall, WhichName,
 };
-use crate::resolve::parameters_of_defect;
+use crate::resolve::{parameters_of_defect, parameters_of_defect_with_pause};
 use config::quantity::Span;
 
 /// Kinds that act on data frames, which every lab has.
@@ -138,7 +138,14 @@ pub(super) fn defect(chance: &mut Chance, lab: &Lab, lossless: &[u8]) -> Fault {
     let fitting =
         ends.iter().filter(|end| wants_switch.is_none_or(|wants| is_switch(end) == wants));
     let fitting: Vec<String> = fitting.cloned().collect();
-    let names = parameters_of_defect(kind);
+    let link_wide = lab.profiles.values().any(|profile| profile.defaults.pause.is_some());
+    let with_pause = parameters_of_defect_with_pause(kind);
+    let (kind, names) = match with_pause {
+        Some(names) if link_wide => (kind, names),
+        // PAUSE names no priorities, so this one has nothing to act on.
+        None if link_wide => (Kind::LosesData, vec!["every"]),
+        _ => (kind, parameters_of_defect(kind).to_vec()),
+    };
     let takes = |name: &str| names.contains(&name);
     let defect = DefectFault {
         on: chance.pick(if fitting.is_empty() { &ends[..] } else { &fitting[..] }),

@@ -113,15 +113,6 @@ fn a_paused_priority_is_not_paused_anew_and_resumes() {
 }
 
 #[test]
-fn the_time_of_pause_is_scaled_too() {
-    let mut port = port(Obeying::ScaledTimes { numerator: 1, denominator: 8 });
-    let mut octets = pfc_octets(&[]);
-    octets[14..18].copy_from_slice(&[0, 1, 1, 0]);
-    let received = port.receives(0, VirtualFrame::whole(&octets));
-    assert_eq!(received[0].head()[14..18], [0, 1, 0, 0x20]);
-}
-
-#[test]
 fn no_more_priorities_are_paused_until_one_is_resumed() {
     let mut port = port(Obeying::Few { most: 1 });
     assert_eq!(port.rx(0, pfc(&[(3, 10)])), ["pfc 00001000 3:10"]);
