@@ -3,9 +3,20 @@
 
 #![warn(missing_docs)]
 
+// Macros name this crate as others do.
+extern crate self as ground;
+
+#[cfg(feature = "arguments")]
+#[doc(hidden)]
+pub use clap;
+#[cfg(feature = "files")]
+#[doc(hidden)]
+pub use {schemars, serde};
+
 pub mod counters;
 pub mod described;
 pub mod memory;
+pub mod named;
 pub mod numbered;
 pub mod printable;
 pub mod program;

@@ -102,7 +102,7 @@ fn usual_v4(p: &[u8; V4], run: u8) -> Option<Arrival> {
     let fits = p[0] == 0x45 && usize::from(be16(p, 2)) >= V4;
     // Fragment offset and more fragments; time to live; protocol.
     let whole_udp = u32::from_be_bytes([p[6], p[7], p[8], p[9]]) & 0x3fff_00ff;
-    if !(fits && whole_udp == Protocol::UDP.0.into()) {
+    if !(fits && whole_udp == u32::from(Protocol::UDP.0)) {
         return None;
     }
     usual_udp(p[ipv4::HEADER_LEN..].first_chunk()?, p[1], run)

@@ -9,6 +9,7 @@ use super::defects::scalar;
 use super::{DefectFault, Errors};
 use config::quantity::Span;
 use config::raw;
+use schedule::Meter;
 
 /// Makes the fields of a fault in a file and the enum of its kinds from one list.
 macro_rules! fault_kinds {
@@ -298,18 +299,7 @@ pub struct SchedulerFault {
     pub port: Option<String>,
     /// Unit of the shares: `bytes`, as 802.1Q 8.6.8.4 requires, or `frames`, by which long frames get more
     /// than their share (SAI's `SAI_SCHEDULER_ATTR_METER_TYPE`).
-    pub meter: MeterName,
-}
-
-/// Unit of shares.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum MeterName {
-    /// Bytes of frames, FCS included.
-    #[default]
-    Bytes,
-    /// Frames of any length.
-    Frames,
+    pub meter: Meter,
 }
 
 /// Another value for a managed object.

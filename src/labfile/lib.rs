@@ -34,13 +34,12 @@ pub use numbers::{Chance, Drift, NsPerMetre};
 pub use otg::Otg;
 pub use over::untaken;
 pub use profile::{HeadroomCheckName, PortDefaults, Profile};
-pub use reactions::{HostQcn, HostSfc, InNetworkName, QcnWord, SfcPauseName, SfcWord};
+pub use reactions::{HostQcn, HostSfc, InNetworkName, QcnWord, SfcWord};
 pub use short::{Many, Members, Short, Wanted};
 pub use sweep::{Search, Sweep};
 pub use topology::{FatTree, LeafSpine, ParkingLot, Ring, Star, Topology};
 pub use transport::{
-    Dcqcn, DcqcnName, Messages, OperationName, RecoveryName, Roce, Tcp, Transport, TransportLong,
-    TransportName,
+    Dcqcn, DcqcnName, Messages, Roce, Tcp, Transport, TransportLong, TransportName,
 };
 pub use workload::{
     Bytes, Chosen, Distribution, Load, LoadLong, OnOff, OnOffTimes, Published, RandomNames,

@@ -1,11 +1,12 @@
 //! Links and routes.
 
+use headroom::Fec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Chance, Many, NsPerMetre};
 use config::quantity::{Length, LinkRate, Size, Span};
-use config::raw::{FecName, Macsec, PhyName};
+use config::raw::{Macsec, PhyName};
 
 /// A link between two nodes.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -35,7 +36,7 @@ pub struct Link {
     pub phy: Option<PhyName>,
     /// Forward error correction: `none`, `rs` at 25G and 100G, `base_r` at 40G and 100G. Default:
     /// `none`.
-    pub fec: Option<FecName>,
+    pub fec: Option<Fec>,
     /// Time from a pause's last bit to the stop of transmission (higher layer delay HD of IEEE
     /// 802.1Q Annex N), up to 1 s. Default: 614.4 ns with a PHY, the 802.1Q limit (6144 bit times
     /// at 10 Gb/s), and 0 without.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Wanted;
 use config::quantity::{Rate, Ratio, Size, Span};
 use config::raw::{Centiseconds, SendersSaid};
+use host::SfcPause;
 
 /// Reaction to source flow control messages, as a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -26,7 +27,7 @@ pub enum SfcWord {
 pub struct HostSfc {
     /// Scope of the pause: the `flow` of the message, or all flows of its `priority`. Default:
     /// `flow`.
-    pub pause: Option<SfcPauseName>,
+    pub pause: Option<SfcPause>,
     /// UDP port on which messages are received, 49152 to 65535. Default: `58622`.
     #[serde(rename = "sfcmUDPPort")]
     pub udp_port: Option<u16>,
@@ -44,17 +45,6 @@ pub struct HostSfc {
     /// Accepted senders, by source IP address: `anybody`, `nobody`, or a list of networks and
     /// addresses. Default: `anybody`, because messages carry the address of the flow's destination.
     pub accept: Option<SendersSaid>,
-}
-
-/// Scope of a message's pause.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SfcPauseName {
-    /// The flow of the message.
-    #[default]
-    Flow,
-    /// All flows of the message's priority.
-    Priority,
 }
 
 /// QCN reaction points of a host, as a word.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Bytes, Load, Short, Wanted};
 use config::quantity::{Rate, Ratio, Size, Span};
+use host::{Operation, Recovery};
 
 /// Transport of a flow: a word, or a mapping with parameters.
 pub type Transport = Short<TransportName, TransportLong>;
@@ -44,10 +45,10 @@ impl Wanted for TransportLong {
 pub struct Roce {
     /// Operation: `send`, or `write`, whose first packet has a RETH, 16 bytes more. Default:
     /// `send`.
-    pub operation: Option<OperationName>,
+    pub operation: Option<Operation>,
     /// Retransmission after a loss: `go_back_n` (everything from the lost packet on, as in
     /// InfiniBand) or `selective_repeat` (lost packets only). Default: `go_back_n`.
-    pub recovery: Option<RecoveryName>,
+    pub recovery: Option<Recovery>,
     /// Maximum payload in flight in bytes, at least one frame's. Default: no limit but 16384
     /// frames.
     pub window: Option<Size>,
@@ -105,28 +106,6 @@ pub struct Messages {
     /// included: `60%`, or `{receiver: 60%}` for the receivers' links. They wait for nothing but
     /// earlier messages between the same two hosts. Default: none.
     pub load: Option<Load>,
-}
-
-/// RDMA operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OperationName {
-    /// RDMA SEND.
-    #[default]
-    Send,
-    /// RDMA WRITE.
-    Write,
-}
-
-/// Retransmission after a loss.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RecoveryName {
-    /// Everything from the lost packet on.
-    #[default]
-    GoBackN,
-    /// The lost packets only.
-    SelectiveRepeat,
 }
 
 /// Presets of DCQCN parameters.

@@ -11,6 +11,7 @@ use core::fmt;
 
 use super::flow::FiveTuple;
 use super::{EtherType, WireError, be16, datagram, headroom, mac_at, msdu};
+use ground::named;
 use ground::units::{Mac, Vid};
 
 /// Bytes of the PDU in front of the MSDU.
@@ -41,37 +42,43 @@ mod field {
     pub(super) const LENGTH: usize = 15;
 }
 
-/// Contents between the EtherType 89-A2 and the fields of the PDU.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum OctetThree {
-    /// A byte of version and subtype, four bits each, as in the P802.1Qdt proposal for the shared
-    /// EtherType. Subtype 0 is this message.
-    #[default]
-    Subtype,
-    /// None: the byte after the EtherType is the first of the PDU. A message to add then resembles
-    /// one of subtype 1.
-    Pdu,
+named! {
+    /// Contents between the EtherType 89-A2 and the fields of the PDU.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum OctetThree {
+        /// A byte of version and subtype, four bits each, as in the P802.1Qdt proposal for the shared
+        /// EtherType. Subtype 0 is this message.
+        #[default]
+        Subtype = "subtype",
+        /// None: the byte after the EtherType is the first of the PDU. A message to add then resembles
+        /// one of subtype 1.
+        Pdu = "pdu",
+    }
 }
 
-/// Meaning of the add/delete bit. The draft names the bit but not its values.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum AddBit {
-    /// 1 adds, 0 deletes.
-    #[default]
-    Set,
-    /// 0 adds, 1 deletes.
-    Clear,
+named! {
+    /// Meaning of the add/delete bit. The draft names the bit but not its values.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum AddBit {
+        /// 1 adds, 0 deletes.
+        #[default]
+        Set = "set",
+        /// 0 adds, 1 deletes.
+        Clear = "clear",
+    }
 }
 
-/// Position of the VLAN identifier in its 16-bit field. The draft has the width and the position of
-/// the next field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum VidBits {
-    /// Lower 12 bits, as in a tag.
-    #[default]
-    Low,
-    /// Upper 12 bits, directly after the field before.
-    High,
+named! {
+    /// Position of the VLAN identifier in its 16-bit field. The draft has the width and the position of
+    /// the next field.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum VidBits {
+        /// Lower 12 bits, as in a tag.
+        #[default]
+        Low = "low",
+        /// Upper 12 bits, directly after the field before.
+        High = "high",
+    }
 }
 
 /// Encoding of the uncertain parts of the message.

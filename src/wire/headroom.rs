@@ -10,7 +10,9 @@
 
 mod dialect;
 
-pub use dialect::{Compensation, Dialect, KindCodes, LengthField, PduLength, Piggyback, TimeUnit};
+pub use dialect::{
+    Compensation, Dialect, KindCodes, LengthField, PduLength, Piggyback, Readings, TimeUnit,
+};
 
 use core::fmt;
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::names::{ExtenderName, FecName, MacsecName, PhyChoice, phy};
+use super::names::{MacsecName, PhyChoice, phy};
 use crate::config::quantity::{Size, Span};
 use crate::headroom::models::{ModelError, ieee};
 use crate::headroom::{Extender, Fec, Phy, SoftwareTerms};
@@ -18,10 +18,10 @@ pub(super) struct IeeeArgs {
     /// Forward error correction, if optional: rs at 25G and 100G, base_r at 40G and 100G. Default:
     /// none.
     #[arg(long, value_enum)]
-    pub(super) fec: Option<FecName>,
+    pub(super) fec: Option<Fec>,
     /// Optional sublayer between MAC and PHY at 10G. Default: none.
     #[arg(long, value_enum)]
-    pub(super) extender: Option<ExtenderName>,
+    pub(super) extender: Option<Extender>,
     /// Additional delay of one node's interfaces, transmit and receive together; with --phy none
     /// their whole delay. Default: 0.
     #[arg(long, value_name = "TIME")]
@@ -114,18 +114,10 @@ impl IeeeArgs {
     }
 
     fn fec(&self) -> Fec {
-        match self.fec {
-            None | Some(FecName::None) => Fec::None,
-            Some(FecName::BaseR) => Fec::BaseR,
-            Some(FecName::Rs) => Fec::Rs,
-        }
+        self.fec.unwrap_or_default()
     }
 
     fn extender(&self) -> Extender {
-        match self.extender {
-            None | Some(ExtenderName::None) => Extender::None,
-            Some(ExtenderName::Xaui) => Extender::Xaui,
-            Some(ExtenderName::Wis) => Extender::Wis,
-        }
+        self.extender.unwrap_or_default()
     }
 }

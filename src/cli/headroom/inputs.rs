@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 
 use super::annex::{IeeeArgs, Shared, SoftwareArgs};
-use super::names::{AsicName, FormulaName, kib};
+use super::names::{AsicName, kib};
 use crate::config::quantity::{Length, LinkRate, Ratio, Size, Span};
 use crate::headroom::models::{Estimate, Model, ModelError, cisco, ieee, mlx5, sonic};
 use crate::units::Bytes;
@@ -73,7 +73,7 @@ struct SonicArgs {
     asic: Option<AsicName>,
     /// Formula, by release. Default: current, or barefoot with tofino2.
     #[arg(long, value_enum)]
-    formula: Option<FormulaName>,
+    formula: Option<sonic::Formula>,
     /// Latency of the pipeline, such as 19KiB. Default: the chip's.
     #[arg(long, value_name = "KIB", value_parser = kib)]
     pipeline_latency: Option<f64>,
@@ -274,13 +274,11 @@ impl LinkArgs {
             peer_kib: args.peer_response.unwrap_or(known.peer_kib),
             ..known
         };
-        let formula = match args.formula {
-            Some(FormulaName::From202405) => sonic::Formula::From202405,
-            Some(FormulaName::To202311) => sonic::Formula::To202311,
-            Some(FormulaName::Barefoot) => sonic::Formula::Barefoot,
-            None if name == AsicName::Tofino2 => sonic::Formula::Barefoot,
-            Some(FormulaName::Current) | None => sonic::Formula::Current,
+        let usual = match name {
+            AsicName::Tofino2 => sonic::Formula::Barefoot,
+            _ => sonic::Formula::Current,
         };
+        let formula = args.formula.unwrap_or(usual);
         let port = sonic::Inputs::new(self.rate.0, self.length.0, asic);
         Ok(sonic::Inputs {
             port_mtu: self.frame(Model::Sonic),

@@ -32,39 +32,6 @@ pub fn kib(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| "write KiB, such as 0.8KiB".into())
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum FecName {
-    /// None, or the FEC in the PCS.
-    None,
-    /// BASE-R FEC (clause 74).
-    #[value(name = "base_r", alias = "base-r")]
-    BaseR,
-    /// RS-FEC (clauses 91 and 108).
-    Rs,
-}
-
-impl FecName {
-    /// Name as an argument.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::BaseR => "base_r",
-            Self::Rs => "rs",
-        }
-    }
-}
-
-/// Sublayers between MAC and PHY.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum ExtenderName {
-    /// None.
-    None,
-    /// XGXS and XAUI.
-    Xaui,
-    /// WAN interface sublayer.
-    Wis,
-}
-
 /// MACsec overhead of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum MacsecName {
@@ -95,21 +62,6 @@ pub enum AsicName {
     Tofino2,
     /// Virtual switch.
     Vs,
-}
-
-/// SONiC's formulas.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum FormulaName {
-    /// Mellanox and the virtual switch since 202605.
-    Current,
-    /// Mellanox from 202405 to 202511.
-    #[value(name = "202405")]
-    From202405,
-    /// Mellanox to 202311.
-    #[value(name = "202311")]
-    To202311,
-    /// Barefoot.
-    Barefoot,
 }
 
 impl AsicName {

@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use super::annex::{IeeeArgs, Shared, SoftwareArgs};
 use super::inputs::cell;
-use super::names::{FecName, MacsecName, PhyChoice};
+use super::names::{MacsecName, PhyChoice};
 use crate::cli::{Format, bad_input, terminal};
 use crate::config::quantity::{LinkRate, Size};
+use crate::headroom::Fec;
 use crate::headroom::Phy;
 use crate::headroom::models::ieee::{self, Buffer};
 use crate::headroom::models::{ModelError, Reach, reach};
@@ -91,7 +92,7 @@ type Secured = (Option<MacsecName>, bool);
 
 fn rows(args: &ReachArgs) -> Result<Vec<Row>> {
     let given = &args.ieee;
-    let fecs = given.fec.map_or(vec![FecName::None, FecName::BaseR, FecName::Rs], |fec| vec![fec]);
+    let fecs = given.fec.map_or(vec![Fec::None, Fec::BaseR, Fec::Rs], |fec| vec![fec]);
     let secured: Vec<Secured> = match given.macsec {
         Some(octets) => vec![(Some(octets), given.macsec_pfc)],
         None => {
@@ -166,7 +167,7 @@ fn row(args: &ReachArgs, link: &IeeeArgs) -> Result<Row, ModelError> {
             Phy::Virtual(_) => "none".into(),
             phy => phy.to_string(),
         },
-        fec: link.fec.unwrap_or(FecName::None).name(),
+        fec: link.fec.unwrap_or(Fec::None).name(),
         macsec: match inputs.macsec {
             None => "none",
             Some(macsec) if macsec.protects_pfc => "data and PFC",

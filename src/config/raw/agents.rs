@@ -9,7 +9,9 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::quantity::{Length, Signed, Span};
+use headroom::Formula;
 use link::Statistic;
+use wire::headroom::{Compensation, KindCodes, LengthField, Piggyback, Readings, TimeUnit};
 
 /// Source of the headroom of a port's lossless groups whose profiles have `auto`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -44,7 +46,7 @@ pub struct AutoHeadroom {
     /// Reading of the delay value of `round_trip`: `full`, (t2 - t1) + (t4 - t3) with the reaction
     /// and the shims of the peer (S4), or `short`, t4 - t1 (S1), whose turnaround stands for the
     /// reaction. Default: `full`.
-    pub formula: Option<FormulaName>,
+    pub formula: Option<Formula>,
     /// Adjustment of this port for the difference between the paths of MAC data frames, which are
     /// measured, and of MAC control frames: signed, up to 1 s, in whole nanoseconds. Default:
     /// `0ns`.
@@ -92,17 +94,6 @@ pub enum RemoteShimName {
     /// The receive layer.
     #[default]
     Receive,
-}
-
-/// Reading of the delay value of the request/response measurement.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum FormulaName {
-    /// The round trip without the turnaround, and the peer's reaction and shims.
-    #[default]
-    Full,
-    /// t4 - t1.
-    Short,
 }
 
 /// Measurements for automatic headroom, in order of preference.
@@ -169,16 +160,16 @@ pub struct Measurement {
     pub piggyback: Option<bool>,
     /// Unit of the times in messages, which the proposal does not define: `ns` or `ps`. Both ends
     /// must use the same. Default: `ns`.
-    pub times: Option<TimesName>,
+    pub times: Option<TimeUnit>,
     /// Encoding of the message type, which the proposal does not define: two `flags`, or `numbers`
     /// from 0. Default: `flags`.
-    pub kinds: Option<KindsName>,
+    pub kinds: Option<KindCodes>,
     /// Extent of the length field, which the proposal does not define: the `whole` PDU, the `rest`
     /// after the field, or the `fields` without the padding of `pdu`. Default: `whole`.
-    pub length: Option<LengthName>,
+    pub length: Option<LengthField>,
     /// Owner of the optional fields in a frame with both messages, on which the proposal is
     /// ambiguous: the `request` or the `response`. Default: `request`.
-    pub rides: Option<RidesName>,
+    pub rides: Option<Piggyback>,
     /// Length to which PDUs are padded, 65 to 529 bytes as in the proposal's table; above 255 the
     /// field `length` of one byte has to be of the `fields`. Default: none, PDUs end with their
     /// fields (35 or 44 bytes); 65 with `dialect: letter`.
@@ -186,7 +177,7 @@ pub struct Measurement {
     /// Place in messages of the port's reaction to a pause, which the proposal names without a
     /// layout: `absent`, or in each `response`, after the proposal's fields. Default: `absent`;
     /// DCBX may have it.
-    pub compensation: Option<CompensationName>,
+    pub compensation: Option<Compensation>,
     /// Time from the last bit of a received pause to this port's last frame start, which it tells
     /// its peer; up to 1 s. Default: that of the link's `poll_gap` and of the frames that the
     /// device still sends; in a lab the link's `response`.
@@ -198,75 +189,7 @@ pub struct Measurement {
     /// Readings of all that the proposal leaves open, unless a key sets one: `sluice`, or the
     /// `letter` of the proposal: PDUs of its table, its mean as `statistic`, and its form of the
     /// PFC TLV. Default: `sluice`.
-    pub dialect: Option<DialectName>,
-}
-
-/// Readings of all that the proposal leaves open.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum DialectName {
-    /// The safe readings.
-    #[default]
-    Sluice,
-    /// The letter of the proposal.
-    Letter,
-}
-
-/// Place of the port's reaction in messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum CompensationName {
-    /// None.
-    #[default]
-    Absent,
-    /// In each response.
-    Response,
-}
-
-/// Owner of the optional fields in a frame with both messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum RidesName {
-    /// The sender's request.
-    #[default]
-    Request,
-    /// The response to the receiver.
-    Response,
-}
-
-/// Unit of the times in messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum TimesName {
-    /// Nanoseconds.
-    #[default]
-    Ns,
-    /// Picoseconds.
-    Ps,
-}
-
-/// Encoding of the message type.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum KindsName {
-    /// Bit 0 for a request, bit 1 for a response.
-    #[default]
-    Flags,
-    /// Request 0, response 1, both 2.
-    Numbers,
-}
-
-/// Extent of the length field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum LengthName {
-    /// The whole PDU.
-    #[default]
-    Whole,
-    /// The part after the field.
-    Rest,
-    /// The fields, without padding.
-    Fields,
+    pub dialect: Option<Readings>,
 }
 
 /// PTP peer delay (IEEE 1588 11.4). The port answers requests if this section is present, or if its

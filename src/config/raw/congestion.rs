@@ -10,8 +10,8 @@ mod settings;
 mod sfc;
 
 pub use isolation::{
-    AddBitName, CimDialect, CimRepeatName, CimTypeName, CongestionIsolation, IsolationPeer,
-    IsolationQueue, MapReadingName, OctetThreeName, PortIsolation, QueueMapSaid, VidBitsName,
+    CimDialect, CimTypeName, CongestionIsolation, IsolationPeer, IsolationQueue, PortIsolation,
+    QueueMapSaid,
 };
 pub use notifications::{
     FastCnp, FastCnpQueue, PortFastCnp, PortQcn, Qcn, QcnQueue, QpEntry, SourceQpSaid,
@@ -19,9 +19,6 @@ pub use notifications::{
 pub use parts::{
     Aqm, AttachedName, Centiseconds, LocatorName, MessageLimit, SendersSaid, TrafficClasses,
 };
-pub use proxy::{PausePolicy, RememberName, SfcProxy, SfcProxyAccept, SfcProxyCache};
+pub use proxy::{PausePolicy, SfcProxy, SfcProxyAccept, SfcProxyCache};
 pub use settings::{Setting, Settings, out_of_range};
-pub use sfc::{
-    PortSfc, Sfc, SfcCountName, SfcFormName, SfcFromName, SfcLifeName, SfcMeter, SfcQueue,
-    UnknownHostName,
-};
+pub use sfc::{PortSfc, Sfc, SfcFormName, SfcFromName, SfcMeter, SfcQueue};

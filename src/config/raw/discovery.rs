@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{DcbxPlace, DcbxSfc, Range};
 use crate::quantity::Span;
 use ::file::word_or;
+use discovery::{FamilyWidth, Precedence};
 
 /// LLDP of the port (IEEE 802.1AB).
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -73,7 +74,7 @@ pub struct Dcbx {
     /// End whose PFC setting is used if both ends are willing: the port with the `higher_address`
     /// or the `lower_address`. Default: `higher_address`, as in openlldp; both ends must be set
     /// alike.
-    pub precedence: Option<PrecedenceName>,
+    pub precedence: Option<Precedence>,
     /// Congestion isolation TLV (802.1Qcz). Default: not sent.
     pub isolation: Option<DcbxIsolation>,
     /// Place of the port in the network (802.1Qcz): `auto` for the result of Topology Recognition,
@@ -174,17 +175,6 @@ pub struct DcbxApplication {
     pub dscp: Option<u16>,
 }
 
-/// End whose PFC setting is used if both ends are willing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PrecedenceName {
-    /// The port with the higher address.
-    #[default]
-    HigherAddress,
-    /// The port with the lower address.
-    LowerAddress,
-}
-
 /// Congestion isolation TLV.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -203,18 +193,7 @@ pub struct DcbxIsolation {
     pub udp_port: Option<u16>,
     /// Length of the address family field in octets, which no available text defines: `one` or
     /// `two`. Default: `one`.
-    pub family: Option<FamilyWidthName>,
-}
-
-/// Length of the address family field in octets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum FamilyWidthName {
-    /// One octet.
-    #[default]
-    One,
-    /// Two octets.
-    Two,
+    pub family: Option<FamilyWidth>,
 }
 
 /// Subtypes under the OUI 00-80-C2 that no published text defines, 0 to 255.

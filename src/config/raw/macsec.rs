@@ -5,6 +5,7 @@ mod parts;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
+use secure::{CipherSuite, PfcAccept, Validate};
 use serde::{Deserialize, Serialize};
 
 pub use parts::{EtherTypeName, HexText, MacsecSci};
@@ -18,7 +19,7 @@ use crate::quantity::Span;
 #[serde(deny_unknown_fields)]
 pub struct Macsec {
     /// Cipher suite, the same at both ends. Default: `gcm-aes-128`, that of 802.1AE.
-    pub cipher_suite: Option<CipherSuiteName>,
+    pub cipher_suite: Option<CipherSuite>,
     /// SCI of the transmit channel. Default: the port's MAC address, port 1.
     pub sci: Option<MacsecSci>,
     /// True to send the whole SCI of eight octets in frames (alwaysIncludeSCI). Required if more
@@ -42,11 +43,11 @@ pub struct Macsec {
     pub measure: Option<bool>,
     /// PFC and PAUSE frames that are obeyed: only `protected` ones, `both`, or only `plain` ones.
     /// Default: `protected`, and plain if `protect.pfc` is false.
-    pub accept_pfc: Option<AcceptPfcName>,
+    pub accept_pfc: Option<PfcAccept>,
     /// Treatment of data that fails validation: `strict` discards it, `check` counts it and
     /// delivers what is readable, `disabled` validates nothing. PFC frames are always validated as
     /// in `strict`. Default: `strict`.
-    pub validate: Option<ValidateName>,
+    pub validate: Option<Validate>,
     /// Replay protection.
     #[serde(default, skip_serializing_if = "MacsecReplay::is_silent")]
     pub replay: MacsecReplay,
@@ -151,49 +152,6 @@ pub struct MacsecAssociation {
     /// Salt of the nonces of XPN suites, 24 hexadecimal digits, for these suites only. Default: the
     /// `salt` beside `key` in `macsec`.
     pub salt: Option<HexText>,
-}
-
-/// The cipher suites of 802.1AE-2018.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-pub enum CipherSuiteName {
-    /// Keys of 16 bytes, packet numbers of 32 bits.
-    #[default]
-    #[serde(rename = "gcm-aes-128")]
-    GcmAes128,
-    /// Keys of 32 bytes, packet numbers of 32 bits.
-    #[serde(rename = "gcm-aes-256")]
-    GcmAes256,
-    /// Keys of 16 bytes, packet numbers of 64 bits.
-    #[serde(rename = "gcm-aes-xpn-128")]
-    GcmAesXpn128,
-    /// Keys of 32 bytes, packet numbers of 64 bits.
-    #[serde(rename = "gcm-aes-xpn-256")]
-    GcmAesXpn256,
-}
-
-/// PFC and PAUSE frames that are obeyed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum AcceptPfcName {
-    /// Only protected ones.
-    Protected,
-    /// Protected and plain ones.
-    Both,
-    /// Only plain ones.
-    Plain,
-}
-
-/// Treatment of data that fails validation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ValidateName {
-    /// Discarded.
-    #[default]
-    Strict,
-    /// Counted, and delivered if readable.
-    Check,
-    /// Nothing is validated.
-    Disabled,
 }
 
 /// Tests that a section has only defaults, so that it is not written.

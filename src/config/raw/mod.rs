@@ -14,32 +14,30 @@ mod port;
 
 pub use self::buffer::{Buffer, Lossless, Profile, Shared, Xoff};
 pub use self::congestion::{
-    AddBitName, Aqm, AttachedName, Centiseconds, CimDialect, CimRepeatName, CimTypeName,
-    CongestionIsolation, FastCnp, FastCnpQueue, IsolationPeer, IsolationQueue, LocatorName,
-    MapReadingName, MessageLimit, OctetThreeName, PausePolicy, PortFastCnp, PortIsolation, PortQcn,
-    PortSfc, Qcn, QcnQueue, QpEntry, QueueMapSaid, RememberName, SendersSaid, Sfc, SfcCountName,
-    SfcFormName, SfcFromName, SfcLifeName, SfcMeter, SfcProxy, SfcProxyAccept, SfcProxyCache,
-    SfcQueue, SourceQpSaid, TrafficClasses, UnknownHostName, VidBitsName,
+    Aqm, AttachedName, Centiseconds, CimDialect, CimTypeName, CongestionIsolation, FastCnp,
+    FastCnpQueue, IsolationPeer, IsolationQueue, LocatorName, MessageLimit, PausePolicy,
+    PortFastCnp, PortIsolation, PortQcn, PortSfc, Qcn, QcnQueue, QpEntry, QueueMapSaid,
+    SendersSaid, Sfc, SfcFormName, SfcFromName, SfcMeter, SfcProxy, SfcProxyAccept, SfcProxyCache,
+    SfcQueue, SourceQpSaid, TrafficClasses,
 };
 pub use self::congestion::{Setting, Settings, out_of_range};
 pub use self::discovery::{
-    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxSubtypes,
-    FamilyWidthName, Lldp, PfcFormName, PrecedenceName, Recommend, RecommendedTable,
+    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxSubtypes, Lldp,
+    PfcFormName, Recommend, RecommendedTable,
 };
 pub use agents::{
-    AutoHeadroom, CompensationName, DialectName, FormulaName, Headroom, KindsName, LengthName,
-    MacsecShims, Measurement, MethodChoice, MethodName, Ptp, PtpProfile, RemoteShimName, RidesName,
-    StatisticName, TimesName,
+    AutoHeadroom, Headroom, MacsecShims, Measurement, MethodChoice, MethodName, Ptp, PtpProfile,
+    RemoteShimName, StatisticName,
 };
 pub use capabilities::{DcbxPlace, DcbxSfc, DcbxTopology, DeviceName, ObeysName, OrientationName};
 pub use keys::{Range, VlanRange};
 pub use macsec::{
-    AcceptPfcName, CipherSuiteName, EtherTypeName, HexText, Macsec, MacsecAssociation, MacsecDelay,
-    MacsecProtect, MacsecReceive, MacsecReplay, MacsecSci, MacsecTransmit, ValidateName,
+    EtherTypeName, HexText, Macsec, MacsecAssociation, MacsecDelay, MacsecProtect, MacsecReceive,
+    MacsecReplay, MacsecSci, MacsecTransmit,
 };
 pub use port::{
-    Action, Core, Ecn, FecName, Link, Maps, MarkPoint, NotEctAction, Pause, Pfc, PhyName, Port,
-    Queue, Refresh, Shaping, Trust, Vlan, Watchdog,
+    Action, Core, Ecn, Link, Maps, MarkPoint, NotEctAction, Pause, Pfc, PhyName, Port, Queue,
+    Refresh, Shaping, Trust, Vlan, Watchdog,
 };
 
 use schemars::JsonSchema;

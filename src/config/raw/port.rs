@@ -13,6 +13,7 @@ use super::keys::{Range, VlanRange};
 use super::macsec::Macsec;
 use crate::quantity::{Length, LinkRate, Ratio, Size, Span, Threshold};
 use ::file::word_or;
+use headroom::Fec;
 
 /// A port. Only `device` is required.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
@@ -151,7 +152,7 @@ pub struct Link {
     pub phy: Option<PhyName>,
     /// Forward error correction, if optional: `rs` at 25G and 100G, `base_r` at 40G and 100G; it
     /// adds delay at both ends. Default: `none`.
-    pub fec: Option<FecName>,
+    pub fec: Option<Fec>,
     /// Time from the peer's reception of a PFC frame to its last frame start, up to 1 s. Default:
     /// `100us` for a virtual device, whose peer is software, and 614.4 ns for a NIC, the limit of
     /// IEEE 802.1Q.
@@ -208,19 +209,6 @@ pub enum PhyName {
     /// 1.6T (802.3dj, a draft); its delays are assumed to be those of 400GBASE-R.
     #[serde(rename = "1.6TBASE-R")]
     Base1600R,
-}
-
-/// Forward error correction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FecName {
-    /// None, or the FEC that is part of the physical layer.
-    #[default]
-    None,
-    /// BASE-R FEC (clause 74).
-    BaseR,
-    /// RS-FEC (clauses 91 and 108).
-    Rs,
 }
 
 /// VLAN membership.

@@ -7,14 +7,14 @@ use super::macsec::shims;
 use super::{Cx, Place};
 use crate::quantity::{Signed, Span, octets};
 use crate::raw::{
-    AutoHeadroom, Dcbx, DialectName, FormulaName, Headroom, Lldp, MacsecShims, Measurement,
-    MethodChoice, MethodName, PfcFormName, Port, Ptp, PtpProfile, RemoteShimName,
+    AutoHeadroom, Dcbx, Headroom, Lldp, MacsecShims, Measurement, MethodChoice, MethodName,
+    PfcFormName, Port, Ptp, PtpProfile, RemoteShimName,
 };
 use ::discovery::{DcbxPlan, EtsTable, FRAME_MAX, LldpPlan, Role, frame_len};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Cells, Mac, PRIORITIES};
 use headroom::peer_delay::PeerDelayPlan;
-use headroom::{DelayInputs, Formula, Shims, SoftwareTerms, required};
+use headroom::{DelayInputs, Shims, SoftwareTerms, required};
 use link::{AgentsPlan, AutoPlan, Method, Preference, Statistic};
 use pfc::FlowControl;
 use schedule::ClassPlan;
@@ -22,7 +22,7 @@ use secure::SecyPlan;
 use switch::PortPlan;
 use wire::WireError;
 use wire::dcbx::ets::algorithm;
-use wire::headroom::Adjustment;
+use wire::headroom::{Adjustment, Readings};
 
 /// Time that a port waits for the DCBX of its peer: three LLDPDUs of the fast start.
 const WAIT_DEFAULT: Duration = Duration::from_secs(3);
@@ -107,7 +107,7 @@ impl<'a> Said<'a> {
     /// True if all readings are by the letter of the proposal.
     fn is_letter(&self) -> bool {
         let dialect = self.measurement.and_then(|said| said.dialect);
-        dialect.unwrap_or_default() == DialectName::Letter
+        dialect.unwrap_or_default() == Readings::Letter
     }
 
     /// Settings of automatic headroom, if it is configured.
@@ -264,10 +264,7 @@ fn auto(
         cell_bytes,
         methods,
         statistic: said.statistic.map_or(defaults.statistic, |name| name.0),
-        formula: match said.formula.unwrap_or_default() {
-            FormulaName::Full => Formula::Full,
-            FormulaName::Short => Formula::Short,
-        },
+        formula: said.formula.unwrap_or_default(),
         adjustment: adjustment(said.adjustment),
         invocation,
         shims,

@@ -98,7 +98,7 @@ pub fn has_phy(rate: BitsPerSec) -> bool {
 pub fn named_interface(
     cx: &mut Cx,
     at: &Place<'_>,
-    (phy, fec): (raw::PhyName, raw::FecName),
+    (phy, fec): (raw::PhyName, Fec),
     rate: BitsPerSec,
     is_virtual: bool,
 ) -> Interface {
@@ -130,11 +130,6 @@ pub fn named_interface(
         cx.error(&at.key("phy"), what);
         return Interface::plain(default);
     }
-    let fec = match fec {
-        raw::FecName::None => Fec::None,
-        raw::FecName::BaseR => Fec::BaseR,
-        raw::FecName::Rs => Fec::Rs,
-    };
     Interface::new(phy, fec, Extender::None).unwrap_or_else(|e| {
         cx.error(&at.key("fec"), e.to_string());
         Interface::plain(phy)

@@ -10,9 +10,7 @@ use keys::{Keys, associations};
 
 use super::{Cx, Place};
 use crate::quantity::Span;
-use crate::raw::{
-    self, AcceptPfcName, CipherSuiteName, Macsec, MacsecSci, RemoteShimName, ValidateName,
-};
+use crate::raw::{self, Macsec, MacsecSci, RemoteShimName};
 use discovery::Role;
 use ground::time::Duration;
 use ground::units::Mac;
@@ -55,7 +53,7 @@ pub struct SecuredPort {
 
 /// Resolves the MACsec policy of a port; channels are named as far as addresses are known here.
 pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> SecyPlan {
-    let suite = suite(said.cipher_suite.unwrap_or_default());
+    let suite = said.cipher_suite.unwrap_or_default();
     let protect_data = said.protect.data.unwrap_or(true);
     let protect_pfc = said.protect.pfc.unwrap_or(true);
     let sci_form = sci_form(cx, at, said, (port, protect_data));
@@ -83,18 +81,11 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
         protect_pfc,
         protect_measurements: said.measure.unwrap_or(false),
         pass_protected: false,
-        accept_pfc: match said.accept_pfc {
-            Some(AcceptPfcName::Protected) => PfcAccept::Protected,
-            Some(AcceptPfcName::Both) => PfcAccept::Both,
-            Some(AcceptPfcName::Plain) => PfcAccept::Plain,
-            None if protect_pfc => PfcAccept::Protected,
-            None => PfcAccept::Plain,
-        },
-        validate: match said.validate.unwrap_or_default() {
-            ValidateName::Strict => Validate::Strict,
-            ValidateName::Check => Validate::Check,
-            ValidateName::Disabled => Validate::Disabled,
-        },
+        accept_pfc: said.accept_pfc.unwrap_or(match protect_pfc {
+            true => PfcAccept::Protected,
+            false => PfcAccept::Plain,
+        }),
+        validate: said.validate.unwrap_or_default(),
         replay_window: replay(cx, &at.key("replay"), said.replay, suite),
         uncontrolled: uncontrolled(cx, &at.key("uncontrolled"), &said.uncontrolled),
         encoding,
@@ -112,15 +103,6 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
     keys.check(cx, at, &plan);
     warn(cx, at, &plan);
     plan
-}
-
-const fn suite(name: CipherSuiteName) -> CipherSuite {
-    match name {
-        CipherSuiteName::GcmAes128 => CipherSuite::GcmAes128,
-        CipherSuiteName::GcmAes256 => CipherSuite::GcmAes256,
-        CipherSuiteName::GcmAesXpn128 => CipherSuite::GcmAesXpn128,
-        CipherSuiteName::GcmAesXpn256 => CipherSuite::GcmAesXpn256,
-    }
 }
 
 /// Resolves the encoding of the SCI in frames.

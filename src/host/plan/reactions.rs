@@ -5,6 +5,7 @@ use congestion::SourceMap;
 use congestion::proxy::{PausePolicy, Senders};
 use congestion::qcn::ReactionPlan;
 use congestion::sfc::SfcPlan;
+use ground::named;
 use ground::time::Duration;
 use wire::sfcm;
 
@@ -73,13 +74,16 @@ impl Default for SfcReaction {
     }
 }
 
-/// Scope of a pause at its host. The source document names both.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SfcPause {
-    /// The flow of the message.
-    Flow,
-    /// All flows of its priority.
-    Priority,
+named! {
+    /// Scope of a pause at its host. The source document names both.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum SfcPause {
+        /// The flow of the message.
+        #[default]
+        Flow = "flow",
+        /// All flows of its priority.
+        Priority = "priority",
+    }
 }
 
 /// Default of [`InNetwork::Path`]'s spacing: some round trips of a data centre's network.

@@ -10,6 +10,7 @@ use crate::probe::{FlowId, PROBE_LEN};
 use congestion::DcqcnPlan;
 use contracts::frame::FCS_BYTES;
 use contracts::port::{FRAME_MAX, FRAME_MIN};
+use ground::named;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Dscp, Mac, Priority};
 use wire::ip::Ecn;
@@ -87,23 +88,29 @@ pub enum Transport {
     TcpLike(TcpPlan),
 }
 
-/// Retransmission of a RoCEv2 sender after a loss.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Recovery {
-    /// Everything from the lost packet, as in the InfiniBand Architecture (9.7.5.2.2).
-    GoBackN,
-    /// Only the lost packets. The architecture has no such recovery, so its NAK is a choice: its
-    /// PSN is the first one missing, and the MSN field of its AETH is the PSN after the gap.
-    SelectiveRepeat,
+named! {
+    /// Retransmission of a RoCEv2 sender after a loss.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Recovery {
+        /// Everything from the lost packet, as in the InfiniBand Architecture (9.7.5.2.2).
+        #[default]
+        GoBackN = "go_back_n",
+        /// Only the lost packets. The architecture has no such recovery, so its NAK is a choice: its
+        /// PSN is the first one missing, and the MSN field of its AETH is the PSN after the gap.
+        SelectiveRepeat = "selective_repeat",
+    }
 }
 
-/// Operation of data packets. It only affects their headers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Operation {
-    /// SEND: all full frames have the same length.
-    Send,
-    /// RDMA WRITE: the first frame of a message carries an RETH.
-    Write,
+named! {
+    /// Operation of data packets. It only affects their headers.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Operation {
+        /// SEND: all full frames have the same length.
+        #[default]
+        Send = "send",
+        /// RDMA WRITE: the first frame of a message carries an RETH.
+        Write = "write",
+    }
 }
 
 /// Marking of acknowledgements or CNPs.

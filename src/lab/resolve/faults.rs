@@ -15,7 +15,6 @@ use config::{Cx, Place, ecn_plan, group_plan, object_value, port_buffer};
 use ground::time::{Duration, Instant};
 use ground::units::{Cells, PortId, PriorityGroup, TrafficClass};
 use held::Held;
-use schedule::Meter;
 use sim::{Direction, Fault, FaultKind, LineFault, LinkId, NodeId, Which};
 use switch::managed::{self, At, Object};
 use switch::{Change, CongestionPlan, SwitchPlan};
@@ -304,10 +303,7 @@ fn scheduler(
     let Some((node, _, ports)) = ports(cx, at, context, &said.switch, said.port.as_deref()) else {
         return;
     };
-    let meter = match said.meter {
-        raw::MeterName::Bytes => Meter::Bytes,
-        raw::MeterName::Frames => Meter::Frames,
-    };
+    let meter = said.meter;
     for port in ports.into_iter().filter_map(|port| PortId::new(port as u16)) {
         let change = Change::Meter { port, meter };
         push(FaultKind::Change { node: NodeId(node as u32), change });

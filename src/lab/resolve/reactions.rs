@@ -1,7 +1,7 @@
 //! Resolves a host's reactions to the congestion messages of switches.
 
 use super::graph::Source;
-use crate::raw::{self, HostQcn, HostSfc, InNetworkName, QcnWord, SfcPauseName, SfcWord, Short};
+use crate::raw::{self, HostQcn, HostSfc, InNetworkName, QcnWord, SfcWord, Short};
 use config::quantity::Ratio;
 use config::{Cx, Place, life, longest, senders, udp_port};
 use congestion::SourceMap;
@@ -39,7 +39,7 @@ pub(super) fn reactions(
         None | Some(Short::Short(SfcWord::None)) => None,
         Some(Short::Short(SfcWord::Flow)) => Some(HostSfc::default()),
         Some(Short::Short(SfcWord::Priority)) => {
-            Some(HostSfc { pause: Some(SfcPauseName::Priority), ..HostSfc::default() })
+            Some(HostSfc { pause: Some(SfcPause::Priority), ..HostSfc::default() })
         }
         Some(Short::Long(long)) => Some(long.clone()),
     };
@@ -63,10 +63,7 @@ fn sfc_reaction(
     let longest_default = PausePolicy::standard().longest;
     SfcReaction {
         udp_port: udp_port(cx, &at.key("sfcmUDPPort"), said.udp_port, SfcPlan::new().udp_port),
-        pause: match said.pause.unwrap_or_default() {
-            SfcPauseName::Flow => SfcPause::Flow,
-            SfcPauseName::Priority => SfcPause::Priority,
-        },
+        pause: said.pause.unwrap_or_default(),
         in_network: match said.in_network.unwrap_or_default() {
             InNetworkName::Pause => InNetwork::Pause,
             InNetworkName::Path => {

@@ -2,6 +2,7 @@
 
 use core::net::Ipv6Addr;
 
+use ground::named;
 use ground::time::Duration;
 use ground::units::{Mac, PRIORITIES, PrioritySet};
 pub use wire::dcbx::application::{Application, Selector};
@@ -147,17 +148,19 @@ pub struct DcbxPfcPlan {
     pub form: PfcForm,
 }
 
-/// Precedence of PFC settings if both ends are willing (802.1Q 38.4.2). The standard compares the
-/// addresses of the two ports; the direction was not found in any available text.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Precedence {
-    /// The port with the higher address wins: as in openlldp, the only other implementation that
-    /// was available. With a peer that compares the other way both ports adopt each other's
-    /// setting.
-    #[default]
-    HigherAddress,
-    /// The port with the lower address wins.
-    LowerAddress,
+named! {
+    /// Precedence of PFC settings if both ends are willing (802.1Q 38.4.2). The standard compares the
+    /// addresses of the two ports; the direction was not found in any available text.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Precedence {
+        /// The port with the higher address wins: as in openlldp, the only other implementation that
+        /// was available. With a peer that compares the other way both ports adopt each other's
+        /// setting.
+        #[default]
+        HigherAddress = "higher_address",
+        /// The port with the lower address wins.
+        LowerAddress = "lower_address",
+    }
 }
 
 /// Subtypes under 00-80-C2 without a published number.

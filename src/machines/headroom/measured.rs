@@ -10,6 +10,7 @@
 use serde::Serialize;
 
 use super::delay::{DelayValue, Frames, Term, bits_in};
+use ground::named;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Quanta};
 use wire::headroom::Adjustment;
@@ -39,14 +40,16 @@ pub struct Shims {
     pub remote: Duration,
 }
 
-/// Reading of the delay value of the request/response measurement.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Formula {
-    /// S4: the round trip without the turnaround, and the reaction and the shims of the peer.
-    #[default]
-    Full,
-    /// S1: `DV = t4 - t1`. The turnaround of a request stands for the reaction to a pause.
-    Short,
+named! {
+    /// Reading of the delay value of the request/response measurement.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Formula {
+        /// The round trip without the turnaround, and the reaction and the shims of the peer (S4).
+        #[default]
+        Full = "full",
+        /// t4 - t1 (S1): the turnaround of a request stands for the reaction to a pause.
+        Short = "short",
+    }
 }
 
 /// The peer's reaction to a pause: the time from its reception until the peer starts no further

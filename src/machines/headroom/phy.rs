@@ -12,6 +12,7 @@ use core::fmt;
 
 use thiserror::Error;
 
+use ground::named;
 use ground::time::Duration;
 use ground::units::BitsPerSec;
 
@@ -44,28 +45,32 @@ pub enum Phy {
     Virtual(BitsPerSec),
 }
 
-/// Forward error correction, if optional.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Fec {
-    /// None, or the mandatory one of the PCS (200G and 400G).
-    #[default]
-    None,
-    /// BASE-R FEC (clause 74, FireCode): 40G and 100G.
-    BaseR,
-    /// RS-FEC (clause 91, 108): 25G and 100G.
-    Rs,
+named! {
+    /// Forward error correction, if optional.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub enum Fec {
+        /// None, or the mandatory one of the PCS (200G and 400G).
+        #[default]
+        None = "none",
+        /// BASE-R FEC (clause 74, FireCode): 40G and 100G.
+        BaseR = "base_r",
+        /// RS-FEC (clause 91, 108): 25G and 100G.
+        Rs = "rs",
+    }
 }
 
-/// A sublayer between MAC and PHY, optional at 10G.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Extender {
-    /// None.
-    #[default]
-    None,
-    /// XGXS and XAUI (clause 47).
-    Xaui,
-    /// The WAN interface sublayer (clause 50).
-    Wis,
+named! {
+    /// A sublayer between MAC and PHY, optional at 10G.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub enum Extender {
+        /// None.
+        #[default]
+        None = "none",
+        /// XGXS and XAUI (clause 47).
+        Xaui = "xaui",
+        /// The WAN interface sublayer (clause 50).
+        Wis = "wis",
+    }
 }
 
 /// A valid combination of sublayers.

@@ -1,6 +1,7 @@
 //! Configuration of the egress scheduler of one port.
 
 use super::LinePlan;
+use ground::named;
 use ground::units::{Bytes, PRIORITIES, TrafficClass};
 
 /// Transmission selection of a traffic class (802.1Q 8.6.8).
@@ -17,14 +18,16 @@ pub enum ClassPlan {
     },
 }
 
-/// Unit of the shares of DWRR classes (SAI's `SAI_SCHEDULER_ATTR_METER_TYPE`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Meter {
-    /// Bytes of frames, FCS included (802.1Q 8.6.8.4).
-    #[default]
-    Bytes,
-    /// Frames, whatever their length: weighted round robin, which 802.1Q does not allow for ETS.
-    Frames,
+named! {
+    /// Unit of the shares of DWRR classes (SAI's `SAI_SCHEDULER_ATTR_METER_TYPE`).
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Meter {
+        /// Bytes of frames, FCS included (802.1Q 8.6.8.4).
+        #[default]
+        Bytes = "bytes",
+        /// Frames, whatever their length: weighted round robin, which 802.1Q does not allow for ETS.
+        Frames = "frames",
+    }
 }
 
 /// Configuration of the egress scheduler of one port.

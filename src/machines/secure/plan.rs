@@ -4,34 +4,27 @@ use core::fmt;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use ground::named;
 use ground::time::Duration;
 use ground::units::Mac;
 
-/// The cipher suites of 802.1AE-2018 14.5 to 14.8.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CipherSuite {
-    /// GCM-AES-128, the default suite; packet numbers have 32 bits.
-    GcmAes128,
-    /// GCM-AES-256; packet numbers have 32 bits.
-    GcmAes256,
-    /// GCM-AES-XPN-128; packet numbers have 64 bits, of which a frame carries the lower half.
-    GcmAesXpn128,
-    /// GCM-AES-XPN-256.
-    GcmAesXpn256,
+named! {
+    /// The cipher suites of 802.1AE-2018 14.5 to 14.8.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum CipherSuite {
+        /// GCM-AES-128, the default suite; packet numbers have 32 bits.
+        #[default]
+        GcmAes128 = "gcm-aes-128",
+        /// GCM-AES-256; packet numbers have 32 bits.
+        GcmAes256 = "gcm-aes-256",
+        /// GCM-AES-XPN-128; packet numbers have 64 bits, of which a frame carries the lower half.
+        GcmAesXpn128 = "gcm-aes-xpn-128",
+        /// GCM-AES-XPN-256.
+        GcmAesXpn256 = "gcm-aes-xpn-256",
+    }
 }
 
 impl CipherSuite {
-    /// Returns the name in configuration files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::GcmAes128 => "gcm-aes-128",
-            Self::GcmAes256 => "gcm-aes-256",
-            Self::GcmAesXpn128 => "gcm-aes-xpn-128",
-            Self::GcmAesXpn256 => "gcm-aes-xpn-256",
-        }
-    }
-
     /// Returns the key length in bytes: 16 or 32.
     #[must_use]
     pub const fn key_len(self) -> usize {
@@ -187,17 +180,19 @@ pub struct ReceiveScPlan {
     pub associations: [Option<SaPlan>; 4],
 }
 
-/// Handling of frames that fail validation (802.1AE 10.7.8, validateFrames). MAC control frames are
-/// always treated as `Strict`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Validate {
-    /// Invalid frames are discarded.
-    #[default]
-    Strict,
-    /// Invalid frames are counted and, if readable, delivered.
-    Check,
-    /// Frames are not validated: SecTAG and ICV are removed.
-    Disabled,
+named! {
+    /// Handling of frames that fail validation (802.1AE 10.7.8, validateFrames). MAC control frames are
+    /// always treated as `Strict`.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Validate {
+        /// Invalid frames are discarded.
+        #[default]
+        Strict = "strict",
+        /// Invalid frames are counted and, if readable, delivered.
+        Check = "check",
+        /// Frames are not validated: SecTAG and ICV are removed.
+        Disabled = "disabled",
+    }
 }
 
 /// Identification of the channel in a frame (802.1AE 10.5.3).
@@ -237,15 +232,17 @@ impl ConfidentialityOffset {
     }
 }
 
-/// MAC control frames (PFC, PAUSE) that a port obeys.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PfcAccept {
-    /// Protected frames only.
-    Protected,
-    /// Protected and plain frames.
-    Both,
-    /// Plain frames only.
-    Plain,
+named! {
+    /// MAC control frames (PFC, PAUSE) that a port obeys.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum PfcAccept {
+        /// Protected frames only.
+        Protected = "protected",
+        /// Protected and plain frames.
+        Both = "both",
+        /// Plain frames only.
+        Plain = "plain",
+    }
 }
 
 /// Configuration of one SecY: protection of transmitted frames, and policy for received ones.

@@ -12,8 +12,7 @@ use congestion::Detect;
 use congestion::isolation::{CimRepeat, MapReading, QueueMap, Watch};
 use ground::units::{PRIORITIES, PortId, TrafficClass};
 
-const REPEATS: &[(&str, CimRepeat)] =
-    &[("never", CimRepeat::Never), ("before_its_life_ends", CimRepeat::BeforeItsLifeEnds)];
+const REPEATS: &[(&str, CimRepeat)] = CimRepeat::NAMES;
 
 const fn standard(
     clause: &'static str,

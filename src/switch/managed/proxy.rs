@@ -17,7 +17,7 @@ const KINDS: &[(&str, AttachedKind)] = &[
     ("sfc_host", AttachedKind::SfcHost),
     ("auto", AttachedKind::Discovered),
 ];
-const REMEMBERS: &[(&str, Remember)] = &[("rest", Remember::Rest), ("whole", Remember::Whole)];
+const REMEMBERS: &[(&str, Remember)] = Remember::NAMES;
 const WHOSE: Kind = Kind::Choice(&["nobody", "anybody", "listed"]);
 
 /// Times from one nanosecond, the unit of pauses in messages, to `most` seconds.

@@ -51,16 +51,13 @@ const fn pause(least: i64) -> Kind {
 /// Longest pause: at least the nanosecond of a message, because shorter ones would be no pause.
 const PAUSE_MAX: Kind = pause(1_000);
 
-const COUNTS: &[(&str, Count)] =
-    &[("per_pause", Count::PerPause), ("per_stream", Count::PerStream)];
-const LIVES: &[(&str, Life)] =
-    &[("last_seen", Life::SinceLastPicked), ("created", Life::SinceCreated)];
+const COUNTS: &[(&str, Count)] = Count::NAMES;
+const LIVES: &[(&str, Life)] = Life::NAMES;
 const LOCATORS: &[(&str, Option<Locator>)] =
     &[("auto", None), ("incast", Some(Locator::Incast)), ("in_network", Some(Locator::InNetwork))];
 const FORMS: &[(&str, SfcmForm)] =
     &[("simplified", SfcmForm::Simplified), ("encapsulated", SfcmForm::Encapsulated)];
-pub(super) const UNKNOWNS: &[(&str, UnknownHost)] =
-    &[("drop", UnknownHost::Drop), ("flood", UnknownHost::Flood)];
+pub(super) const UNKNOWNS: &[(&str, UnknownHost)] = UnknownHost::NAMES;
 const FROMS: &[(&str, SfcmFrom)] = &[("swapped", SfcmFrom::Swapped), ("own", SfcmFrom::Own)];
 
 pub(super) const fn plain(least: i64, most: i64) -> Kind {

@@ -9,6 +9,7 @@ use congestion::qcn::PointPlan;
 use congestion::sfc::{Monitor, SfcPlan};
 use congestion::{Detect, LimitPlan};
 use discovery::{Device, Topology};
+use ground::named;
 use ground::time::Duration;
 use ground::units::{Dscp, Mac, PRIORITIES, PortId, Priority};
 use headroom::measure::InitiatePlan;
@@ -213,16 +214,18 @@ pub enum SfcmForm {
     Encapsulated,
 }
 
-/// Handling of a message whose destination is not in the address table. The source document injects
-/// messages into the forwarding process (8.6.6), which floods such frames.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum UnknownHost {
-    /// It is dropped. The default: a host that sends is in the table, and a flooded message could
-    /// pause others.
-    #[default]
-    Drop,
-    /// It is flooded in its VLAN, except to hosts that a proxy acts for.
-    Flood,
+named! {
+    /// Handling of a message whose destination is not in the address table. The source document injects
+    /// messages into the forwarding process (8.6.6), which floods such frames.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum UnknownHost {
+        /// It is dropped. The default: a host that sends is in the table, and a flooded message could
+        /// pause others.
+        #[default]
+        Drop = "drop",
+        /// It is flooded in its VLAN, except to hosts that a proxy acts for.
+        Flood = "flood",
+    }
 }
 
 /// IP source address of messages. The source document swaps the addresses of the congesting frame,

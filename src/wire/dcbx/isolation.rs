@@ -10,6 +10,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 
 use crate::{WireError, mac_at};
+use ground::named;
 use ground::units::{Mac, PRIORITIES};
 
 /// Bytes before the address family.
@@ -21,14 +22,16 @@ pub const LEN_MAX: usize = FIXED + 2 + 16;
 const IPV4: u16 = 1;
 const IPV6: u16 = 2;
 
-/// Width of the address family.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum FamilyWidth {
-    /// One byte, as in LLDP's management address. Our choice.
-    #[default]
-    One,
-    /// Two bytes, as IANA numbers them.
-    Two,
+named! {
+    /// Width of the address family.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum FamilyWidth {
+        /// One byte, as in LLDP's management address. Our choice.
+        #[default]
+        One = "one",
+        /// Two bytes, as IANA numbers them.
+        Two = "two",
+    }
 }
 
 impl FamilyWidth {

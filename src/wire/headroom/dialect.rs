@@ -2,33 +2,37 @@
 
 use super::{BEFORE_PDU, Kind};
 use crate::ethernet;
+use ground::named;
 use ground::time::{Duration, Instant};
 
 /// Length of the PDU up to and with the length field, which [`LengthField::Rest`] excludes.
 const BEFORE_REST: u16 = 2;
 
-/// Encoding of the message kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum KindCodes {
-    /// Two flags: bit 0 for a request, bit 1 for a response, both for both. The proposal names the
-    /// three kinds without the field's width or values; flags are our interpretation.
-    #[default]
-    Flags,
-    /// Numbers in the order of the proposal: request 0, response 1, both 2.
-    Numbers,
+named! {
+    /// Encoding of the message type, of which the proposal names the three kinds without the field's width or
+    /// values; flags are our interpretation.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum KindCodes {
+        /// Bit 0 for a request, bit 1 for a response, both for both.
+        #[default]
+        Flags = "flags",
+        /// In the order of the proposal: request 0, response 1, both 2.
+        Numbers = "numbers",
+    }
 }
 
-/// Coverage of the length field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum LengthField {
-    /// The whole PDU, its first byte and its padding included: 35, or 44 with a piggybacked request.
-    #[default]
-    Whole,
-    /// The part after the length field: 33 or 42.
-    Rest,
-    /// The fields alone, without the padding of a [`PduLength`]: 35 or 44. As `Whole` for a PDU
-    /// that is not padded.
-    Fields,
+named! {
+    /// Extent of the length field. A [`PduLength`] adds padding, without which the fields are the whole.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum LengthField {
+        /// The whole PDU, with its first byte and its padding: 35, or 44 with a piggybacked request.
+        #[default]
+        Whole = "whole",
+        /// The part after the field: 33 or 42.
+        Rest = "rest",
+        /// The fields, without padding: 35 or 44.
+        Fields = "fields",
+    }
 }
 
 /// Length to which PDUs are padded.
@@ -61,37 +65,55 @@ impl PduLength {
     }
 }
 
-/// Place of the responder's compensation: the time that it takes to obey a pause, with its
-/// adjustment. The proposal (S1) says that the response or DCBX can carry it, without a layout.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Compensation {
-    /// Not in the message. DCBX may have it.
-    #[default]
-    Absent,
-    /// In responses, as four bytes after the fields of the proposal: signed nanoseconds. Our
-    /// choice.
-    InResponse,
+named! {
+    /// Place of the responder's compensation in messages: the time that it takes to obey a pause, with its
+    /// adjustment. The proposal (S1) says that the response or DCBX can carry it, without a layout; four bytes
+    /// after its fields, signed nanoseconds, are our choice.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Compensation {
+        /// None. DCBX may have it.
+        #[default]
+        Absent = "absent",
+        /// In each response.
+        InResponse = "response",
+    }
 }
 
-/// Unit of the 64-bit times in a message. The proposal has neither unit nor epoch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum TimeUnit {
-    /// Nanoseconds.
-    #[default]
-    Nanoseconds,
-    /// Picoseconds, which are exact in the virtual world.
-    Picoseconds,
+named! {
+    /// Unit of the 64-bit times in messages. The proposal has neither unit nor epoch.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum TimeUnit {
+        /// Nanoseconds.
+        #[default]
+        Nanoseconds = "ns",
+        /// Picoseconds, which are exact in the virtual world.
+        Picoseconds = "ps",
+    }
 }
 
-/// Message that is piggybacked in `p_t1` and `p_PSN` of a combined frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Piggyback {
-    /// The request: `t1` to `t3` and the PSN are those of the response, as in a lone response.
-    #[default]
-    Request,
-    /// The response: `t1` and the PSN are those of the sender's request, `p_t1` and `p_PSN` return
-    /// those of the answered request, whose times are still `t2` and `t3`.
-    Response,
+named! {
+    /// Owner of the optional fields, `p_t1` and `p_PSN`, in a message with a response and a request.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Piggyback {
+        /// The request; the others are those of a lone response.
+        #[default]
+        Request = "request",
+        /// The response: they are those of the answered request, whose `t2` and `t3` stay; the others are those of
+        /// the sender's request.
+        Response = "response",
+    }
+}
+
+named! {
+    /// Readings of all that the proposal leaves open.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Readings {
+        /// The safe readings.
+        #[default]
+        Sluice = "sluice",
+        /// The letter of the proposal: its PDUs of 65 bytes, and its mean.
+        Letter = "letter",
+    }
 }
 
 /// Encoding of the parts of the message that the proposal leaves open.

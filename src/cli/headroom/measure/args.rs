@@ -4,16 +4,14 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use super::super::super::Format;
-use super::super::protocol::{
-    CompensationName, DialectName, FormulaName, KindsName, LengthName, MethodName, RidesName,
-    TimesName,
-};
+use super::super::protocol::MethodName;
 use crate::cli::machine::MachineArgs;
 use crate::config::quantity::{LinkRate, Signed, Size, Span};
+use crate::headroom::Formula;
 use crate::link::{Method, Preference, Statistic};
 use crate::time::Duration;
 use crate::wire::headroom::{
-    Compensation, Dialect, KindCodes, LengthField, PduLength, Piggyback, TimeUnit,
+    Compensation, Dialect, KindCodes, LengthField, PduLength, Piggyback, Readings, TimeUnit,
 };
 use tester::plan::{Location, Place};
 
@@ -64,7 +62,7 @@ pub struct MeasureArgs {
     /// Delay value of round trips: full, (t2 - t1) + (t4 - t3) and the peer's reaction, or short,
     /// t4 - t1.
     #[arg(long, value_enum, default_value_t)]
-    pub formula: FormulaName,
+    pub formula: Formula,
     /// Link rate, such as 100G. Default: that of the port, if it has one.
     #[arg(long)]
     pub rate: Option<LinkRate>,
@@ -133,25 +131,25 @@ pub struct ProtocolArgs {
     /// Readings of all that the proposal leaves open, unless an option sets one: sluice, or the
     /// letter of the proposal (PDUs of 65 bytes, the mean).
     #[arg(long, value_enum, default_value_t)]
-    pub dialect: DialectName,
+    pub dialect: Readings,
     /// Length to which PDUs are padded, 65 to 529. Default: none; with --dialect letter 65.
     #[arg(long, value_name = "BYTES")]
     pub pdu: Option<u16>,
     /// Owner of the optional fields in a message with a response and a request.
     #[arg(long, value_enum, default_value_t)]
-    pub rides: RidesName,
+    pub rides: Piggyback,
     /// Place of the reaction in messages.
     #[arg(long, value_enum, default_value_t)]
-    pub compensation: CompensationName,
+    pub compensation: Compensation,
     /// Unit of the times in messages.
     #[arg(long, value_enum, default_value_t)]
-    pub times: TimesName,
+    pub times: TimeUnit,
     /// Encoding of the message type.
     #[arg(long, value_enum, default_value_t)]
-    pub kinds: KindsName,
+    pub kinds: KindCodes,
     /// Extent of the length field of messages.
     #[arg(long, value_enum, default_value_t)]
-    pub length: LengthName,
+    pub length: LengthField,
     /// ptp: time between requests. Default: 100ms.
     #[arg(long, value_name = "TIME")]
     pub interval: Option<Span>,
@@ -173,32 +171,16 @@ impl ProtocolArgs {
         let pdu = match (self.pdu, self.dialect) {
             (Some(octets), _) => PduLength::padded(octets)
                 .with_context(|| format!("--pdu: must be {least} to {most} bytes"))?,
-            (None, DialectName::Letter) => PduLength::SHORTEST,
-            (None, DialectName::Sluice) => PduLength::NONE,
+            (None, Readings::Letter) => PduLength::SHORTEST,
+            (None, Readings::Sluice) => PduLength::NONE,
         };
         let dialect = Dialect {
-            kind: match self.kinds {
-                KindsName::Flags => KindCodes::Flags,
-                KindsName::Numbers => KindCodes::Numbers,
-            },
-            length: match self.length {
-                LengthName::Whole => LengthField::Whole,
-                LengthName::Rest => LengthField::Rest,
-                LengthName::Fields => LengthField::Fields,
-            },
-            unit: match self.times {
-                TimesName::Ns => TimeUnit::Nanoseconds,
-                TimesName::Ps => TimeUnit::Picoseconds,
-            },
-            piggyback: match self.rides {
-                RidesName::Request => Piggyback::Request,
-                RidesName::Response => Piggyback::Response,
-            },
+            kind: self.kinds,
+            length: self.length,
+            unit: self.times,
+            piggyback: self.rides,
             pdu,
-            compensation: match self.compensation {
-                CompensationName::Absent => Compensation::Absent,
-                CompensationName::Response => Compensation::InResponse,
-            },
+            compensation: self.compensation,
         };
         ensure!(
             dialect.is_consistent(),

@@ -2,7 +2,6 @@
 
 use anyhow::{Result, ensure};
 
-use super::super::protocol::DialectName;
 use super::args::MeasureArgs;
 use crate::config::quantity::{Size, Span};
 use crate::headroom::measure::InitiatePlan;
@@ -11,7 +10,7 @@ use crate::headroom::{DelayInputs, Frames, Shims};
 use crate::link::{Method, Preference, Statistic};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
-use crate::wire::headroom::Adjustment;
+use crate::wire::headroom::{Adjustment, Readings};
 use ::measure::{Inputs, RateFrom};
 use tester::RATE_DEFAULT;
 
@@ -57,14 +56,14 @@ impl MeasureArgs {
             reaction_given: self.reaction.is_some(),
             own_reaction: own_reaction.unwrap_or_default(),
             invocation: span("invocation", self.invocation, Duration::ZERO)?,
-            formula: self.formula.into(),
+            formula: self.formula,
             adjustment: Adjustment::from_nanos(self.adjustment.0).unwrap_or_default(),
             shims: self.macsec.map(|(local, remote)| Shims { local, remote }),
             cell: cell.map(|octets| octets as u32),
             methods: self.method,
             statistic: self.statistic.unwrap_or(match self.protocol.dialect {
-                DialectName::Sluice => Statistic::Max,
-                DialectName::Letter => Statistic::Mean,
+                Readings::Sluice => Statistic::Max,
+                Readings::Letter => Statistic::Mean,
             }),
             own_internal: internal.map_or(Duration::ZERO, |(own, _)| own),
             peer_internal: internal.map(|(_, peer)| peer),

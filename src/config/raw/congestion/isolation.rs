@@ -13,6 +13,8 @@ use super::parts::{Aqm, Centiseconds, MessageLimit};
 use super::settings::{settings, words};
 use crate::quantity::{Size, Span};
 use crate::raw::Range;
+use congestion::isolation::{CimRepeat, MapReading};
+use wire::cim::{AddBit, OctetThree, VidBits};
 
 settings! {
 /// Congestion isolation: moves flows that congest a traffic class to another class, so that they do
@@ -47,7 +49,7 @@ pub struct CongestionIsolation {
     /// Interpretation of the numbers in `queue-map`, on which the available texts are ambiguous:
     /// the `partner` of each class, or the number of a `pair` (k monitored, -k congesting).
     /// Default: `partner`.
-    pub map_reading: Option<MapReadingName>,
+    pub map_reading: Option<MapReading>,
     /// Congestion thresholds of monitored queues by traffic class. A port's own
     /// `congestion_isolation` overrides them. Default: the defaults of the fields.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -63,7 +65,7 @@ pub struct CongestionIsolation {
     pub heard: Option<MessageLimit>,
     /// Period over which `max-cim-tx` counts: the whole isolation of the flow (`never` restarts),
     /// or restarted `before_its_life_ends` at the peer. Default: `before_its_life_ends`.
-    pub repeat: Option<CimRepeatName> => "repeat",
+    pub repeat: Option<CimRepeat> => "repeat",
     /// Encoding of those parts of a CIM that no available text defines. All switches must use the
     /// same. Default: the defaults of the fields.
     #[serde(default, skip_serializing_if = "CimDialect::is_default")]
@@ -146,17 +148,6 @@ pub enum QueueMapSaid {
     Map(BTreeMap<Range, i8>),
 }
 
-/// Interpretation of the numbers in a queue map.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MapReadingName {
-    /// The number of the other class.
-    #[default]
-    Partner,
-    /// The number of the pair; its sign is the class's role.
-    Pair,
-}
-
 /// Form of CIMs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -170,68 +161,24 @@ pub enum CimTypeName {
     Ipv6,
 }
 
-/// Period over which CIMs about a flow are counted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CimRepeatName {
-    /// The whole isolation of the flow.
-    Never,
-    /// Restarted half a lifetime after the last one.
-    #[default]
-    BeforeItsLifeEnds,
-}
-
-words! { CimRepeatName { Never: "never", BeforeItsLifeEnds: "before_its_life_ends" } }
+words! { CimRepeat }
 
 /// Encoding of a CIM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CimDialect {
     /// Contents after the EtherType: an octet with a `subtype`, or the `pdu`. Default: `subtype`.
-    pub octet_three: Option<OctetThreeName>,
+    pub octet_three: Option<OctetThree>,
     /// Value of the add/delete bit to add: `set` or `clear`. Default: `set`.
-    pub add: Option<AddBitName>,
+    pub add: Option<AddBit>,
     /// Bits of the VLAN identifier in its field: the `low` or the `high` twelve. Default: `low`.
-    pub vid: Option<VidBitsName>,
+    pub vid: Option<VidBits>,
 }
 
 impl CimDialect {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// Contents after the EtherType of a CIM.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OctetThreeName {
-    /// An octet of version and subtype.
-    #[default]
-    Subtype,
-    /// The PDU itself.
-    Pdu,
-}
-
-/// Value of the add/delete bit in a CIM that adds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AddBitName {
-    /// 1.
-    #[default]
-    Set,
-    /// 0.
-    Clear,
-}
-
-/// Bits of the VLAN identifier in its field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum VidBitsName {
-    /// The lower twelve bits.
-    #[default]
-    Low,
-    /// The upper twelve bits.
-    High,
 }
 
 impl Serialize for QueueMapSaid {

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::parts::{Centiseconds, SendersSaid};
 use super::settings::settings;
-use super::sfc::UnknownHostName;
 use crate::quantity::{Ratio, Span};
+use congestion::proxy::Remember;
+use switch::UnknownHost;
 
 settings! {
 /// Proxy that converts source flow control messages to PFC for hosts that do not obey them. `{}`
@@ -21,7 +22,7 @@ pub struct SfcProxy {
     pub accept: SfcProxyAccept,
     /// Handling of received messages whose destination is not in the address table: `drop`, or
     /// `flood` in the VLAN, but not to hosts that the proxy acts for. Default: `drop`.
-    pub unknown: Option<UnknownHostName> => "unknown",
+    pub unknown: Option<UnknownHost> => "unknown",
     /// Lifetime of the entry of a flow that messages named, from the first message on; no pause
     /// outlasts it. In centiseconds, or as a duration with a unit. Default: that of `sfc`, or `100`
     /// without.
@@ -85,16 +86,5 @@ pub struct SfcProxyCache {
     pub max_flow_life: Option<Centiseconds>,
     /// Pause of a later flow: the `rest` of the cached pause, or the `whole` pause again. Default:
     /// `rest`; when it ends the queue has drained.
-    pub remember: Option<RememberName>,
-}
-
-/// Pause of a later flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RememberName {
-    /// The rest of the cached pause.
-    #[default]
-    Rest,
-    /// The whole pause, for the lifetime of the entry.
-    Whole,
+    pub remember: Option<Remember>,
 }

@@ -105,15 +105,13 @@ impl Setting for Ratio {
 
 /// Names of values, as words of their objects.
 macro_rules! words {
-    ($($type:ident { $($variant:ident: $word:literal),* })*) => {$(
+    ($($type:ident)*) => {$(
         impl crate::raw::Setting for $type {
             fn value(
                 &self,
                 _: switch::managed::Kind,
             ) -> Result<switch::managed::ObjectValue, String> {
-                Ok(switch::managed::ObjectValue::Choice(match self {
-                    $(Self::$variant => $word,)*
-                }))
+                Ok(switch::managed::ObjectValue::Choice(self.name()))
             }
         }
     )*};

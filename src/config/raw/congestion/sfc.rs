@@ -9,6 +9,8 @@ use super::parts::{Aqm, Centiseconds, MessageLimit, TrafficClasses};
 use super::settings::{settings, words};
 use crate::quantity::{Rate, Size, Span};
 use crate::raw::Range;
+use congestion::sfc::{Count, Life};
+use switch::UnknownHost;
 
 settings! {
 /// Source flow control points: messages pause the source of a flow that congests a queue. `{}`
@@ -58,7 +60,7 @@ pub struct Sfc {
     pub form: Option<SfcFormName>,
     /// Handling of messages whose destination is not in the address table: `drop`, or `flood` in the
     /// VLAN, as an unknown frame, but not to hosts that a proxy acts for. Default: `drop`.
-    pub unknown: Option<UnknownHostName> => "unknown",
+    pub unknown: Option<UnknownHost> => "unknown",
     /// Source IP address of messages, on which the proposal is ambiguous: `swapped`, the
     /// destination of the flow, or `own`, the switch's. Default: `swapped`, or `own` if the switch
     /// has an address.
@@ -91,10 +93,10 @@ pub struct Sfc {
     /// Period over which `sfcMaxSFCM` counts, which the proposal does not define: one pause
     /// (`per_pause`), or the lifetime of the flow's entry (`per_stream`). Default: `per_pause`,
     /// because otherwise persistent congestion is signalled three times and never again.
-    pub count: Option<SfcCountName> => "count",
+    pub count: Option<Count> => "count",
     /// Start of `sfcMaxFlowLife`: the last congestion of the flow (`last_seen`), or the first
     /// (`created`). Default: `last_seen`.
-    pub life: Option<SfcLifeName> => "life",
+    pub life: Option<Life> => "life",
 }
 }
 
@@ -106,17 +108,6 @@ pub struct SfcMeter {
     /// Time over which the rate is measured, 1 us to 1 s. Default: `100us`.
     pub window: Option<Span> => "window",
 }
-}
-
-/// Handling of messages whose destination is not in the address table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum UnknownHostName {
-    /// Dropped.
-    #[default]
-    Drop,
-    /// Flooded in the VLAN, except to hosts that a proxy acts for.
-    Flood,
 }
 
 /// Source flow control settings of one port.
@@ -169,30 +160,4 @@ pub enum SfcFromName {
     Own,
 }
 
-/// Period over which messages for a flow are counted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SfcCountName {
-    /// One pause.
-    #[default]
-    PerPause,
-    /// The lifetime of the flow's entry.
-    PerStream,
-}
-
-/// Start of a flow's lifetime.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SfcLifeName {
-    /// Its last congestion.
-    #[default]
-    LastSeen,
-    /// Its first congestion.
-    Created,
-}
-
-words! {
-    UnknownHostName { Drop: "drop", Flood: "flood" }
-    SfcCountName { PerPause: "per_pause", PerStream: "per_stream" }
-    SfcLifeName { LastSeen: "last_seen", Created: "created" }
-}
+words! { UnknownHost Count Life }

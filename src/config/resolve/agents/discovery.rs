@@ -6,13 +6,13 @@ use super::{Context, DELAY_MAX, told};
 use crate::quantity::Span;
 use crate::raw::{
     AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxPlace, DcbxSfc,
-    DcbxSubtypes, DcbxTopology, DeviceName, FamilyWidthName, Lldp, ObeysName, OrientationName,
-    PfcFormName, PrecedenceName, Recommend, RecommendedTable,
+    DcbxSubtypes, DcbxTopology, DeviceName, Lldp, ObeysName, OrientationName, PfcFormName,
+    Recommend, RecommendedTable,
 };
 use discovery::{
     AdminStatus, Application, CongestionIsolation, DcbxPfcPlan, DcbxPlan, Device, EtsPlan,
-    EtsTable, FamilyWidth, LldpPlan, Orientation, PfcForm, Precedence, Role, Selector,
-    SourceFlowControl, Subtypes, Topology, TopologyPlan,
+    EtsTable, LldpPlan, Orientation, PfcForm, Role, Selector, SourceFlowControl, Subtypes,
+    Topology, TopologyPlan,
 };
 use ground::time::Duration;
 use pfc::FlowControl;
@@ -128,10 +128,7 @@ pub(super) fn dcbx(
         isolation: said.isolation.as_ref().map(|i| isolation(cx, &at.key("isolation"), i, port)),
         topology: said.topology.as_ref().map(|t| place(cx, &at.key("topology"), t, port.role)),
         sfc: said.sfc.as_ref().map(|sfc| source_flow(cx, &at.key("sfc"), sfc)),
-        precedence: match said.precedence.unwrap_or_default() {
-            PrecedenceName::HigherAddress => Precedence::HigherAddress,
-            PrecedenceName::LowerAddress => Precedence::LowerAddress,
-        },
+        precedence: said.precedence.unwrap_or_default(),
         subtypes: subtypes(cx, &at.key("subtypes"), &said.subtypes),
     }
 }
@@ -256,10 +253,7 @@ fn isolation(
         mac: port.macs.0,
         udp_port: said.udp_port.unwrap_or(0),
         address,
-        family: match said.family.unwrap_or_default() {
-            FamilyWidthName::One => FamilyWidth::One,
-            FamilyWidthName::Two => FamilyWidth::Two,
-        },
+        family: said.family.unwrap_or_default(),
     }
 }
 

@@ -2,15 +2,11 @@
 
 use super::{Context, DELAY_MAX, adjustment};
 use crate::quantity::Span;
-use crate::raw::{
-    CompensationName, DialectName, KindsName, LengthName, Measurement, RidesName, TimesName,
-};
+use crate::raw::Measurement;
 use crate::resolve::{Cx, Place};
 use ground::time::Duration;
 use headroom::measure::{InitiatePlan, MeasurePlan};
-use wire::headroom::{
-    Adjustment, Compensation, Dialect, KindCodes, LengthField, PduLength, Piggyback, TimeUnit,
-};
+use wire::headroom::{Adjustment, Dialect, PduLength, Readings};
 
 /// Least number of rounds by which the delay of MACsec is measured: a protected request between two plain
 /// ones.
@@ -63,32 +59,16 @@ fn dialect(cx: &mut Cx, at: &Place<'_>, said: &Measurement) -> Dialect {
     let pdu = said.pdu.map(|octets| cx.ranged(&at.key("pdu"), octets, (least, most), least));
     let pdu = match (pdu.and_then(PduLength::padded), said.dialect.unwrap_or_default()) {
         (Some(pdu), _) => pdu,
-        (None, DialectName::Letter) => PduLength::SHORTEST,
-        (None, DialectName::Sluice) => PduLength::NONE,
+        (None, Readings::Letter) => PduLength::SHORTEST,
+        (None, Readings::Sluice) => PduLength::NONE,
     };
     let dialect = Dialect {
-        kind: match said.kinds.unwrap_or_default() {
-            KindsName::Flags => KindCodes::Flags,
-            KindsName::Numbers => KindCodes::Numbers,
-        },
-        length: match said.length.unwrap_or_default() {
-            LengthName::Whole => LengthField::Whole,
-            LengthName::Rest => LengthField::Rest,
-            LengthName::Fields => LengthField::Fields,
-        },
-        unit: match said.times.unwrap_or_default() {
-            TimesName::Ns => TimeUnit::Nanoseconds,
-            TimesName::Ps => TimeUnit::Picoseconds,
-        },
-        piggyback: match said.rides.unwrap_or_default() {
-            RidesName::Request => Piggyback::Request,
-            RidesName::Response => Piggyback::Response,
-        },
+        kind: said.kinds.unwrap_or_default(),
+        length: said.length.unwrap_or_default(),
+        unit: said.times.unwrap_or_default(),
+        piggyback: said.rides.unwrap_or_default(),
         pdu,
-        compensation: match said.compensation.unwrap_or_default() {
-            CompensationName::Absent => Compensation::Absent,
-            CompensationName::Response => Compensation::InResponse,
-        },
+        compensation: said.compensation.unwrap_or_default(),
     };
     if !dialect.is_consistent() {
         let what = "the length field has one byte, which cannot state so long a PDU: write `length: \

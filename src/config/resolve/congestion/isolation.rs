@@ -78,10 +78,7 @@ fn check_order(cx: &mut Cx, at: &Place<'_>, machine: &IsolationPlan, drafts: &[D
 
 /// Resolves the map from monitored to congesting queues.
 fn map(cx: &mut Cx, at: &Place<'_>, raw: &raw::CongestionIsolation) -> QueueMap {
-    let reading = match raw.map_reading.unwrap_or_default() {
-        raw::MapReadingName::Partner => MapReading::Partner,
-        raw::MapReadingName::Pair => MapReading::Pair,
-    };
+    let reading = raw.map_reading.unwrap_or_default();
     let (here, numbers, reading) = match (&raw.queue_map, raw.isolate.is_empty()) {
         (None, true) => {
             let what = "isolates no class; map each class to the class of its congesting flows, \
@@ -272,17 +269,8 @@ fn peer(cx: &mut Cx, at: &Place<'_>, said: &raw::IsolationPeer) -> Option<Peer> 
 
 fn dialect(said: &raw::CimDialect) -> cim::Dialect {
     cim::Dialect {
-        octet_three: match said.octet_three.unwrap_or_default() {
-            raw::OctetThreeName::Subtype => cim::OctetThree::Subtype,
-            raw::OctetThreeName::Pdu => cim::OctetThree::Pdu,
-        },
-        add: match said.add.unwrap_or_default() {
-            raw::AddBitName::Set => cim::AddBit::Set,
-            raw::AddBitName::Clear => cim::AddBit::Clear,
-        },
-        vid: match said.vid.unwrap_or_default() {
-            raw::VidBitsName::Low => cim::VidBits::Low,
-            raw::VidBitsName::High => cim::VidBits::High,
-        },
+        octet_three: said.octet_three.unwrap_or_default(),
+        add: said.add.unwrap_or_default(),
+        vid: said.vid.unwrap_or_default(),
     }
 }

@@ -5,7 +5,7 @@ use super::settings::{range, settings, times};
 use super::{Cx, Place};
 use crate::quantity::Span;
 use crate::raw;
-use congestion::proxy::{CachePlan, PausePolicy, Remember, Senders};
+use congestion::proxy::{CachePlan, PausePolicy, Senders};
 use congestion::sfc::SfcPlan;
 use ground::time::Duration;
 use switch::managed::At;
@@ -99,9 +99,6 @@ fn cache(
     CachePlan {
         entries: entries as usize,
         life: life(cx, &at.key("sfcMaxFlowLife"), raw.max_flow_life, usual),
-        remember: match raw.remember.unwrap_or_default() {
-            raw::RememberName::Rest => Remember::Rest,
-            raw::RememberName::Whole => Remember::Whole,
-        },
+        remember: raw.remember.unwrap_or_default(),
     }
 }

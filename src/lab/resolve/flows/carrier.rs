@@ -2,17 +2,14 @@
 
 use super::sizes::{Sizes, sizes};
 use crate::Side;
-use crate::raw::{
-    self, DcqcnName, Load, Messages, OperationName, RecoveryName, Short, TransportLong,
-    TransportName,
-};
+use crate::raw::{self, DcqcnName, Load, Messages, Short, TransportLong, TransportName};
 use crate::resolve::graph::Source;
 use config::quantity::{Ratio, Span};
 use config::{Cx, Place};
 use congestion::DcqcnPlan;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Bytes, Dscp, Priority};
-use host::{Marking, Operation, Recovery, RocePlan, StationPlan, TcpPlan};
+use host::{Marking, Operation, RocePlan, StationPlan, TcpPlan};
 use wire::reth::RETH_LEN;
 use wire::roce::U24;
 
@@ -124,14 +121,8 @@ fn roce(cx: &mut Cx, at: &Place<'_>, said: &raw::Roce) -> RocePlan {
         Some(Span(span)) => Some(span),
     };
     RocePlan {
-        operation: match said.operation.unwrap_or_default() {
-            OperationName::Send => Operation::Send,
-            OperationName::Write => Operation::Write,
-        },
-        recovery: match said.recovery.unwrap_or_default() {
-            RecoveryName::GoBackN => Recovery::GoBackN,
-            RecoveryName::SelectiveRepeat => Recovery::SelectiveRepeat,
-        },
+        operation: said.operation.unwrap_or_default(),
+        recovery: said.recovery.unwrap_or_default(),
         window: said.window.map(|s| Bytes(s.0)),
         ack_every: at_least_one(cx, &at.key("ack_every"), said.ack_every, default.ack_every),
         timeout: above_zero(cx, &at.key("timeout"), said.timeout, default.timeout),

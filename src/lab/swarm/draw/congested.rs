@@ -1,5 +1,9 @@
 //! Generates random congestion settings of switches and hosts.
 
+use congestion::isolation::CimRepeat;
+use congestion::proxy::Remember;
+use congestion::sfc::Count;
+use congestion::sfc::Life;
 use std::collections::BTreeMap;
 
 use super::chance::Chance;
@@ -7,9 +11,9 @@ use super::profile::Drawn;
 use crate::raw::{Host, Profile, QcnWord, SfcWord, Short};
 use config::quantity::{Ratio, Size, Span};
 use config::raw::{
-    Centiseconds, CimRepeatName, CongestionIsolation, FastCnp, FastCnpQueue, IsolationQueue,
-    MessageLimit, PausePolicy, Qcn, QcnQueue, Range, RememberName, SendersSaid, Sfc, SfcCountName,
-    SfcFormName, SfcLifeName, SfcProxy, SfcProxyAccept, SfcProxyCache, SfcQueue,
+    Centiseconds, CongestionIsolation, FastCnp, FastCnpQueue, IsolationQueue, MessageLimit,
+    PausePolicy, Qcn, QcnQueue, Range, SendersSaid, Sfc, SfcFormName, SfcProxy, SfcProxyAccept,
+    SfcProxyCache, SfcQueue,
 };
 
 /// Most bytes of a frame that messages of the virtual world can quote, beside their headers.
@@ -93,8 +97,8 @@ fn sfc(chance: &mut Chance, drawn: &Drawn) -> Sfc {
         pause_max: chance.percent(60).then(|| Span(chance.span(100, 1_000_000))),
         budget: chance.percent(30).then(|| limit(chance)),
         streams: chance.percent(50).then(|| chance.scale(1, 4_096) as u32),
-        count: chance.percent(30).then_some(SfcCountName::PerStream),
-        life: chance.percent(30).then_some(SfcLifeName::Created),
+        count: chance.percent(30).then_some(Count::PerStream),
+        life: chance.percent(30).then_some(Life::SinceCreated),
         ..Sfc::default()
     }
 }
@@ -125,7 +129,7 @@ fn isolation(chance: &mut Chance, drawn: &Drawn) -> Option<CongestionIsolation> 
         max_flow_life: chance.percent(50).then(|| life(chance)),
         max_cim_tx: chance.percent(50).then(|| chance.between(0, 8) as u32),
         max_streams: chance.percent(50).then(|| chance.scale(1, 4_096) as u32),
-        repeat: chance.percent(30).then_some(CimRepeatName::Never),
+        repeat: chance.percent(30).then_some(CimRepeat::Never),
         spacing: chance.percent(50).then(|| Span(chance.span(1, 100_000))),
         budget: chance.percent(30).then(|| limit(chance)),
         queues,
@@ -149,7 +153,7 @@ fn proxied(chance: &mut Chance) -> SfcProxy {
     let cache = chance.percent(40).then(|| SfcProxyCache {
         entries: Some(1 << chance.between(3, 12)),
         max_flow_life: chance.percent(50).then(|| life(chance)),
-        remember: Some(chance.pick(&[RememberName::Rest, RememberName::Whole])),
+        remember: Some(chance.pick(&[Remember::Rest, Remember::Whole])),
     });
     SfcProxy {
         udp_port: None,

@@ -3,10 +3,12 @@
 use super::chance::Chance;
 use super::profile::Drawn;
 use crate::raw::{
-    Amount, DcqcnName, EcnName, Flow, FlowDuration, FlowRateText, OperationName, Pattern,
-    RecoveryName, Roce, Short, Storm, Tcp, Transport, TransportLong,
+    Amount, DcqcnName, EcnName, Flow, FlowDuration, FlowRateText, Pattern, Roce, Short, Storm, Tcp,
+    Transport, TransportLong,
 };
 use config::quantity::{Ratio, Size, Span};
+use host::Operation;
+use host::Recovery;
 
 /// Approximate limits of the frames that all hosts together send.
 const FRAMES: (u64, u64) = (1_000, 32_000);
@@ -84,8 +86,8 @@ fn transport(chance: &mut Chance, priority: u8, lossy: bool, drawn: &Drawn) -> O
     }
     let presets = [DcqcnName::None, DcqcnName::Sigcomm15, DcqcnName::Ns3, DcqcnName::Mellanox];
     let roce = Roce {
-        operation: Some(chance.pick(&[OperationName::Send, OperationName::Write])),
-        recovery: Some(chance.pick(&[RecoveryName::GoBackN, RecoveryName::SelectiveRepeat])),
+        operation: Some(chance.pick(&[Operation::Send, Operation::Write])),
+        recovery: Some(chance.pick(&[Recovery::GoBackN, Recovery::SelectiveRepeat])),
         window,
         ack_every: chance.percent(50).then(|| chance.scale(1, 16) as u32),
         timeout,

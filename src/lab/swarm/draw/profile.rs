@@ -7,12 +7,12 @@ use crate::raw::{PortDefaults, Profile};
 use config::quantity::{Ratio, Size, Span};
 use config::raw::{
     self, Action, AutoHeadroom, Buffer, Dcbx, Ecn, Headroom, Lossless, MarkPoint, Measurement,
-    MethodChoice, Pause, Pfc, Ptp, Queue, Range, Refresh, Shared, StatisticName, TimesName,
-    Watchdog,
+    MethodChoice, Pause, Pfc, Ptp, Queue, Range, Refresh, Shared, StatisticName, Watchdog,
 };
 use ground::units::{BitsPerSec, Quanta};
 use link::Statistic;
 use pfc::PfcPlan;
+use wire::headroom::TimeUnit;
 
 /// A profile, and the properties that loads depend on.
 pub(super) struct Drawn {
@@ -142,7 +142,7 @@ pub(super) fn agents(chance: &mut Chance, defaults: &mut PortDefaults) {
             rounds: Some(chance.scale(1, 40) as u16),
             spacing_min: Some(Span(least)),
             spacing_max: Some(Span(least + chance.span(1, 50_000))),
-            times: Some(chance.pick(&[TimesName::Ns, TimesName::Ps])),
+            times: Some(chance.pick(&[TimeUnit::Nanoseconds, TimeUnit::Picoseconds])),
             piggyback: Some(chance.percent(50)),
             ..Measurement::default()
         });

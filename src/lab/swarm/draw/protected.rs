@@ -4,8 +4,9 @@
 use super::chance::Chance;
 use crate::raw::{Fault, FaultKind, Forge, Link, Replay};
 use config::quantity::Span;
-use config::raw::{CipherSuiteName, Macsec, MacsecDelay, MacsecProtect, MacsecReplay};
+use config::raw::{Macsec, MacsecDelay, MacsecProtect, MacsecReplay};
 use ground::units::{Mac, Priority, Quanta};
+use secure::CipherSuite;
 use wire::mac_control::FRAME_LEN;
 use wire::{pause, pfc};
 
@@ -23,12 +24,12 @@ pub(super) fn links(chance: &mut Chance, links: &mut [Link]) -> Vec<String> {
 
 fn macsec(chance: &mut Chance) -> Macsec {
     let (suite, octets) = chance.pick(&[
-        (CipherSuiteName::GcmAes128, 16),
-        (CipherSuiteName::GcmAes256, 32),
-        (CipherSuiteName::GcmAesXpn128, 16),
-        (CipherSuiteName::GcmAesXpn256, 32),
+        (CipherSuite::GcmAes128, 16),
+        (CipherSuite::GcmAes256, 32),
+        (CipherSuite::GcmAesXpn128, 16),
+        (CipherSuite::GcmAesXpn256, 32),
     ]);
-    let is_xpn = matches!(suite, CipherSuiteName::GcmAesXpn128 | CipherSuiteName::GcmAesXpn256);
+    let is_xpn = matches!(suite, CipherSuite::GcmAesXpn128 | CipherSuite::GcmAesXpn256);
     let mut hex = |octets: usize| {
         let digits: String = (0..octets).map(|_| format!("{:02x}", chance.any() as u8)).collect();
         digits.as_str().into()

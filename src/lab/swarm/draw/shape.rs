@@ -4,9 +4,10 @@
 use super::chance::Chance;
 use crate::raw::{Back, Drift, Link, Many, NsPerMetre, Route};
 use config::quantity::{Length, LinkRate, Span};
-use config::raw::{FecName, PhyName};
+use config::raw::PhyName;
 use ground::time::Duration;
 use ground::units::BitsPerSec;
+use headroom::Fec;
 
 /// Rate of a slow link, which is below all rates with known delays of PHYs.
 pub(super) const SLOW: BitsPerSec = BitsPerSec::new(100_000_000).expect("a rate above zero");
@@ -163,7 +164,7 @@ impl Kind {
             let metres = if self.mixed { chance.scale(1, 2_000) } else { self.metres };
             link.length = Some(Length(metres * 1_000));
             link.ns_per_m = self.ns_per_m;
-            link.fec = (self.fec && [25, 100].contains(&rate)).then_some(FecName::Rs);
+            link.fec = (self.fec && [25, 100].contains(&rate)).then_some(Fec::Rs);
         } else {
             let delay = if self.mixed { chance.span(1, 5_000) } else { self.delay };
             link.delay = Some(Span(delay));

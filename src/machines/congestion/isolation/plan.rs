@@ -6,20 +6,24 @@ use crate::detect::Detect;
 use crate::limit::LimitPlan;
 use crate::streams::STREAMS_MAX;
 use ground::counters;
+use ground::named;
 use ground::time::Duration;
 use ground::units::{Bytes, PRIORITIES, TrafficClass};
 
-/// Interpretation of the integers of a queue map. The YANG module says that positive ones are about
-/// monitored and negative ones about congesting traffic classes; no first-hand source for the
-/// meaning of the position in the array was found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MapReading {
-    /// Each class names its partner: `-k` at index i sends the congesting flows of class i to class
-    /// k-1, and `+k` at index i sends those of class k-1 to class i.
-    Partner,
-    /// Each class states its role: `+k` at index i makes class i the monitored one of pair k, `-k`
-    /// the congesting one.
-    Pair,
+named! {
+    /// Interpretation of the integers of a queue map. The YANG module says that positive ones are about
+    /// monitored and negative ones about congesting traffic classes; no first-hand source for the
+    /// meaning of the position in the array was found.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum MapReading {
+        /// Each class names its partner: `-k` at index i sends the congesting flows of class i to class
+        /// k-1, and `+k` at index i sends those of class k-1 to class i.
+        #[default]
+        Partner = "partner",
+        /// Each class states its role: `+k` at index i makes class i the monitored one of pair k, `-k`
+        /// the congesting one.
+        Pair = "pair",
+    }
 }
 
 /// Congesting class of each monitored class.
@@ -119,14 +123,17 @@ impl Watch {
     }
 }
 
-/// Scope of `max-cim-tx`, the maximum number of CIMs for a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CimRepeat {
-    /// As long as the flow is in the table.
-    Never,
-    /// Restarts half a ci-max-flow-life after the last CIM, so that the peer, which removes the
-    /// flow after a whole one, keeps it isolated while it congests here. Our choice.
-    BeforeItsLifeEnds,
+named! {
+    /// Scope of `max-cim-tx`, the maximum number of CIMs for a flow.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum CimRepeat {
+        /// As long as the flow is in the table.
+        Never = "never",
+        /// Restarts half a ci-max-flow-life after the last CIM, so that the peer, which removes the
+        /// flow after a whole one, keeps it isolated while it congests here. Our choice.
+        #[default]
+        BeforeItsLifeEnds = "before_its_life_ends",
+    }
 }
 
 /// Interpretations of the standard where several are possible.

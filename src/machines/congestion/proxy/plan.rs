@@ -4,6 +4,7 @@ use core::net::IpAddr;
 
 use ipnet::IpNet;
 
+use ground::named;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, PrioritySet};
 
@@ -129,14 +130,17 @@ pub struct CachePlan {
     pub remember: Remember,
 }
 
-/// Meaning of "caching pause time" for a flow that begins later, which the source document leaves
-/// open.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Remember {
-    /// The remaining pause time. The default: at its end the queue has drained.
-    Rest,
-    /// The complete pause time again, during the entry's lifetime.
-    Whole,
+named! {
+    /// Meaning of "caching pause time" for a flow that begins later, which the source document leaves
+    /// open.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Remember {
+        /// The remaining pause time. The default: at its end the queue has drained.
+        #[default]
+        Rest = "rest",
+        /// The complete pause time again, during the entry's lifetime.
+        Whole = "whole",
+    }
 }
 
 impl CachePlan {

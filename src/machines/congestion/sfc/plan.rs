@@ -7,6 +7,7 @@ use super::MeterPlan;
 use crate::detect::Detect;
 use crate::limit::LimitPlan;
 use crate::streams::STREAMS_MAX;
+use ground::named;
 use ground::time::Duration;
 use ground::units::Bytes;
 use wire::sfcm;
@@ -41,26 +42,32 @@ impl Monitor {
     }
 }
 
-/// Scope of `sfcMaxSFCM`, the maximum number of messages "for a congesting flow". The source does
-/// not define the end of a congesting flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Count {
-    /// Restarts when the last requested pause has ended: the messages of one pause are copies that
-    /// compensate for lost ones. Our choice, because otherwise lasting congestion would not be
-    /// signalled again.
-    PerPause,
-    /// As long as the flow is in the table.
-    PerStream,
+named! {
+    /// Scope of `sfcMaxSFCM`, the maximum number of messages "for a congesting flow". The source does
+    /// not define the end of a congesting flow.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Count {
+        /// Restarts when the last requested pause has ended: the messages of one pause are copies that
+        /// compensate for lost ones. Our choice, because otherwise lasting congestion would not be
+        /// signalled again.
+        #[default]
+        PerPause = "per_pause",
+        /// As long as the flow is in the table.
+        PerStream = "per_stream",
+    }
 }
 
-/// Start of `sfcMaxFlowLife`. The source defines how long an entry "can remain", once it is
-/// created.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Life {
-    /// The last selected frame of the flow, as for the ageing of addresses.
-    SinceLastPicked,
-    /// Its creation, to the letter.
-    SinceCreated,
+named! {
+    /// Start of `sfcMaxFlowLife`. The source defines how long an entry "can remain", once it is
+    /// created.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Life {
+        /// The last selected frame of the flow, as for the ageing of addresses.
+        #[default]
+        SinceLastPicked = "last_seen",
+        /// Its creation, to the letter.
+        SinceCreated = "created",
+    }
 }
 
 /// Interpretations of the source where several are possible.

@@ -306,7 +306,7 @@ impl Measurer {
         let plain = plain.filter(|(psn, _)| !(shims && is_protected(*psn)));
         last.trips.clear();
         last.trips.extend(plain.map(|(_, trip)| trip));
-        assert_eq!(last.count(), running.rounds.into(), "each is stored with its request");
+        assert_eq!(last.count(), usize::from(running.rounds), "each is stored with its request");
         last.t1_by_software = running.t1_by_software;
         last.compensation = running.compensation;
         last.shims.clear();

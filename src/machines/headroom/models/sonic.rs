@@ -13,6 +13,7 @@ pub use switch::Switch;
 
 use super::{Estimate, Model, ModelError, frame, length};
 use crate::delay::Term;
+use ground::named;
 use ground::units::{BitsPerSec, Bytes};
 
 /// Minimum frame size in bytes.
@@ -26,21 +27,23 @@ const COMPENSATION: f64 = 2.0 * KIB;
 /// Addition of Spectrum-6 for the accounting of its packet buffer.
 const SPECTRUM_6: f64 = 18.0 * KIB;
 
-/// Vendor and release of the sum.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Formula {
-    /// Mellanox (and the virtual switch) since 202605: with the compensation for a reduced share
-    /// of small packets, and Spectrum-6's addition.
-    #[default]
-    Current,
-    /// Mellanox from 202405 to 202511: the share of small packets is by bytes, the occupancy of
-    /// cells an integer, a kilobyte of cable 1000 bytes, Spectrum-4 and 5 have a tile.
-    From202405,
-    /// Mellanox to 202311: the share of small packets as given, kilobytes of 1024 bytes.
-    To202311,
-    /// Barefoot: as Mellanox to 202311, with twice the peer's response at 400G, and a private
-    /// buffer of `xon` only.
-    Barefoot,
+named! {
+    /// Vendor and release of the sum.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Formula {
+        /// Mellanox (and the virtual switch) since 202605: with the compensation for a reduced share
+        /// of small packets, and Spectrum-6's addition.
+        #[default]
+        Current = "current",
+        /// Mellanox from 202405 to 202511: the share of small packets is by bytes, the occupancy of
+        /// cells an integer, a kilobyte of cable 1000 bytes, Spectrum-4 and 5 have a tile.
+        From202405 = "202405",
+        /// Mellanox to 202311: the share of small packets as given, kilobytes of 1024 bytes.
+        To202311 = "202311",
+        /// Barefoot: as Mellanox to 202311, with twice the peer's response at 400G, and a private
+        /// buffer of `xon` only.
+        Barefoot = "barefoot",
+    }
 }
 
 /// Parameters of a switch chip, from SONiC's `ASIC_TABLE`.
