@@ -12,14 +12,14 @@ named! {
     /// The cipher suites of 802.1AE-2018 14.5 to 14.8.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub enum CipherSuite {
-        /// GCM-AES-128, the default suite; packet numbers have 32 bits.
+        /// GCM-AES-128, the default suite: keys of 16 bytes, packet numbers of 32 bits.
         #[default]
         GcmAes128 = "gcm-aes-128",
-        /// GCM-AES-256; packet numbers have 32 bits.
+        /// GCM-AES-256: keys of 32 bytes, packet numbers of 32 bits.
         GcmAes256 = "gcm-aes-256",
-        /// GCM-AES-XPN-128; packet numbers have 64 bits, of which a frame carries the lower half.
+        /// GCM-AES-XPN-128: keys of 16 bytes, packet numbers of 64 bits, of which a frame carries the lower half.
         GcmAesXpn128 = "gcm-aes-xpn-128",
-        /// GCM-AES-XPN-256.
+        /// GCM-AES-XPN-256: keys of 32 bytes, packet numbers of 64 bits.
         GcmAesXpn256 = "gcm-aes-xpn-256",
     }
 }

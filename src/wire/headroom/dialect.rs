@@ -22,7 +22,7 @@ named! {
 }
 
 named! {
-    /// Extent of the length field. A [`PduLength`] adds padding, without which the fields are the whole.
+    /// Extent of the length field, which the proposal does not define.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub enum LengthField {
         /// The whole PDU, with its first byte and its padding: 35, or 44 with a piggybacked request.
