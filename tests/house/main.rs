@@ -7,6 +7,7 @@ mod sources;
 #[path = "../shared/tokens.rs"]
 mod tokens;
 
+mod dependencies;
 mod layering;
 mod no_lock;
 mod rules;
