@@ -494,8 +494,8 @@ fn measure<R: Serialize>(
     Ok(exit(verdict))
 }
 
-/// Returns the tables: `last`, of the only run, or of the last one with the numbers of all; and of the
-/// comparison.
+/// Returns the tables: those of the last run (`last`), of all runs if there were several, and of the comparison
+/// with a baseline.
 fn text_of(last: String, document: &Document<'_>) -> String {
     let mut text = last;
     if document.runs.len() > 1 {

@@ -22,8 +22,8 @@ const LOOK: Bytes = Bytes(60_000);
 const DEADLOCKS_MOST: usize = 8;
 /// Time in which a watchdog or a fault may resolve a deadlock.
 const STANDING: Duration = Duration::from_millis(2);
-/// Time for which a lab whose paths form a cycle may stand still behind frames of which nothing is
-/// known before it is ended: longer than most pauses.
+/// A lab whose paths form a cycle is ended when nothing has moved for this long, and nothing is known that
+/// would move it again. It is longer than most pauses.
 const STILL: Duration = Duration::from_millis(50);
 /// Time for which a queue may starve behind the flows that are isolated from it before the lab is ended, if
 /// senders repeat what starves: many times that of the largest loads.

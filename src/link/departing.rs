@@ -128,7 +128,7 @@ impl PortAgents {
         Sources { t4, ..found }
     }
 
-    /// Returns the sources of the times of a delay of which `by_software` exchanges have a t1 of software.
+    /// Returns what took the time stamps of a delay. In `by_software` of its exchanges, software took t1.
     pub(super) fn sources(&self, by_software: u16) -> Sources {
         let t1 = match self.stamps.source {
             _ if by_software == 0 => StampSource::Nic,

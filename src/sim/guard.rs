@@ -38,7 +38,8 @@ struct Lax {
     is_high: bool,
 }
 
-/// Lower half of packet numbers from which on its end is near, and below which it has begun again.
+/// The lower 32 bits of a packet number are about to wrap from `HIGH` on. If one below `LOW` follows, they have
+/// wrapped.
 const HIGH: u32 = 0xffff_0000;
 const LOW: u32 = 0x8000_0000;
 

@@ -18,9 +18,10 @@ const SLOT_BITS: u32 = 24;
 pub struct Order(u64);
 
 impl Order {
-    /// Longest time between scheduling and arrival that is told from longer ones: 1.07 ms.
+    /// Longest age that the key stores, 1.07 ms: the time between scheduling and arrival. Older ones count as
+    /// this old.
     const AGE_MAX: u64 = (1 << 30) - 1;
-    /// Arrivals at one node and time behind which frames are told apart.
+    /// Number of arrivals at one node and time that the key numbers; frames follow behind them.
     const TURNS: u32 = 1 << 8;
     const SENT: u64 = Self::TURNS as u64;
 
@@ -39,6 +40,8 @@ impl Order {
         Self(Self::since(age) | u64::from(turn.min(Self::TURNS - 1)))
     }
 
+    // From the highest bit: whether it is no arrival, the age as what is missing to `AGE_MAX` (the older comes
+    // first), whether the line was empty, and the turn of the frame in front.
     fn since(age: Duration) -> u64 {
         (Self::AGE_MAX - age.as_picos().min(Self::AGE_MAX)) << (Self::TURNS.trailing_zeros() + 1)
     }

@@ -95,8 +95,8 @@ pub(super) fn peers(tree: &mut Tree, table: &ObjectTable, plan: &SwitchPlan) {
     }
 }
 
-/// Places the CI stream table. The module has one set of the leaves from `queue-key` on for all
-/// streams, so they are told only of a single stream; `stream` of `sluice-switch` has them of all.
+/// Places the CI stream table. The module has the leaves from `queue-key` on only once, so they are filled
+/// in if there is a single stream. The list `stream` of `sluice-switch` has them for every stream.
 pub(super) fn streams(tree: &mut Tree, table: &ObjectTable) {
     let node = container(tree, "ci-streams");
     for row in &table.rows {

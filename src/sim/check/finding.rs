@@ -132,7 +132,7 @@ pub(super) struct First {
 #[derive(Clone, Debug)]
 struct What {
     at: Instant,
-    /// Number of the node, or of a place; the lower one comes first of those of one time.
+    /// Number of the node or place. Of two findings at one time, the one with the lower number counts.
     place: usize,
     text: String,
 }

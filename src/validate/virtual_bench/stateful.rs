@@ -11,7 +11,7 @@ use crate::otg;
 use crate::setup::Setup;
 use crate::trial::Trial;
 
-/// Number of the first connection: above those of all flows of a trial, of which there are at most 65,536 numbers.
+/// Number of the first connection. Flows and connections share 65,536 numbers, and flows begin at 0.
 const FIRST: u32 = 0xf000;
 
 /// Shortest retransmission timeout: as a data centre's hosts have it, whose round trips are this short.

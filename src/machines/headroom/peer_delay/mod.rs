@@ -336,7 +336,7 @@ impl PeerDelay {
         }
     }
 
-    /// Tells when the last request left by the device's timestamp, before its answer is told.
+    /// Sets the time at which the device sent the last request. Call it before the answer is handed over.
     pub fn request_left(&mut self, at: Instant) {
         if let Some(exchange) = &mut self.exchange {
             exchange.left(at);
