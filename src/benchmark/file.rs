@@ -1,6 +1,7 @@
 //! Benchmark files: from YAML to a plan. All errors of a file are reported at once, each with its
 //! place and a remedy.
 
+mod defaults;
 mod raw;
 mod resolve;
 

@@ -50,7 +50,7 @@ fn search_size(runner: &mut Runner<'_>, size: u32) -> (Vec<MlrRow>, Option<Troub
     let plan = runner.plan;
     let goals = plan.goals.iter().map(|(_, goal)| *goal).collect();
     let found =
-        search::search(runner, (goals, plan.search), plan.max_rate(size), |runner, trial| {
+        search::search(runner, (goals, Some(plan.search)), plan.max_rate(size), |runner, trial| {
             let sample = runner.at(size, trial.load, trial.duration)?;
             Ok((sample.intended, sample.forwarded))
         });

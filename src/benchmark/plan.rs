@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Bytes, Priority};
@@ -44,7 +45,6 @@ pub struct Plan {
     pub back_to_back: Repeated,
     /// Time of overload, and number of trials.
     pub recovery: Repeated,
-    /// Resets of the device.
     pub reset: Resets,
     /// Passes of each frame through the device, at least 1: more in a snake, in which cables between ports of
     /// the device lead frames through it again.
@@ -54,11 +54,8 @@ pub struct Plan {
     pub bursts: Vec<u32>,
     /// First burst of a hunt, in bytes.
     pub burst_target: u64,
-    /// Learning of addresses.
     pub learning: Learning,
-    /// Load of a soak as a share of the line, its duration, and that of its parts.
     pub soak: Soak,
-    /// Search of MLRsearch.
     pub search: MlrSearch,
     /// Goals of MLRsearch with their names.
     pub goals: Vec<(String, Goal)>,
@@ -75,53 +72,68 @@ pub struct TesterLimit {
     pub frames_per_second: f64,
 }
 
+// Sections of a file. Their values are of type `T` (times), `S` (shares of a whole) and `N` (numbers): options in a
+// file, and there is one of each in a plan. The doc comments are the descriptions in the published schema.
+
 /// Resets of the device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Resets {
-    /// Traffic before a reset, and after the device is back.
-    pub steady: Duration,
-    /// Longest time without forwarding.
-    pub longest: Duration,
-    /// At least 1.
-    pub repeats: u32,
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Reset")]
+pub struct Resets<T = Duration, N = u32> {
+    /// Traffic before a reset, and after the device is back. Default: `15s`, the least of RFC 6201; for a
+    /// virtual device as `trial`.
+    pub steady: T,
+    /// Longest time without forwarding. Default: `120s`; for a virtual device twice the longest of its
+    /// `resets`.
+    pub longest: T,
+    /// Resets of each kind, 1 to 1000. Default: 3; for a virtual device 1.
+    pub repeats: N,
 }
 
 /// Learning of addresses by a bridge.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Learning {
-    /// Largest number of addresses that is tried, at least 1.
-    pub addresses: u32,
-    /// Frames per second from new addresses while their number is searched, at least 1.
-    pub rate: u32,
-    /// Time before each trial in which the device forgets all addresses.
-    pub ageing: Duration,
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Learning<T = Duration, N = u32> {
+    /// Largest number of addresses that is tried, 1 to 1048576. Default: `16384`.
+    pub addresses: N,
+    /// Frames per second from new addresses while their number is searched, 1 to 1000000. Default:
+    /// `1000`.
+    pub rate: N,
+    /// Time before each trial in which the device forgets all addresses: its ageing time. Default:
+    /// `310s`, for the 300 s of 802.1Q Table 8-6. Virtual devices need none.
+    pub ageing: T,
 }
 
-/// A soak: one load for a long time.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Soak {
-    /// Share of the line, above 0 and at most 1.
-    pub load: f64,
-    pub duration: Duration,
-    /// Length of the trials that it consists of.
-    pub interval: Duration,
+/// A soak.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Soak<T = Duration, S = f64> {
+    /// Load as a share of the line. Default: `80%`.
+    pub load: S,
+    /// Default: `24h`; for a virtual device ten times `interval`.
+    pub duration: T,
+    /// Length of the trials that it consists of. Default: `60s`; for a virtual device `trial`.
+    pub interval: T,
 }
 
-/// Parameters of MLRsearch beside its goals.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct MlrSearch {
-    /// Trial at the largest load before the search, whose result does not count; none if absent.
-    pub warmup: Option<Duration>,
-    /// Largest sum of the trials' durations for a frame size; no limit if absent.
-    pub longest: Option<Duration>,
+/// Parameters of MLRsearch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Search")]
+pub struct MlrSearch<T = Duration> {
+    /// Trial at the largest load before the search, whose result does not count: the device learns flows
+    /// and fills its caches. `0s` for none. Default: `1s`, as of FD.io CSIT; none for a virtual device.
+    pub warmup: T,
+    /// Largest sum of the trials' durations for a frame size, after which results are *irregular*. Default:
+    /// `1200s`, as of FD.io CSIT.
+    pub longest: T,
 }
 
 /// A duration, and a number of repetitions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repeated {
-    pub duration: Duration,
-    /// At least 1.
-    pub repeats: u32,
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Repeated<T = Duration, N = u32> {
+    pub duration: T,
+    /// 1 to 1000.
+    pub repeats: N,
 }
 
 impl Plan {
@@ -227,12 +239,11 @@ impl Plan {
             let bursts: Vec<_> = self.bursts.iter().map(ToString::to_string).collect();
             all.push(("bursts of a mesh", format!("{} frames", bursts.join(", "))));
         }
-        if let Some(time) = self.search.warmup {
-            all.push(("warm-up", time.to_string()));
+        let MlrSearch { warmup, longest } = self.search;
+        if warmup > Duration::ZERO {
+            all.push(("warm-up", warmup.to_string()));
         }
-        if let Some(time) = self.search.longest {
-            all.push(("longest search", time.to_string()));
-        }
+        all.push(("longest search", longest.to_string()));
         if self.snake > 1 {
             all.push(("snake", format!("{} passes", self.snake)));
         }

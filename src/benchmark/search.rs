@@ -34,11 +34,12 @@ pub struct Found {
 /// Runs a trial, and returns the frames that count, and how many of them were forwarded.
 type Measure<'a> = dyn FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Trouble> + 'a;
 
-/// Searches for the throughputs of goals up to `max_load` frames/s, as `how` says. `measure` runs a trial and
-/// returns the frames that count, and how many of them were forwarded.
+/// Searches for the throughputs of goals up to `max_load` frames/s, as `how` says; without it the search has
+/// no warm-up and no limit. `measure` runs a trial and returns the frames that count, and how many of them were
+/// forwarded.
 pub fn search(
     runner: &mut Runner<'_>,
-    (goals, how): (Vec<Goal>, MlrSearch),
+    (goals, how): (Vec<Goal>, Option<MlrSearch>),
     max_load: f64,
     mut measure: impl FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Trouble>,
 ) -> Found {
@@ -47,8 +48,8 @@ pub fn search(
         min_load: max_load * LEAST,
         max_load,
         preceding_targets: PRECEDING,
-        search_duration: how.longest,
-        warmup: how.warmup,
+        search_duration: how.map(|how| how.longest),
+        warmup: how.map(|how| how.warmup).filter(|time| *time > Duration::ZERO),
     };
     let limits = config.goals.iter().map(|goal| goal.loss_ratio).collect();
     runner.searching(limits, |runner| searched(runner, &config, &mut measure))
@@ -134,7 +135,7 @@ pub fn rfc2544(
 ) -> Result<(GoalResult, u64), Trouble> {
     let goal = Goal::rfc2544(runner.plan.trial, runner.plan.width);
     let Found { mut goals, trials, trouble } =
-        search(runner, (vec![goal], MlrSearch::default()), max_load, measure);
+        search(runner, (vec![goal], None), max_load, measure);
     match trouble {
         Some(trouble) => Err(trouble),
         None => Ok((goals.swap_remove(0), trials)),

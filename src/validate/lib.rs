@@ -18,6 +18,7 @@ pub mod catalogue;
 mod connection;
 pub mod counters;
 pub mod evidence;
+mod expected;
 pub mod file;
 pub mod judge;
 pub mod knobs;

@@ -4,12 +4,18 @@
 use core::fmt;
 use core::net::Ipv4Addr;
 
+pub use crate::expected::{
+    Action, Expected, ExpectedDcbx, ExpectedEcn, ExpectedProxy, ExpectedSfc, ExpectedWatchdog,
+    Precedence, XonCount,
+};
 use crate::trial::Port;
 use ground::time::Duration;
 use ground::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
 };
+use schemars::JsonSchema;
 use secure::SecyPlan;
+use serde::{Deserialize, Serialize};
 use text::{Align, Table};
 use wire::roce::U24;
 use wire::vlan::TAG_LEN;
@@ -48,20 +54,24 @@ pub struct Setup {
     pub keep: Keep,
 }
 
-/// Latency of the tester and its cables alone. It is not subtracted from any other.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Calibration {
-    /// Cables and optics, in words.
+/// Calibration of latencies (RFC 8239, section 1.3): what the tester measures without the device.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration<T = Duration> {
+    /// Cables, optics and their lengths, as they are between tester and device: `2 x 3 m DAC`.
     pub cabling: String,
-    pub latency: Duration,
+    /// Latency of a port to another without the device, by the same cabling. It is not subtracted from latencies.
+    pub latency: T,
 }
 
-/// Flow control of the DUT's ports.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Flow control of ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum FlowControl {
-    /// PFC of the lossless priorities.
+    // PFC of the lossless priorities.
+    #[default]
     Pfc,
-    /// 802.3x PAUSE of all priorities at once.
+    // 802.3x PAUSE of all priorities at once.
     Pause,
 }
 
@@ -125,7 +135,8 @@ pub struct PortMacsec {
 }
 
 /// Handling of PFC at a port with MACsec (SONiC's `pfc_encryption_mode`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum PfcMode {
     /// PFC is sent plain, and obeyed plain and protected.
     Bypass,
@@ -194,136 +205,21 @@ impl fmt::Display for Marking {
     }
 }
 
-/// Configuration of the DUT. A test whose expectation is missing is skipped.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Expected {
-    /// Buffered bytes at which a lossless priority group sends XOFF.
-    pub xoff: Option<Bytes>,
-    /// Headroom of a lossless priority group.
-    pub headroom: Option<Bytes>,
-    /// Bytes below XOFF at which a lossless priority group sends XON.
-    pub xon_offset: Option<Bytes>,
-    /// Exponent of the dynamic threshold of a lossless priority group: alpha is 2 to its power.
-    pub dynamic_th: Option<i8>,
-    /// Size of the shared pool that a dynamic threshold is a part of.
-    pub shared: Option<Bytes>,
-    /// Bytes of a buffer cell.
-    pub cell: Option<Bytes>,
-    /// Weights of the traffic classes, by priority.
-    pub weights: Option<[u32; PRIORITIES]>,
-    /// Priorities whose traffic class is strict.
-    pub strict: Option<PrioritySet>,
-    /// Priorities of DSCP values.
-    pub dscp_map: Option<Vec<(Dscp, Priority)>>,
-    /// Priorities of PCP values.
-    pub pcp_map: Option<Vec<(Pcp, Priority)>>,
-    /// True if the first three ports are at the switches of a ring.
-    pub ring: bool,
-    /// True if it never sends XON: its pauses end by themselves.
-    pub expiry_only: bool,
-    /// VLAN in which the ports take tagged frames too, whose PCP is their priority.
-    pub vlan: Option<Vid>,
-    pub ecn: Option<ExpectedEcn>,
-    pub watchdog: Option<ExpectedWatchdog>,
-    pub dcbx: Option<ExpectedDcbx>,
-    pub sfc: Option<ExpectedSfc>,
-    /// Counting of received PFC frames with a time of zero.
-    pub xon: Option<XonCount>,
-}
-
-/// Counting of received PFC frames with a time of zero.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum XonCount {
-    /// In the counter of all PFC frames.
-    Counted,
-    /// In a counter of their own alone.
-    Apart,
-    /// Not at all.
-    Ignored,
-}
-
-impl Expected {
-    /// Returns the alpha of a dynamic threshold: 2 to the power of `dynamic_th`.
-    #[must_use]
-    pub fn alpha(&self) -> Option<f64> {
-        self.dynamic_th.map(|n| f64::from(n).exp2())
-    }
-}
-
-/// DCBX of the DUT's ports.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ExpectedDcbx {
-    /// True if it takes the PFC map of a neighbour.
-    pub willing: bool,
-    /// True if the end with the higher address wins when both are willing.
-    pub higher: bool,
-    /// Interval of its LLDPDUs.
-    pub interval: Duration,
-}
-
-/// Source Flow Control (SFC) of the DUT.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct ExpectedSfc {
-    /// UDP port of messages (sfcmUDPPort).
-    pub udp_port: u16,
-    /// Queue length in bytes to which the pauses of its messages reduce a queue, if it sends any.
-    pub target: Option<Bytes>,
-    pub proxy: Option<ExpectedProxy>,
-}
-
-/// The DUT's proxy of SFC: messages to hosts become PFC.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct ExpectedProxy {
-    /// The only source address of messages that it accepts.
-    pub trusted: Ipv4Addr,
-    /// Longest pause from one message.
-    pub longest: Duration,
-    /// Longest pause without a break.
-    pub credit: Duration,
-    /// Largest part of the time that a priority is paused in the long run, 0 to 1.
-    pub share: f64,
-}
-
-/// The ECN curve of a class.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct ExpectedEcn {
-    /// Queue length in bytes below which nothing is marked.
-    pub kmin: Bytes,
-    /// Queue length in bytes above which everything is marked.
-    pub kmax: Bytes,
-    /// Probability just below `kmax`, 0 to 1.
-    pub pmax: f64,
-    /// Priorities that have the curve; `None` if the file does not tell.
-    pub priorities: Option<PrioritySet>,
-}
-
-/// Times of the PFC watchdog.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ExpectedWatchdog {
-    pub detection: Duration,
-    pub restoration: Duration,
-    /// Interval at which the DUT looks at its queues.
-    pub poll: Duration,
-    /// True if frames of a stormed queue are dropped, false if they are forwarded.
-    pub drops: bool,
-    /// True if it takes a paused queue without frames for stormed too.
-    pub idle: bool,
-}
-
-/// Limits that a profile may change. Defaults are those of the catalogue.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Tolerances {
-    /// Largest deviation of a rate, as a fraction. Default: 0.02.
-    pub rate: f64,
-    /// Largest deviation of a share, as a fraction of the line. Default: 0.01.
-    pub share: f64,
-    /// Largest deviation of a pause's length, as a fraction. Default: 0.05.
-    pub pause: f64,
-    /// Time within which a port must have stopped after the last bit of a pause. Default: that of
-    /// the rate ([`reaction_limit`]).
-    pub reaction: Quanta,
-    /// Time within which a port must send again after XON. Default: 1 ms.
-    pub resume: Duration,
+/// Limits of values.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerances<S = f64, Q = Quanta, T = Duration> {
+    /// Largest deviation of a rate. Default: `2%`.
+    pub rate: S,
+    /// Largest deviation of a share, of the line. Default: `1%`.
+    pub share: S,
+    /// Largest deviation of a pause's length. Default: `5%`.
+    pub pause: S,
+    /// Quanta within which a port must have stopped after the last bit of a pause. Default: those of
+    /// 802.3 31B.3.7 at the rate; for 800G and 1.6T the time of 400G, which is assumed.
+    pub reaction: Q,
+    /// Time within which a port must send again after XON. Default: `1ms`.
+    pub resume: T,
 }
 
 impl Tolerances {
@@ -334,16 +230,22 @@ impl Tolerances {
 }
 
 /// Times of the parts of a test.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Times {
-    /// Traffic before the stimulus.
-    pub baseline: Duration,
-    /// Length of a stimulus, and of the traffic that is judged.
-    pub hold: Duration,
-    /// Time after the stimulus in which the DUT is back to normal.
-    pub settle: Duration,
-    /// Time for the frames that the DUT holds.
-    pub drain: Duration,
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Times<T = Duration> {
+    /// Traffic before the stimulus. Default: a quarter of `hold`, `1s` at most; for a virtual device a quarter
+    /// of the longest pause.
+    pub baseline: T,
+    /// Length of the stimulus. Default: the time of 250,000 frames of 1024 bytes at the rate, for which captures
+    /// have room (209 ms at 10 Gb/s), `10s` at most; for a virtual device two of the longest pauses, or the
+    /// time in which two ports at line rate fill its buffer twice if that is longer.
+    pub hold: T,
+    /// Time after the stimulus. Default: half of `hold`, `1s` at most; for a virtual device half of the longest
+    /// pause.
+    pub settle: T,
+    /// Time for the frames that the DUT holds. Default: `2s`; for a virtual device two of the longest
+    /// pauses, or the time in which a port sends its buffer twice if that is longer.
+    pub drain: T,
 }
 
 /// Frames of a stimulus at line rate that a capture keeps beside those before and after it: 64 MiB have room

@@ -1,22 +1,29 @@
 //! Search goals and the easier targets before them.
 
 use ground::time::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// A search goal (draft-ietf-bmwg-mlrsearch, section "Search Goal").
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Goal {
-    /// Largest loss ratio of a good trial, 0 to 1 (exclusive).
-    pub loss_ratio: f64,
-    /// Largest share of trial time with a higher loss ratio, 0 to 1 (exclusive).
-    pub exceed_ratio: f64,
-    /// Relative width of the final interval: (upper - lower) / upper, above 0 and below 1.
-    pub width: f64,
-    /// Duration of the first trials, at most `final_duration`.
-    pub initial_duration: Duration,
-    /// Shortest duration of a full-length trial.
-    pub final_duration: Duration,
-    /// Sum of durations of full-length trials that decides about a load, unless it is clear before.
-    pub duration_sum: Duration,
+// The search goal of draft-ietf-bmwg-mlrsearch, section "Search Goal". As the sections of a plan, it is a section of
+// a benchmark file, too, in which each value is an option.
+
+/// A goal of MLRsearch.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Goal<T = Duration, S = f64> {
+    /// Largest loss of a good trial, below 100 %. Default: `0%`.
+    pub loss_ratio: S,
+    /// Largest share of trial time with a higher loss, below 100 %. Default: `50%`.
+    pub exceed_ratio: S,
+    /// Relative width of the interval at the end. Default: `0.5%`.
+    pub width: S,
+    /// Duration of the first trials. Default: `1s`; for a virtual device the time of 2 MB at the
+    /// rate.
+    pub initial_duration: T,
+    /// Shortest full-length trial. Default: as `initial_duration`.
+    pub final_duration: T,
+    /// Sum of full-length trials that decides about a load. Default: 21 times `final_duration`.
+    pub duration_sum: T,
 }
 
 /// The reason why a goal cannot be searched for.

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use ::file::testgolden;
+use ground::time::Duration;
 
 use super::configs;
+use crate::plan::{Repeated, Soak};
 use crate::{file, testfolder};
 
 #[test]
@@ -44,6 +46,29 @@ fn errors_of_a_file_name_the_field_and_the_remedy() {
     }
     std::fs::write(&path, "dut: nowhere.yaml\n").unwrap();
     assert!(file::load(&path).unwrap_err().to_string().contains("cannot be opened"));
+}
+
+#[test]
+fn defaults_are_those_of_the_device_and_of_the_fields_in_the_file() {
+    let folder = testfolder::Folder::new("benchmark-defaults");
+    let path = folder.at("b.yaml");
+    let dut = configs("validate/rates.yaml");
+    let plan = |fields: &str| {
+        std::fs::write(&path, format!("dut: {}\n{fields}\n", dut.display())).unwrap();
+        file::load(&path).unwrap().0
+    };
+    // A file that says nothing else has the plan of its device.
+    assert_eq!(plan(""), file::load(&dut).unwrap().0);
+    let millis = Duration::from_millis;
+    let own = plan("trial: 3ms\nsoak: {interval: 6ms}\ngoals: {a: {final_duration: 2s}}");
+    let once = Repeated { duration: millis(3), repeats: 1 };
+    assert_eq!((own.latency, own.back_to_back, own.recovery), (once, once, once));
+    assert_eq!((own.reset.steady, own.search.warmup), (millis(3), Duration::ZERO));
+    assert_eq!(own.soak, Soak { load: 0.8, duration: millis(60), interval: millis(6) });
+    let [(name, goal)] = &own.goals[..] else { panic!("one goal: {:?}", own.goals) };
+    assert_eq!((name.as_str(), goal.duration_sum), ("a", millis(42_000)));
+    assert_eq!((goal.loss_ratio, goal.exceed_ratio, goal.width), (0.0, 0.5, 0.005));
+    assert!(goal.initial_duration < goal.final_duration);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::dcbx::{self, Heard, Peer};
 use crate::bench::Trouble;
-use crate::setup::ExpectedDcbx;
+use crate::setup::{ExpectedDcbx, Precedence};
 use crate::test::{Context, Level, Test, Topology};
 use ground::time::Duration;
 use ground::units::PrioritySet;
@@ -50,6 +50,7 @@ fn in_use(
     (peer, willing): (Peer, bool),
     (own, other): (PrioritySet, PrioritySet),
 ) -> PrioritySet {
-    let peer_wins = expected.higher == (peer.mac == Peer::HIGH.mac);
+    let higher_wins = expected.precedence == Precedence::Higher;
+    let peer_wins = higher_wins == (peer.mac == Peer::HIGH.mac);
     if expected.willing && (!willing || peer_wins) { other } else { own }
 }

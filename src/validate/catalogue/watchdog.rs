@@ -3,7 +3,7 @@
 use super::{fill, stop};
 use crate::bench::Trouble;
 use crate::observation::{Observation, Way};
-use crate::setup::ExpectedWatchdog;
+use crate::setup::{Action, ExpectedWatchdog};
 use crate::test::Context;
 use crate::trial::{Flow, FlowId, Limit, Port, Rate, Trial};
 use ground::time::Duration;
@@ -31,7 +31,7 @@ pub(super) struct Storm {
 /// Returns the watchdog of a device that drops.
 pub(super) fn expected(cx: &Context<'_>) -> Result<ExpectedWatchdog, Trouble> {
     let dog = cx.setup.expected.watchdog.ok_or_else(|| fill::missing("watchdog"))?;
-    if !dog.drops {
+    if dog.action != Action::Drop {
         let what = "expected.watchdog.action: forward; the times are seen where frames are dropped";
         return Err(Trouble::Missing(what.to_owned()));
     }

@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::counters::Counter;
+use crate::setup::{
+    Calibration, ExpectedDcbx, ExpectedEcn, ExpectedSfc, ExpectedWatchdog, FlowControl, PfcMode,
+    Times, Tolerances, XonCount,
+};
 use crate::trial::ResetKind;
 use crate::virtual_bench::Report;
 use config::quantity::{LinkRate, Ratio, Size, Span};
@@ -24,7 +28,7 @@ pub struct DutFile {
     /// `adapter.command.version` prints; unknown without.
     pub version: Option<String>,
     /// Calibration of latencies, for reports of benchmarks. Default: none, and reports say so.
-    pub calibration: Option<Calibration>,
+    pub calibration: Option<Calibration<Span>>,
     /// Rate of the links: `10G`. The last ports may have another `rate` of their own; the first two have
     /// this one.
     pub rate: LinkRate,
@@ -58,10 +62,10 @@ pub struct DutFile {
     pub expected: Expected,
     /// Limits that differ from the catalogue's.
     #[serde(default)]
-    pub tolerances: Tolerances,
+    pub tolerances: Tolerances<Option<Ratio>, Option<u16>, Option<Span>>,
     /// Times that differ from the defaults.
     #[serde(default)]
-    pub times: Times,
+    pub times: Times<Option<Span>>,
     /// Seed of everything random. Default: `1`.
     pub seed: Option<u64>,
     /// Access to the counters and settings of a device behind real ports. Default: none; tests, and parts
@@ -71,25 +75,6 @@ pub struct DutFile {
     /// Default: none.
     #[serde(rename = "virtual")]
     pub device: Option<Virtual>,
-}
-
-/// Calibration of latencies (RFC 8239, section 1.3): what the tester measures without the device.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Calibration {
-    /// Cables, optics and their lengths, as they are between tester and device: `2 x 3 m DAC`.
-    pub cabling: String,
-    /// Latency of a port to another without the device, by the same cabling. It is not subtracted from latencies.
-    pub latency: Span,
-}
-
-/// Flow control of ports.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum FlowControl {
-    #[default]
-    Pfc,
-    Pause,
 }
 
 /// A network interface card (NIC) under test at each port of the tester. Its host sends to the port all
@@ -206,43 +191,19 @@ pub struct Expected {
     /// DSCP. Default: none; parts of tests with tagged frames are skipped.
     pub vlan: Option<u16>,
     /// ECN curve of the lossless classes.
-    pub ecn: Option<Ecn>,
+    pub ecn: Option<ExpectedEcn<Size, Ratio, Vec<u8>>>,
     /// PFC watchdog.
-    pub watchdog: Option<Watchdog>,
+    pub watchdog: Option<ExpectedWatchdog<Span>>,
     /// DCBX of the ports. Default: none; tests of DCBX are skipped.
-    pub dcbx: Option<Dcbx>,
+    pub dcbx: Option<ExpectedDcbx<Option<Span>>>,
     /// Source Flow Control (P802.1Qdw). Default: none; tests of it are skipped.
-    pub sfc: Option<Sfc>,
+    pub sfc: Option<ExpectedSfc<Option<u16>, Size, Span, Ratio>>,
     /// Handling of PFC by the DUT at ports with `macsec`, by name of the tester's port. Default: none; tests
     /// of MACsec are skipped.
     #[serde(default)]
     pub macsec: BTreeMap<String, PfcMode>,
     /// Counting of received PFC frames with a time of zero. Default: unknown; the numbers are recorded.
-    pub xon: Option<Xon>,
-}
-
-/// Counting of received PFC frames with a time of zero.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Xon {
-    /// In the counter of all PFC frames.
-    Counted,
-    /// In a counter of their own alone.
-    Apart,
-    /// Not at all.
-    Ignored,
-}
-
-/// Handling of PFC at a port with MACsec (SONiC's `pfc_encryption_mode`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum PfcMode {
-    /// PFC is sent plain, and obeyed plain and protected.
-    Bypass,
-    /// PFC is sent protected, and obeyed plain and protected.
-    Encrypt,
-    /// PFC is sent protected, and obeyed protected only.
-    Strict,
+    pub xon: Option<XonCount>,
 }
 
 /// Access to a device beside its ports: exactly one of these.
@@ -290,135 +251,6 @@ pub struct Commands {
     pub timeout: Option<Span>,
     /// Time after traffic until the counters are current. Default: `2s`.
     pub settle: Option<Span>,
-}
-
-/// An ECN curve.
-#[derive(Clone, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Ecn {
-    /// Queue length below which nothing is marked.
-    pub kmin: Size,
-    /// Queue length above which everything is marked.
-    pub kmax: Size,
-    /// Probability just below `kmax`.
-    pub pmax: Ratio,
-    /// Priorities that have the curve, the first lossless one among them; `V-E06` tests that the other lossless
-    /// ones are not marked. Default: not told.
-    pub priorities: Option<Vec<u8>>,
-}
-
-/// A PFC watchdog.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Watchdog {
-    /// Time of a storm before it is detected.
-    pub detection: Span,
-    /// Time without a pause before the queue is restored.
-    pub restoration: Span,
-    /// Interval at which the DUT looks at its queues.
-    pub poll: Span,
-    /// Action on frames of a stormed queue. Default: `drop`.
-    #[serde(default)]
-    pub action: Action,
-    /// True for a device that takes a paused queue for stormed also without frames. Default: `false`.
-    #[serde(default)]
-    pub idle: bool,
-}
-
-/// DCBX of ports.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Dcbx {
-    /// True if the device takes the PFC map of a neighbour (802.1Q 38.4).
-    pub willing: bool,
-    /// End that wins if both are willing: the one with the `higher` or the `lower` address. Default:
-    /// `higher`, as in openlldp.
-    #[serde(default)]
-    pub precedence: Precedence,
-    /// Interval of LLDPDUs. Default: `30s` (802.1AB 9.2.5.7).
-    pub interval: Option<Span>,
-}
-
-/// End whose setting is used if both are willing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Precedence {
-    #[default]
-    Higher,
-    Lower,
-}
-
-/// Source Flow Control: messages (SFCM) that pause the source of a flow.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Sfc {
-    /// UDP port of messages (sfcmUDPPort), 49152 to 65535. Default: `58622`.
-    pub udp_port: Option<u16>,
-    /// Queue length in bytes to which the pauses of its messages reduce a queue. Default: none, for a
-    /// device that sends no messages of its own.
-    pub target: Option<Size>,
-    /// Proxy that turns messages to hosts into PFC. Default: none; its tests are skipped.
-    pub proxy: Option<SfcProxy>,
-}
-
-/// Proxy of Source Flow Control, for hosts that know PFC alone. The device takes all of the tester's
-/// ports for such hosts.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SfcProxy {
-    /// The only source address of messages that the device accepts: the `ip` of a port of this file.
-    pub trusted: core::net::Ipv4Addr,
-    /// Longest pause from one message.
-    pub longest: Span,
-    /// Longest pause of a priority without a break, from messages alone.
-    pub credit: Span,
-    /// Largest part of the time that a priority is paused in the long run by messages.
-    pub share: Ratio,
-}
-
-/// Action on frames of a stormed queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    #[default]
-    Drop,
-    Forward,
-}
-
-/// Limits of values.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerances {
-    /// Largest deviation of a rate. Default: `2%`.
-    pub rate: Option<Ratio>,
-    /// Largest deviation of a share, of the line. Default: `1%`.
-    pub share: Option<Ratio>,
-    /// Largest deviation of a pause's length. Default: `5%`.
-    pub pause: Option<Ratio>,
-    /// Quanta within which a port must have stopped after the last bit of a pause. Default: those of
-    /// 802.3 31B.3.7 at the rate; for 800G and 1.6T the time of 400G, which is assumed.
-    pub reaction: Option<u16>,
-    /// Time within which a port must send again after XON. Default: `1ms`.
-    pub resume: Option<Span>,
-}
-
-/// Times of the parts of a test.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Times {
-    /// Traffic before the stimulus. Default: a quarter of `hold`, `1s` at most; for a virtual device a quarter
-    /// of the longest pause.
-    pub baseline: Option<Span>,
-    /// Length of the stimulus. Default: the time of 250,000 frames of 1024 bytes at the rate, for which captures
-    /// have room (209 ms at 10 Gb/s), `10s` at most; for a virtual device two of the longest pauses, or the
-    /// time in which two ports at line rate fill its buffer twice if that is longer.
-    pub hold: Option<Span>,
-    /// Time after the stimulus. Default: half of `hold`, `1s` at most; for a virtual device half of the longest
-    /// pause.
-    pub settle: Option<Span>,
-    /// Time for the frames that the DUT holds. Default: `2s`; for a virtual device two of the longest
-    /// pauses, or the time in which a port sends its buffer twice if that is longer.
-    pub drain: Option<Span>,
 }
 
 /// A virtual device: exactly one of `profile`, `lab` and `file`.

@@ -13,7 +13,7 @@ use super::Dut;
 use super::raw::{self, DutFile};
 use crate::setup::{
     Calibration, Expected, ExpectedDcbx, ExpectedEcn, ExpectedWatchdog, FlowControl, Keep, Marking,
-    Setup, TesterPort, Times, Tolerances, XonCount, reaction_limit,
+    Setup, TesterPort, Times, Tolerances, reaction_limit,
 };
 use crate::virtual_bench::Reports;
 use config::quantity::{LinkRate, Ratio, Span};
@@ -45,9 +45,10 @@ pub(super) fn resolve(
 ) -> Result<(Dut, Vec<Warning>), Vec<Finding>> {
     let mut cx = Cx::of_file(file);
     let rate = raw.rate.0;
-    let (flow_control, lossless) = match raw.flow_control {
-        raw::FlowControl::Pfc => (FlowControl::Pfc, PrioritySet(0b1_1000)),
-        raw::FlowControl::Pause => (FlowControl::Pause, PrioritySet::EMPTY),
+    let flow_control = raw.flow_control;
+    let lossless = match flow_control {
+        FlowControl::Pfc => PrioritySet(0b1_1000),
+        FlowControl::Pause => PrioritySet::EMPTY,
     };
     let lossless = set(&mut cx, &at.key("lossless"), raw.lossless.as_deref(), lossless);
     if flow_control == FlowControl::Pause && lossless != PrioritySet::EMPTY {
@@ -369,12 +370,12 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         detection: watchdog.detection.0,
         restoration: watchdog.restoration.0,
         poll: watchdog.poll.0,
-        drops: watchdog.action == raw::Action::Drop,
+        action: watchdog.action,
         idle: watchdog.idle,
     });
     let dcbx = raw.dcbx.map(|dcbx| ExpectedDcbx {
         willing: dcbx.willing,
-        higher: dcbx.precedence == raw::Precedence::Higher,
+        precedence: dcbx.precedence,
         interval: span(dcbx.interval, Duration::from_secs(30)),
     });
     let bytes = |size: Option<config::quantity::Size>| size.map(|size| Bytes(size.0));
@@ -405,15 +406,14 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         watchdog,
         dcbx,
         sfc,
-        xon: raw.xon.map(|xon| match xon {
-            raw::Xon::Counted => XonCount::Counted,
-            raw::Xon::Apart => XonCount::Apart,
-            raw::Xon::Ignored => XonCount::Ignored,
-        }),
+        xon: raw.xon,
     }
 }
 
-fn tolerances(raw: &raw::Tolerances, rate: BitsPerSec) -> Tolerances {
+fn tolerances(
+    raw: &Tolerances<Option<Ratio>, Option<u16>, Option<Span>>,
+    rate: BitsPerSec,
+) -> Tolerances {
     let ratio = |said: Option<Ratio>, default| said.map_or(default, |r| f64::from(r.0) / 1e6);
     Tolerances {
         rate: ratio(raw.rate, Tolerances::RATE),

@@ -1,7 +1,7 @@
 //! Validation of MACsec at the tester's ports.
 
-use super::super::raw::{self, DutFile};
-use crate::setup::{PfcMode, PortMacsec, Setup};
+use super::super::raw::DutFile;
+use crate::setup::{PortMacsec, Setup};
 use config::raw::Macsec;
 use config::{Cx, OWN, Place, SecuredPort, check_whole, name_channels, secy_plan};
 use discovery::Role;
@@ -32,13 +32,7 @@ pub(super) fn resolve(cx: &mut Cx, at: &Place<'_>, raw: &DutFile, setup: &mut Se
     for (name, mode) in &raw.expected.macsec {
         let port = setup.ports.iter_mut().find(|port| port.name == *name);
         match port.and_then(|port| port.macsec.as_mut()) {
-            Some(macsec) => {
-                macsec.mode = Some(match mode {
-                    raw::PfcMode::Bypass => PfcMode::Bypass,
-                    raw::PfcMode::Encrypt => PfcMode::Encrypt,
-                    raw::PfcMode::Strict => PfcMode::Strict,
-                });
-            }
+            Some(macsec) => macsec.mode = Some(*mode),
             None => {
                 let what = format!("no port `{name}` has `macsec`; name one that has");
                 cx.error(&at.key(name), what);

@@ -2,7 +2,7 @@
 
 use super::super::raw::{self, DutFile};
 use super::{letter, set};
-use crate::setup::{Nic, QueuePair};
+use crate::setup::{FlowControl, Nic, QueuePair};
 use config::{Cx, Place};
 use ground::time::Duration;
 use ground::units::PrioritySet;
@@ -23,7 +23,7 @@ pub(super) fn resolve(
     if sends.0 & !(lossless.0 | lossy.0) != 0 {
         cx.error(&sends_at, "a priority is neither `lossless` nor `lossy`; add it to one of them");
     }
-    if file.flow_control == raw::FlowControl::Pause {
+    if file.flow_control == FlowControl::Pause {
         cx.error(at, "NICs are tested with PFC alone; leave `flow_control` out");
     } else if sends.0 & lossless.0 == 0 {
         cx.error(&sends_at, "none of them is lossless, and pauses stop no others; add one");

@@ -1,12 +1,16 @@
 //! Validation of what is expected of Source Flow Control.
 
-use super::super::raw;
 use crate::setup::{ExpectedProxy, ExpectedSfc, Setup};
+use config::quantity::{Ratio, Size, Span};
 use config::{Cx, Place};
 use ground::units::Bytes;
 use wire::sfcm::{PAUSE_MAX, PORT_DEFAULT, PORT_MIN};
 
-pub(super) fn resolve(cx: &mut Cx, at: &Place<'_>, raw: &raw::Sfc) -> ExpectedSfc {
+pub(super) fn resolve(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &ExpectedSfc<Option<u16>, Size, Span, Ratio>,
+) -> ExpectedSfc {
     let said = raw.udp_port.unwrap_or(PORT_DEFAULT);
     let port_at = at.key("udp_port");
     let udp_port = cx.ranged(&port_at, said, (PORT_MIN, u16::MAX), PORT_DEFAULT);
@@ -17,8 +21,8 @@ pub(super) fn resolve(cx: &mut Cx, at: &Place<'_>, raw: &raw::Sfc) -> ExpectedSf
     }
 }
 
-fn proxy(cx: &mut Cx, at: &Place<'_>, raw: &raw::SfcProxy) -> ExpectedProxy {
-    let raw::SfcProxy { trusted, longest, credit, share } = *raw;
+fn proxy(cx: &mut Cx, at: &Place<'_>, raw: &ExpectedProxy<Span, Ratio>) -> ExpectedProxy {
+    let ExpectedProxy { trusted, longest, credit, share } = *raw;
     let zero = ground::time::Duration::ZERO;
     if longest.0 == zero || longest.0.saturating_mul(2) > PAUSE_MAX {
         let what = "a test asks for twice this pause, and messages have up to 4.29 s; choose above 0 and \
