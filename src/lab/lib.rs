@@ -14,7 +14,7 @@ pub use labfile as raw;
 pub use labfile::lab_schema;
 pub use labrun::*;
 pub use memory::{memory_needed, refuse_memory};
-pub use resolve::{LinkView, Resolved};
+pub use resolve::{LinkView, Resolved, set_tester};
 
 #[cfg(test)]
 #[path = "../testfolder.rs"]

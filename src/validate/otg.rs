@@ -1,12 +1,23 @@
 //! Conversion of a trial to a configuration of the Open Traffic Generator model, which the traffic
 //! generator runs in either world, and which anybody can run again.
 
-use serde_json::{Value, json};
-
 use crate::setup::{FlowControl, Marking, Setup, TesterPort, line_time};
 use crate::trial::{
     Addresses, Bursts, Control, Flow, LEARNING, Limit, Mark, Obeys, Port, Rate, Trial, Version,
 };
+use ::otg::model::capture::{Capture, Format};
+use ::otg::model::config::{self, Config, Ieee8021Qbb, Ieee8023x, Layer1, PauseKind, Speed};
+use ::otg::model::flow::{
+    self, Burst, FixedPackets, FixedSeconds, FlowDelay, FlowDuration, FlowMetrics, FlowRate,
+    FlowSize, InterBurstGap, LatencyMetrics, LatencyMode,
+};
+use ::otg::model::header::{
+    FlowCustom, FlowEthernet, FlowHeader, FlowIpv4, FlowIpv6, FlowUdp, FlowVlan, Ipv4Dscp,
+    Ipv4Priority,
+};
+use ::otg::model::pattern::{Counter, Pattern, Values};
+use ::otg::model::read::MacText;
+use core::net::Ipv6Addr;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Bytes, Mac, Quanta};
 use wire::ip::Ecn;
@@ -29,10 +40,10 @@ pub fn lead(setup: &Setup) -> Duration {
 
 /// Returns the configuration. Its first flows are those that the tester sends in the trial, in that order;
 /// `location` is where a port is.
-pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -> Value {
+pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -> Config {
     let ports = (0..setup.ports.len()).map(Port);
     let lead = lead(setup);
-    let mut flows: Vec<Value> = Vec::new();
+    let mut flows: Vec<flow::Flow> = Vec::new();
     for (n, flow) in trial.flows[..trial.own_flows()].iter().enumerate() {
         flows.push(data(&format!("flow{n}"), flow, setup, lead));
     }
@@ -43,14 +54,25 @@ pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -
         flows.push(octets(&format!("control{n}"), control, setup, lead));
     }
     let name = |port: Port| setup.port(port).name.clone();
-    let names: Vec<_> = ports.clone().map(name).collect();
-    json!({
-        "ports": ports.clone().map(|p| json!({"name": name(p), "location": location(p)}))
-            .collect::<Vec<_>>(),
-        "layer1": ports.map(|p| layer1(trial, setup, p)).collect::<Vec<_>>(),
-        "captures": [{"name": "all", "port_names": names, "format": "pcapng", "overwrite": false, "packet_size": kept(trial, setup)}],
-        "flows": flows,
-    })
+    let of_port = |port| config::Port {
+        name: name(port),
+        location: Some(location(port)),
+        ..config::Port::default()
+    };
+    Config {
+        ports: ports.clone().map(of_port).collect(),
+        layer1: ports.clone().map(|port| layer1(trial, setup, port)).collect(),
+        captures: vec![Capture {
+            name: "all".to_owned(),
+            port_names: ports.map(name).collect(),
+            format: Format::Pcapng,
+            overwrite: false,
+            packet_size: Some(kept(trial, setup)),
+            ..Capture::default()
+        }],
+        flows,
+        ..Config::default()
+    }
 }
 
 /// Returns the bytes that a capture keeps of a frame. A protected frame is read as a whole.
@@ -61,44 +83,47 @@ fn kept(trial: &Trial, setup: &Setup) -> u32 {
 }
 
 /// Returns the configuration for counters and latencies without captures.
-pub fn counting(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -> Value {
+pub fn counting(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -> Config {
     let mut config = config(trial, setup, location);
-    config["captures"] = json!([]);
-    for n in 0..trial.own_flows() {
-        config["flows"][n]["metrics"]["latency"] = json!({"enable": true, "mode": "cut_through"});
+    config.captures.clear();
+    let mode = LatencyMode::CutThrough;
+    let latency = LatencyMetrics { enable: true, mode, ..LatencyMetrics::default() };
+    for metrics in config.flows[..trial.own_flows()].iter_mut().filter_map(|f| f.metrics.as_mut()) {
+        metrics.latency = Some(latency.clone());
     }
     config
 }
 
-fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Value {
-    let mut layer1 = json!({
-        "name": format!("link of {}", setup.port(port).name),
-        "port_names": [setup.port(port).name],
-        "mtu": setup.max_frame.max(longest(trial)) - 18 + setup.overhead(),
-        "promiscuous": true,
-    });
-    // Ports without a link rate of their own are paced at this one.
-    if let Some(speed) = speed(setup.port(port).rate) {
-        layer1["speed"] = speed.into();
-    }
+fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Layer1 {
     let own = match setup.flow_control {
         FlowControl::Pfc => Obeys::Pfc(Quanta(0)),
         FlowControl::Pause => Obeys::Pause,
     };
-    match trial.reaction(port).unwrap_or(own) {
-        Obeys::Nothing => {}
-        Obeys::Pause => {
-            layer1["flow_control"] = json!({"choice": "ieee_802_3x", "ieee_802_3x": {}});
-        }
-        Obeys::Pfc(Quanta(delay)) => {
-            let mut pfc = json!({"pfc_delay": delay});
-            for class in 0..8 {
-                pfc[format!("pfc_class_{class}")] = class.into();
-            }
-            layer1["flow_control"] = json!({"choice": "ieee_802_1qbb", "ieee_802_1qbb": pfc});
-        }
+    let flow_control = match trial.reaction(port).unwrap_or(own) {
+        Obeys::Nothing => None,
+        Obeys::Pause => Some(config::FlowControl {
+            choice: Some(PauseKind::Ieee8023x),
+            ieee_802_3x: Some(Ieee8023x::default()),
+            ..config::FlowControl::default()
+        }),
+        // Without classes, each class has its own queue.
+        Obeys::Pfc(Quanta(delay)) => Some(config::FlowControl {
+            choice: Some(PauseKind::Ieee8021qbb),
+            ieee_802_1qbb: Some(Ieee8021Qbb { pfc_delay: delay.into(), ..Ieee8021Qbb::default() }),
+            ..config::FlowControl::default()
+        }),
+    };
+    let name = &setup.port(port).name;
+    Layer1 {
+        name: format!("link of {name}"),
+        port_names: vec![name.clone()],
+        mtu: setup.max_frame.max(longest(trial)) - 18 + setup.overhead(),
+        promiscuous: true,
+        // Ports without a link rate of their own are paced at this one.
+        speed: speed(setup.port(port).rate),
+        flow_control,
+        ..Layer1::default()
     }
-    layer1
 }
 
 /// Returns the length of the longest frame that is sent byte for byte, FCS included.
@@ -106,23 +131,21 @@ fn longest(trial: &Trial) -> u32 {
     trial.control.iter().map(|control| control.octets.len() as u32 + 4).max().unwrap_or(0)
 }
 
-/// Returns the name of a rate; `None` if the model has none for it.
-fn speed(rate: BitsPerSec) -> Option<String> {
+/// Returns the model's word for a rate; `None` if it has none.
+fn speed(rate: BitsPerSec) -> Option<Speed> {
     let mbps = rate.get() / 1_000_000;
-    match mbps {
-        10 | 100 => Some(format!("speed_{mbps}_fd_mbps")),
-        1_000 | 10_000 | 25_000 | 40_000 | 50_000 | 100_000 | 200_000 | 400_000 | 800_000 => {
-            Some(format!("speed_{}_gbps", mbps / 1_000))
-        }
-        _ => None,
-    }
+    let word = match mbps % 1_000 {
+        0 => format!("speed_{}_gbps", mbps / 1_000),
+        _ => format!("speed_{mbps}_fd_mbps"),
+    };
+    word.parse().ok()
 }
 
-fn value(value: impl Into<Value>) -> Value {
-    json!({"choice": "value", "value": value.into()})
+fn value<T>(value: impl Into<T>) -> Option<Pattern<T>> {
+    Some(Pattern::value(value.into()))
 }
 
-fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> Value {
+fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> flow::Flow {
     let (src, dst) = (setup.port(flow.from), setup.port(flow.to));
     let queue = flow.held_by.unwrap_or(flow.priority);
     let mut packet = vec![addressed(flow, (src.mac, dst.mac), queue.get())];
@@ -136,42 +159,43 @@ fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> Value {
         (None, Marking::Pcp(map, vid)) => (0, Some((vid.get(), map[flow.priority.index()].get()))),
     };
     if let Some((id, pcp)) = tag {
-        let vlan = json!({"id": value(id), "priority": value(pcp)});
-        packet.push(json!({"choice": "vlan", "vlan": vlan}));
+        let vlan = FlowVlan { id: value(id), priority: value(pcp), ..FlowVlan::default() };
+        packet.push(FlowHeader::Vlan(vlan));
     }
     packet.push(ip(flow, (src, dst), dscp));
-    packet.push(json!({"choice": "udp", "udp": {}}));
+    packet.push(FlowHeader::Udp(FlowUdp::default()));
     let rate = match flow.rate {
         Rate::Line(share) => {
-            let percent = setup.own_share(flow.from, share, flow.size) * 100.0;
-            json!({"choice": "percentage", "percentage": percent})
+            FlowRate::Percentage(setup.own_share(flow.from, share, flow.size) * 100.0)
         }
-        Rate::Frames(n) => json!({"choice": "pps", "pps": n}),
+        Rate::Frames(n) => FlowRate::Pps(n),
     };
     let delay = delay(lead + flow.start);
     let duration = match flow.limit {
-        Limit::Frames(n) => json!({
-            "choice": "fixed_packets", "fixed_packets": {"packets": n, "delay": delay},
-        }),
-        Limit::Time(time) => json!({
-            "choice": "fixed_seconds",
-            "fixed_seconds": {"seconds": time.as_secs_f64(), "delay": delay},
+        Limit::Frames(n) => packets(n, delay),
+        Limit::Time(time) => FlowDuration::FixedSeconds(FixedSeconds {
+            seconds: time.as_secs_f64(),
+            delay,
+            ..FixedSeconds::default()
         }),
         Limit::Bursts(bursts) => burst(bursts, (flow, setup), delay),
     };
-    json!({
-        "name": name,
-        "tx_rx": json!({"choice": "port", "port": {"tx_name": src.name, "rx_names": receivers(flow, setup)}}),
-        "packet": packet,
-        "size": {"choice": "fixed", "fixed": flow.size},
-        "rate": rate,
-        "duration": duration,
-        "metrics": {"enable": true, "loss": true},
-    })
+    flow::Flow {
+        packet,
+        size: Some(FlowSize::Fixed(flow.size)),
+        rate: Some(rate),
+        duration: Some(duration),
+        metrics: Some(FlowMetrics { enable: true, loss: true, ..FlowMetrics::default() }),
+        ..flow::Flow::between(name, &src.name, &receivers(flow, setup))
+    }
+}
+
+fn packets(packets: u32, delay: Option<FlowDelay>) -> FlowDuration {
+    FlowDuration::FixedPackets(FixedPackets { packets, delay, ..FixedPackets::default() })
 }
 
 /// Returns the duration of a flow in bursts.
-fn burst(bursts: Bursts, (flow, setup): (&Flow, &Setup), delay: Value) -> Value {
+fn burst(bursts: Bursts, (flow, setup): (&Flow, &Setup), delay: Option<FlowDelay>) -> FlowDuration {
     let rate = setup.port(flow.from).rate;
     let line = line_time(rate, flow.size + setup.overhead());
     let interval = match flow.rate {
@@ -182,17 +206,18 @@ fn burst(bursts: Bursts, (flow, setup): (&Flow, &Setup), delay: Value) -> Value 
     let last = line.saturating_sub(rate.time_for(Bytes(12)));
     let length = f64::from(bursts.frames - 1) * interval + last.as_nanos_f64();
     let gap = (bursts.every.as_nanos_f64() - length).max(0.0);
-    json!({"choice": "burst", "burst": {
-        "bursts": bursts.count,
-        "packets": bursts.frames,
-        "inter_burst_gap": {"choice": "nanoseconds", "nanoseconds": gap},
-        "delay": delay,
-    }})
+    FlowDuration::Burst(Burst {
+        bursts: bursts.count,
+        packets: bursts.frames,
+        inter_burst_gap: Some(InterBurstGap::Nanoseconds(gap)),
+        delay,
+        ..Burst::default()
+    })
 }
 
 /// Returns the IP header of a flow. IPv6 addresses are those of benchmarks, 2001:2::/48 (RFC 5180),
 /// with the IPv4 address in their last bits.
-fn ip(flow: &Flow, (src, dst): (&TesterPort, &TesterPort), dscp: u8) -> Value {
+fn ip(flow: &Flow, (src, dst): (&TesterPort, &TesterPort), dscp: u8) -> FlowHeader {
     let ecn = ecn(flow.ecn);
     match flow.version {
         Version::V4 => {
@@ -200,31 +225,39 @@ fn ip(flow: &Flow, (src, dst): (&TesterPort, &TesterPort), dscp: u8) -> Value {
                 Addresses::Nic(_, ip) => ip,
                 _ => dst.ip,
             };
-            let dscp = json!({"phb": value(dscp), "ecn": value(ecn)});
-            json!({"choice": "ipv4", "ipv4": {
-                "src": value(src.ip.to_string()),
-                "dst": value(to.to_string()),
-                "priority": {"choice": "dscp", "dscp": dscp},
-            }})
+            let dscp = Ipv4Dscp { phb: value(dscp), ecn: value(ecn), ..Ipv4Dscp::default() };
+            FlowHeader::Ipv4(Box::new(FlowIpv4 {
+                src: value(src.ip),
+                dst: value(to),
+                priority: Some(Ipv4Priority::Dscp(dscp)),
+                ..FlowIpv4::default()
+            }))
         }
-        Version::V6 => json!({"choice": "ipv6", "ipv6": {
-            "src": value(format!("2001:2::{}", src.ip)),
-            "dst": value(format!("2001:2::{}", dst.ip)),
-            "traffic_class": value(dscp << 2 | ecn),
-        }}),
+        Version::V6 => {
+            let address = |port: &TesterPort| {
+                let [.., high, low] = port.ip.to_ipv6_mapped().segments();
+                value(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, high, low))
+            };
+            FlowHeader::Ipv6(Box::new(FlowIpv6 {
+                src: address(src),
+                dst: address(dst),
+                traffic_class: value(dscp << 2 | ecn),
+                ..FlowIpv6::default()
+            }))
+        }
     }
 }
 
 /// Returns the names of the ports that receive a flow's frames.
-fn receivers(flow: &Flow, setup: &Setup) -> Vec<String> {
+fn receivers<'s>(flow: &Flow, setup: &'s Setup) -> Vec<&'s str> {
     match flow.addresses {
         Addresses::Ports | Addresses::Sources(_) | Addresses::Nic(..) => {
-            vec![setup.port(flow.to).name.clone()]
+            vec![&setup.port(flow.to).name]
         }
         Addresses::Broadcast | Addresses::Destinations(_) => {
             let all = setup.ports.iter().enumerate();
             let others = all.filter(|(n, _)| *n != flow.from.0);
-            others.map(|(_, port)| port.name.clone()).collect()
+            others.map(|(_, port)| port.name.as_str()).collect()
         }
     }
 }
@@ -233,11 +266,11 @@ fn receivers(flow: &Flow, setup: &Setup) -> Vec<String> {
 const MANY: Mac = Mac([0x02, 0x53, 0x4d, 0, 0, 1]);
 
 /// Returns the Ethernet header of a flow.
-fn addressed(flow: &Flow, (src, dst): (Mac, Mac), queue: u8) -> Value {
+fn addressed(flow: &Flow, (src, dst): (Mac, Mac), queue: u8) -> FlowHeader {
     let many = |count: u32| {
-        let increment =
-            json!({"start": MANY.to_string(), "step": "00:00:00:00:00:01", "count": count});
-        json!({"choice": "increment", "increment": increment})
+        let (start, step) = (Some(MacText(MANY)), Some(MacText(Mac([0, 0, 0, 0, 0, 1]))));
+        let values = Values::Increment(Counter { start, step, count, ..Counter::default() });
+        Some(Pattern { values, ..Pattern::default() })
     };
     let dst = match flow.addresses {
         Addresses::Broadcast => Mac::BROADCAST,
@@ -247,66 +280,56 @@ fn addressed(flow: &Flow, (src, dst): (Mac, Mac), queue: u8) -> Value {
     let mut header = ethernet(src, dst, queue);
     match flow.addresses {
         Addresses::Ports | Addresses::Broadcast | Addresses::Nic(..) => {}
-        Addresses::Sources(count) => header["ethernet"]["src"] = many(count),
-        Addresses::Destinations(count) => header["ethernet"]["dst"] = many(count),
+        Addresses::Sources(count) => header.src = many(count),
+        Addresses::Destinations(count) => header.dst = many(count),
     }
-    header
+    FlowHeader::Ethernet(header)
 }
 
-fn ethernet(src: Mac, dst: Mac, queue: u8) -> Value {
-    json!({"choice": "ethernet", "ethernet": {
-        "src": value(src.to_string()),
-        "dst": value(dst.to_string()),
-        "pfc_queue": value(queue),
-    }})
-}
-
-fn tx_rx(from: &str, to: &str) -> Value {
-    json!({"choice": "port", "port": {"tx_name": from, "rx_names": [to]}})
+fn ethernet(src: Mac, dst: Mac, queue: u8) -> FlowEthernet {
+    FlowEthernet {
+        src: value(MacText(src)),
+        dst: value(MacText(dst)),
+        pfc_queue: value(queue),
+        ..FlowEthernet::default()
+    }
 }
 
 /// Returns the frames from a port to the broadcast address by which the DUT learns its address.
-fn learning(port: Port, setup: &Setup) -> Value {
+fn learning(port: Port, setup: &Setup) -> flow::Flow {
     let from = setup.port(port);
     let to = setup.port(Port((port.0 + 1) % setup.ports.len()));
-    let mut packet = vec![ethernet(from.mac, Mac::BROADCAST, 0)];
+    let mut packet = vec![FlowHeader::Ethernet(ethernet(from.mac, Mac::BROADCAST, 0))];
     if let Marking::Pcp(_, vid) = &setup.marking {
-        packet.push(json!({"choice": "vlan", "vlan": {"id": value(vid.get())}}));
+        let vlan = FlowVlan { id: value(vid.get()), ..FlowVlan::default() };
+        packet.push(FlowHeader::Vlan(vlan));
     }
-    json!({
-        "name": format!("learning {}", from.name),
-        "tx_rx": tx_rx(&from.name, &to.name),
-        "packet": packet,
-        "rate": {"choice": "percentage", "percentage": 10.0},
-        "duration": {"choice": "fixed_packets", "fixed_packets": {"packets": LEARNING}},
-    })
+    flow::Flow {
+        packet,
+        rate: Some(FlowRate::Percentage(10.0)),
+        duration: Some(packets(LEARNING, None)),
+        ..flow::Flow::between(&format!("learning {}", from.name), &from.name, &[&to.name])
+    }
 }
 
-fn octets(name: &str, control: &Control, setup: &Setup, lead: Duration) -> Value {
-    let bytes: String = control.octets.iter().map(|octet| format!("{octet:02x}")).collect();
+fn octets(name: &str, control: &Control, setup: &Setup, lead: Duration) -> flow::Flow {
+    let bytes = control.octets.iter().map(|octet| format!("{octet:02x}")).collect();
     let from = setup.port(control.port);
     let next = setup.port(Port((control.port.0 + 1) % setup.ports.len()));
     let is_receiver = |port: &&TesterPort| control.octets.starts_with(&port.mac.0);
     let to = setup.ports.iter().find(is_receiver).unwrap_or(next);
     let pps = (1e12 / control.every.as_picos().max(1) as f64).ceil().max(1.0) as u64;
-    json!({
-        "name": name,
-        "tx_rx": tx_rx(&from.name, &to.name),
-        "packet": [{"choice": "custom", "custom": {"bytes": bytes}}],
-        "size": {"choice": "fixed", "fixed": control.octets.len() + 4},
-        "rate": {"choice": "pps", "pps": pps},
-        "duration": {
-            "choice": "fixed_packets",
-            "fixed_packets": {
-                "packets": control.frames,
-                "delay": delay(lead + control.start),
-            },
-        },
-    })
+    flow::Flow {
+        packet: vec![FlowHeader::Custom(FlowCustom { bytes, ..FlowCustom::default() })],
+        size: Some(FlowSize::Fixed(control.octets.len() as u32 + 4)),
+        rate: Some(FlowRate::Pps(pps)),
+        duration: Some(packets(control.frames, delay(lead + control.start))),
+        ..flow::Flow::between(name, &from.name, &[&to.name])
+    }
 }
 
-fn delay(time: Duration) -> Value {
-    json!({"choice": "nanoseconds", "nanoseconds": time.as_nanos_f64()})
+fn delay(time: Duration) -> Option<FlowDelay> {
+    Some(FlowDelay::Nanoseconds(time.as_nanos_f64()))
 }
 
 const fn ecn(ecn: Ecn) -> u8 {

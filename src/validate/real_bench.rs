@@ -98,7 +98,7 @@ impl RealBench {
         eal: EalOptions,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, Trouble> {
-        let device = InProcess::new(setup.clone(), lab, reports);
+        let mut device = InProcess::new(setup.clone(), lab, reports);
         let placed = device.placed(&setup)?;
         Ok(Self { device: Some(device), ..Self::new(placed, eal, None, stop)? })
     }
@@ -110,7 +110,7 @@ impl RealBench {
         trial: &Trial,
         to: Far,
     ) -> Result<(Arc<Session>, Option<Made>), Trouble> {
-        let device = self.device.as_ref().filter(|_| to == Far::Device);
+        let device = self.device.as_mut().filter(|_| to == Far::Device);
         let made = device.map(|device| device.make(trial)).transpose()?;
         // The tester's own cable is polled in the same way, by one thread, as an empty device.
         let of_device = self.device.as_ref();
@@ -449,10 +449,9 @@ fn plan(trial: &Trial, setup: &Setup) -> Result<TestPlan, Trouble> {
 }
 
 /// Returns the plan of a configuration.
-fn resolved(config: &serde_json::Value) -> Result<TestPlan, Trouble> {
-    let wrong = |refusal: ::otg::engine::Refusal| Trouble::Error(refusal.errors.join("; "));
-    let config = ::otg::model::parse(config).map_err(wrong)?;
-    tester::resolve::resolve(&config).map(|(plan, _)| plan).map_err(wrong)
+fn resolved(config: &::otg::model::Config) -> Result<TestPlan, Trouble> {
+    let resolved = tester::resolve::resolve(config);
+    resolved.map(|(plan, _)| plan).map_err(|refusal| Trouble::Error(refusal.errors.join("; ")))
 }
 
 /// Returns what the captures of a trial hold.

@@ -20,10 +20,10 @@ use crate::observation::Observation;
 use crate::otg;
 use crate::setup::Setup;
 use crate::trial::{LinkChange, Port, READING, ResetKind, Trial};
+use ::otg::model::Config;
 use ground::time::{Duration, Instant};
-use lab::LabTester;
-use lab::raw::Lab;
-use serde_json::Value;
+use lab::raw::{FaultKind as Planted, Lab, Otg};
+use lab::{LabPlan, LabTester};
 use sim::{
     Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkPlan, NetworkPlan, NodeId,
     NodeKind, NodePlan, ObservedNetwork,
@@ -42,7 +42,12 @@ pub struct VirtualBench {
     lab: Lab,
     reports: Reports,
     resets: BTreeMap<ResetKind, Duration>,
+    device: Option<Device>,
 }
+
+/// The lab without flows and generator, and with NICs also the network with their flows. Both are those of a
+/// seed: switches and flows draw from it.
+type Device = (LabPlan, Option<NetworkPlan>);
 
 /// The network of a trial.
 pub(crate) struct Prepared {
@@ -55,7 +60,7 @@ impl VirtualBench {
     /// A bench on a lab, whose generator and flows are replaced by those of the trials.
     #[must_use]
     pub fn new(setup: Setup, lab: Lab) -> Self {
-        Self { setup, lab, reports: Reports::default(), resets: BTreeMap::new() }
+        Self { setup, lab, reports: Reports::default(), resets: BTreeMap::new(), device: None }
     }
 
     /// Sets what the counters of the device say.
@@ -71,26 +76,51 @@ impl VirtualBench {
     }
 
     /// Returns the network of a trial.
-    pub(crate) fn prepare(&self, trial: &Trial) -> Result<Prepared, Trouble> {
+    pub(crate) fn prepare(&mut self, trial: &Trial) -> Result<Prepared, Trouble> {
         let config = otg::config(trial, &self.setup, |p| self.setup.port(p).location.clone());
-        let (mut network, tester) = self.plan(trial, config)?;
+        let (mut network, tester) = self.plan(trial, &config)?;
         self.secure(&mut network, &tester.hosts, trial);
         Ok(Prepared { network, hosts: tester.hosts })
     }
 
-    /// Returns the network and the generator of a trial with its configuration.
-    fn plan(&self, trial: &Trial, config: Value) -> Result<(NetworkPlan, LabTester), Trouble> {
-        let mut lab = self.lab.clone();
-        let resolve = |lab: &Lab| {
-            let resolved = lab::resolve_raw(lab).map_err(|error| Trouble::Error(error.to_string()));
-            resolved.map(|(plan, _)| plan)
-        };
-        lab.seed = self.setup.seed.wrapping_add(trial.round.into());
-        lab.checks = Some(Vec::new());
-        let of_nics = self.setup.nic.as_ref().map(|_| resolve(&lab)).transpose()?;
+    /// Returns the device with a seed. It is resolved again only if that of the last trial was another.
+    fn device(&mut self, seed: u64) -> Result<Device, Trouble> {
+        if let Some(device) = self.device.as_ref().filter(|(plan, _)| plan.network.seed == seed) {
+            return Ok(device.clone());
+        }
+        let mut lab = Lab { seed, checks: Some(Vec::new()), ..self.lab.clone() };
+        let of_nics = self.setup.nic.as_ref().map(|_| resolved(&lab)).transpose()?;
         lab.flows.clear();
-        lab.otg = Some(lab::raw::Otg { config: Some(config), ..lab::raw::Otg::default() });
-        let mut plan = resolve(&lab)?;
+        lab.otg = None;
+        let device = (resolved(&lab)?, of_nics.map(|plan| plan.network));
+        Ok(self.device.insert(device).clone())
+    }
+
+    /// Returns true if a port of the tester has a defect.
+    fn is_defective(&self) -> bool {
+        let at = |on: &str| self.setup.ports.iter().any(|port| port.location == on);
+        let mut kinds = self.lab.faults.iter().filter_map(|fault| fault.kind.as_ref());
+        kinds.any(|kind| matches!(kind, Planted::Defect(defect) if at(&defect.on)))
+    }
+
+    /// Returns the network and the generator of a trial with its configuration.
+    fn plan(
+        &mut self,
+        trial: &Trial,
+        config: &Config,
+    ) -> Result<(NetworkPlan, LabTester), Trouble> {
+        let seed = self.setup.seed.wrapping_add(trial.round.into());
+        let (mut plan, of_nics) = self.device(seed)?;
+        if self.is_defective() {
+            // Defects about priorities are refused at a port that obeys 802.3x PAUSE. Each trial chooses what
+            // the tester's ports obey, so the resolver has to look at them again.
+            let config = serde_json::to_value(config).expect("a configuration is JSON");
+            let otg = Some(Otg { config: Some(config), ..Otg::default() });
+            let (checks, flows) = (Some(Vec::new()), Vec::new());
+            plan = resolved(&Lab { seed, checks, flows, otg, ..self.lab.clone() })?;
+        } else {
+            lab::set_tester(&mut plan, config).map_err(wrong)?;
+        }
         let tester = plan.tester.expect("the lab has a generator");
         for (rate, port) in tester.rates.iter().zip(&self.setup.ports) {
             if *rate != port.rate {
@@ -100,7 +130,7 @@ impl VirtualBench {
             }
         }
         if let Some(own) = of_nics {
-            nics::add(&mut plan.network, own.network, &tester);
+            nics::add(&mut plan.network, own, &tester);
         }
         for port in &trial.short_gap {
             shorten(&mut plan.network, tester.hosts[port.0]);
@@ -217,6 +247,14 @@ impl VirtualBench {
     }
 }
 
+fn resolved(lab: &Lab) -> Result<LabPlan, Trouble> {
+    lab::resolve_raw(lab).map(|(plan, _)| plan).map_err(wrong)
+}
+
+fn wrong(error: config::ConfigError) -> Trouble {
+    Trouble::Error(error.to_string())
+}
+
 /// Returns a node without MACsec: a cable has none.
 fn unsecured(node: &NodePlan) -> NodePlan {
     let mut node = node.clone();
@@ -294,8 +332,8 @@ impl Bench for VirtualBench {
     }
 
     fn acknowledged(&mut self, trial: &Trial) -> Result<(Counts, Vec<Acknowledged>), Trouble> {
-        let location = |port| self.setup.port(port).location.clone();
-        let (plan, tester) = self.plan(trial, otg::counting(trial, &self.setup, location))?;
+        let config = otg::counting(trial, &self.setup, |p| self.setup.port(p).location.clone());
+        let (plan, tester) = self.plan(trial, &config)?;
         let mut network =
             ObservedNetwork::new(&plan, None).map_err(|error| Trouble::Error(error.to_string()))?;
         if let Some(reset) = trial.reset {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::raw;
 use config::{Cx, Place, unknown_name};
+use sim::{NetworkPlan, NodeKind};
 
 /// Most nodes of a lab. A choice: far above what a laptop can run, far below what memory limits.
 pub(super) const NODES_MAX: u32 = 16_384;
@@ -73,6 +74,24 @@ pub(super) struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
+    /// Returns the nodes and links of a resolved lab. Each link is a kind.
+    pub fn of(network: &NetworkPlan) -> Self {
+        let mut graph = Self::default();
+        for node in &network.nodes {
+            let at = Source { own: Place::nowhere(), defaults: Place::nowhere() };
+            match &node.kind {
+                NodeKind::Switch(plan) => {
+                    graph.add_switch(plan.name.clone(), raw::Switch::default(), at)
+                }
+                NodeKind::Host(plan) => graph.add_host(plan.name.clone(), raw::Host::default(), at),
+            };
+        }
+        for (kind, link) in network.links.iter().enumerate() {
+            graph.add_link(Some(&link.name), link.a.node.index(), link.b.node.index(), kind);
+        }
+        graph
+    }
+
     pub fn node(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }

@@ -27,7 +27,6 @@ mod ties;
 mod topology;
 mod view;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::LabPlan;
@@ -49,6 +48,7 @@ pub(crate) use defects::{
 };
 use fault_context::Context as Faults;
 use labrun::message_log::keep_messages;
+pub use otg::set_tester;
 pub use view::{LinkView, Resolved};
 
 /// Name of a lab without a name or a file.
@@ -110,8 +110,10 @@ pub(super) fn resolve(
     let warnings = cx.finish()?;
 
     let headroom = view::headroom(&switches);
-    let more = addresses.unwrap_or_default();
-    place_switches(&graph, &routes, &more, &mut switches, &mut nodes);
+    place_switches(&graph, &routes, &mut switches, &mut nodes);
+    if let Some(addresses) = addresses {
+        otg::place_addresses(&graph, &addresses, &mut nodes);
+    }
     let network = NetworkPlan {
         nodes,
         links: links(&graph, &specs),
@@ -258,11 +260,10 @@ fn any_lossless(switches: &Switches, faults: &[Fault]) -> bool {
     }) || faults.iter().any(is_changed)
 }
 
-/// Gives the switches the static addresses of hosts and those in `more`, and puts them in place.
+/// Gives the switches the static addresses of hosts, and puts them in place.
 fn place_switches(
     graph: &Graph<'_>,
     routes: &Routes,
-    more: &BTreeMap<Mac, NodeId>,
     switches: &mut Switches,
     nodes: &mut [NodePlan],
 ) {
@@ -277,15 +278,9 @@ fn place_switches(
             Some(SpreadEntry { vid: Vid::MIN, mac, ports: ports.collect() })
         };
         let own = (0..graph.hosts.len()).map(|host| (addresses::mac(host), host));
-        let number = |node: &NodeId| graph.hosts.iter().position(|host| *host == node.index());
-        let own = own.filter(|(mac, _)| !more.contains_key(mac));
-        let testers = more.iter().filter_map(|(mac, node)| Some((*mac, number(node)?)));
         if !switches.learns[n] {
-            let all: Vec<(Mac, usize)> = own.chain(testers).collect();
-            plan.bridge.statics = all.iter().filter_map(|(mac, host)| entry(*mac, *host)).collect();
-            plan.bridge.spread =
-                all.iter().filter_map(|(mac, host)| several(*mac, *host)).collect();
-            plan.bridge.table_size = plan.bridge.table_size.max(plan.bridge.statics.len());
+            plan.bridge.statics = own.clone().filter_map(|(mac, host)| entry(mac, host)).collect();
+            plan.bridge.spread = own.filter_map(|(mac, host)| several(mac, host)).collect();
         }
         nodes[n].kind = NodeKind::Switch(plan);
     }

@@ -4,20 +4,23 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::NAMELESS;
 use super::graph::Graph;
 use super::links::LinkSpec;
-use crate::LabTester;
 use crate::raw;
+use crate::{LabPlan, LabTester};
 use ::otg::engine::Refusal;
-use ::otg::model;
-use config::{Cx, Place};
+use ::otg::model::{self, Config};
+use config::{ConfigError, Cx, Place};
 use ground::time::Instant;
 use ground::units::{BitsPerSec, Mac};
 use host::plan::stream::Values;
 use host::{StationPlan, TransportPlan};
 use labrun::Record;
+use labrun::message_log::keep_messages;
 use sim::{NodeId, NodeKind, NodePlan};
-use tester::plan::{FlowKind, FlowPlan, Location, TestPlan};
+use switch::{SpreadEntry, StaticEntry};
+use tester::plan::{FlowKind, FlowPlan, Location};
 use tester::resolve::resolve_on;
 use tester::{Punctuality, stations};
 
@@ -40,11 +43,50 @@ pub(super) fn otg(
         cx.error(&at, "a generator has a `file`, or its configuration as `config`");
         return None;
     };
-    let plan = plan(cx, &at, said, config, graph, specs)?;
+    let mut config = config.clone();
+    place(cx, &at.key("ports"), &mut config, &said.ports);
+    let config = model::parse(&config).map_err(|refusal| refuse(cx, &at, refusal)).ok()?;
+    let rates: Vec<_> = specs.iter().map(|spec| spec.rate).collect();
+    tester(cx, &at, &config, (graph, &rates), nodes)
+}
+
+/// Gives a lab without flows the generator of a configuration whose locations are names of hosts, as if its
+/// file had it. The rest of the lab is not resolved again.
+///
+/// # Errors
+/// All errors of the configuration.
+pub fn set_tester(lab: &mut LabPlan, config: &Config) -> Result<(), ConfigError> {
+    let (mut cx, at) = (Cx::of_file(NAMELESS), Place::nowhere());
+    let graph = Graph::of(&lab.network);
+    let rates: Vec<_> = lab.network.links.iter().map(|link| link.rate).collect();
+    let nodes = &mut lab.network.nodes;
+    lab.tester = tester(&mut cx, &at.key("otg"), config, (&graph, &rates), nodes);
+    let addresses = lab.tester.as_ref().map(|tester| addresses(&mut cx, &at, tester));
+    let wrong = |findings| ConfigError { file: NAMELESS.to_owned(), findings };
+    cx.finish().map_err(wrong)?;
+    keep_messages(nodes, lab.record.messages);
+    place_addresses(&graph, &addresses.unwrap_or_default(), nodes);
+    Ok(())
+}
+
+/// Makes testers of the ports of a configuration; `rates` are those of the links' kinds.
+fn tester(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    config: &Config,
+    (graph, rates): (&Graph<'_>, &[BitsPerSec]),
+    nodes: &mut [NodePlan],
+) -> Option<LabTester> {
+    let link = |location: &Location| {
+        Some(rate(graph, rates, graph.node(name(location)).filter(|n| graph.is_host(*n))?))
+    };
+    let found = resolve_on(config, &link).map_err(|refusal| refuse(cx, at, refusal));
+    let (plan, warnings) = found.ok()?;
+    warnings.into_iter().for_each(|warning| cx.warn(at, warning));
     let before = cx.count();
     let hosts: Vec<_> =
-        plan.ports.iter().filter_map(|port| host(cx, &at, graph, &port.location)).collect();
-    let rates: Vec<_> = hosts.iter().map(|host| rate(graph, specs, *host)).collect();
+        plan.ports.iter().filter_map(|port| host(cx, at, graph, &port.location)).collect();
+    let rates: Vec<_> = hosts.iter().map(|host| rate(graph, rates, *host)).collect();
     for (port, rate) in plan.ports.iter().zip(&rates) {
         if let Some(asked) = port.rate.filter(|asked| asked != rate) {
             let what = format!(
@@ -52,7 +94,7 @@ pub(super) fn otg(
                  `speed` out of `layer1`, or give the link that `rate`",
                 port.name
             );
-            cx.error(&at, what);
+            cx.error(at, what);
         }
     }
     if cx.count() > before {
@@ -70,31 +112,8 @@ pub(super) fn otg(
     Some(LabTester { plan, hosts, rates })
 }
 
-/// Resolves the test, with hosts in place of port locations.
-fn plan(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::Otg,
-    config: &Value,
-    graph: &Graph<'_>,
-    specs: &[LinkSpec],
-) -> Option<TestPlan> {
-    let mut config = config.clone();
-    place(cx, &at.key("ports"), &mut config, &said.ports);
-    let link = |location: &Location| {
-        Some(rate(graph, specs, graph.node(name(location)).filter(|n| graph.is_host(*n))?))
-    };
-    let found = model::parse(&config).and_then(|config| resolve_on(&config, &link));
-    match found {
-        Ok((plan, warnings)) => {
-            warnings.into_iter().for_each(|warning| cx.warn(at, warning));
-            Some(plan)
-        }
-        Err(Refusal { errors, .. }) => {
-            errors.into_iter().for_each(|error| cx.error(at, error));
-            None
-        }
-    }
+fn refuse(cx: &mut Cx, at: &Place<'_>, refusal: Refusal) {
+    refusal.errors.into_iter().for_each(|error| cx.error(at, error));
 }
 
 /// Replaces locations by hosts.
@@ -123,9 +142,9 @@ fn host(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, location: &Location) -> 
     Some(found)
 }
 
-fn rate(graph: &Graph<'_>, specs: &[LinkSpec], host: usize) -> BitsPerSec {
+fn rate(graph: &Graph<'_>, rates: &[BitsPerSec], host: usize) -> BitsPerSec {
     let link = graph.nodes[host].ports.first().map(|link| graph.links[*link].kind);
-    link.map_or(tester::RATE_DEFAULT, |kind| specs[kind].rate)
+    link.map_or(tester::RATE_DEFAULT, |kind| rates[kind])
 }
 
 /// Gives the host's station the plan of the generator port, from the start on. Its link stays as it
@@ -191,6 +210,36 @@ pub(super) fn addresses(cx: &mut Cx, at: &Place<'_>, tester: &LabTester) -> BTre
         }
     }
     found
+}
+
+/// Gives the switches that have their hosts' addresses those of the generator, at the ports of its hosts.
+pub(super) fn place_addresses(
+    graph: &Graph<'_>,
+    addresses: &BTreeMap<Mac, NodeId>,
+    nodes: &mut [NodePlan],
+) {
+    let own = |host: &NodeId| super::addresses::mac(graph.host_number(host.index()));
+    let own: Vec<_> = addresses.iter().map(|(mac, host)| (*mac, own(host))).collect();
+    for node in nodes {
+        let NodeKind::Switch(plan) = &mut node.kind else { continue };
+        let bridge = &mut plan.bridge;
+        // Hosts are in the order of their addresses.
+        let entry = |(mac, own): &(Mac, Mac)| {
+            let n = bridge.statics.binary_search_by_key(own, |entry| entry.mac).ok()?;
+            Some(StaticEntry { mac: *mac, ..bridge.statics[n] })
+        };
+        let statics: Vec<_> = own.iter().filter_map(entry).collect();
+        bridge.statics.retain(|entry| !addresses.contains_key(&entry.mac));
+        bridge.statics.extend(statics);
+        let several = |(mac, own): &(Mac, Mac)| {
+            let n = bridge.spread.binary_search_by_key(own, |entry| entry.mac).ok()?;
+            Some(SpreadEntry { mac: *mac, ..bridge.spread[n].clone() })
+        };
+        let spread: Vec<_> = own.iter().filter_map(several).collect();
+        bridge.spread.retain(|entry| !addresses.contains_key(&entry.mac));
+        bridge.spread.extend(spread);
+        bridge.table_size = bridge.table_size.max(bridge.statics.len());
+    }
 }
 
 /// Returns the unicast addresses of a flow's frames at an offset.

@@ -46,7 +46,7 @@ impl InProcess {
     ///
     /// # Errors
     /// The lab cannot be run like this.
-    pub(super) fn placed(&self, setup: &Setup) -> Result<Setup, Trouble> {
+    pub(super) fn placed(&mut self, setup: &Setup) -> Result<Setup, Trouble> {
         let trial = Trial::new("the device", Duration::from_millis(1));
         let Prepared { network, hosts } = self.bench.prepare(&trial)?;
         let mut setup = setup.clone();
@@ -60,7 +60,7 @@ impl InProcess {
     ///
     /// # Errors
     /// The lab, or the trial, needs something that rings do not have.
-    pub(super) fn make(&self, trial: &Trial) -> Result<Made, Trouble> {
+    pub(super) fn make(&mut self, trial: &Trial) -> Result<Made, Trouble> {
         let Prepared { network, hosts } = self.bench.prepare(trial)?;
         let mut nodes: Vec<Option<usize>> = vec![None; network.nodes.len()];
         let mut plan = DevicePlan::default();

@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use crate::setup::{Setup, line_time};
 use crate::trial::{Addresses, Flow, Limit, Rate, Trial};
+use ::otg::model::config::Config;
+use ::otg::model::flow::{self, FlowDelay, FlowDuration, FlowRate};
+use ::otg::model::header::{FlowHeader, FlowUdp};
+use ::otg::model::pattern::Pattern;
 use ground::time::Duration;
 use tester::plan::Location;
 use tester::report::{self, Report, Stamps};
@@ -25,12 +27,11 @@ pub(super) struct Parts(Vec<usize>);
 
 impl Parts {
     /// Replaces the flows of a trial in its configuration by their parts.
-    pub(super) fn spread(config: &mut Value, trial: &Trial, setup: &Setup) -> Self {
+    pub(super) fn spread(config: &mut Config, trial: &Trial, setup: &Setup) -> Self {
         let own = &trial.flows[..trial.own_flows()];
         let parts = own.iter().map(|flow| parts(flow, setup)).collect::<Vec<_>>();
-        let Some(before) = config["flows"].as_array_mut() else { return Self(parts) };
         let mut flows = Vec::new();
-        let mut rest = core::mem::take(before).into_iter();
+        let mut rest = core::mem::take(&mut config.flows).into_iter();
         for ((flow, count), whole) in own.iter().zip(&parts).zip(rest.by_ref()) {
             match count {
                 1 => flows.push(whole),
@@ -41,7 +42,7 @@ impl Parts {
             }
         }
         flows.extend(rest);
-        config["flows"] = flows.into();
+        config.flows = flows;
         Self(parts)
     }
 
@@ -81,33 +82,33 @@ fn queues(location: &str) -> usize {
 
 /// Returns part `k` of `count` of a flow.
 fn part(
-    whole: &Value,
+    whole: &flow::Flow,
     (flow, setup): (&Flow, &Setup),
     (k, count): (usize, usize),
     number: usize,
-) -> Value {
+) -> flow::Flow {
     let mut part = whole.clone();
-    part["name"] = format!("{}.{k}", whole["name"].as_str().unwrap_or_default()).into();
-    let port = FIRST + number % PORTS;
-    let udp = json!({"choice": "udp", "udp": {"src_port": {"choice": "value", "value": port}}});
-    if let Some(header) = part["packet"].as_array_mut().and_then(|packet| packet.last_mut()) {
-        *header = udp;
+    part.name = format!("{}.{k}", whole.name);
+    let src_port = Some(Pattern::value((FIRST + number % PORTS) as u32));
+    if let Some(header) = part.packet.last_mut() {
+        *header = FlowHeader::Udp(FlowUdp { src_port, ..FlowUdp::default() });
     }
-    if let Some(percent) = part["rate"]["percentage"].as_f64() {
-        part["rate"]["percentage"] = (percent / count as f64).into();
+    if let Some(FlowRate::Percentage(percent)) = &mut part.rate {
+        *percent /= count as f64;
     }
-    let kind = match flow.limit {
-        Limit::Frames(frames) => {
-            let frames = frames as usize;
-            let own = frames / count + usize::from(k < frames % count);
-            part["duration"]["fixed_packets"]["packets"] = own.into();
-            "fixed_packets"
+    let delay = match &mut part.duration {
+        Some(FlowDuration::FixedPackets(fixed)) => {
+            let frames = fixed.packets as usize;
+            fixed.packets = (frames / count + usize::from(k < frames % count)) as u32;
+            &mut fixed.delay
         }
-        Limit::Time(_) => "fixed_seconds",
-        Limit::Bursts(_) => "burst",
+        Some(FlowDuration::FixedSeconds(fixed)) => &mut fixed.delay,
+        // Bursts have one part.
+        _ => return part,
     };
-    let delay = &mut part["duration"][kind]["delay"]["nanoseconds"];
-    *delay = (delay.as_f64().unwrap_or(0.0) + k as f64 * interval(flow, setup)).into();
+    if let Some(FlowDelay::Nanoseconds(delay)) = delay {
+        *delay += k as f64 * interval(flow, setup);
+    }
     part
 }
 
@@ -220,7 +221,7 @@ mod tests {
         trial
     }
 
-    fn config(trial: &Trial, setup: &Setup) -> (Value, Parts) {
+    fn config(trial: &Trial, setup: &Setup) -> (Config, Parts) {
         let mut config = otg::counting(trial, setup, |port| setup.port(port).location.clone());
         let parts = Parts::spread(&mut config, trial, setup);
         (config, parts)
@@ -230,24 +231,22 @@ mod tests {
     fn a_flow_has_a_part_for_each_queue_of_its_sender() {
         let (config, parts) = config(&trial(Limit::Frames(10)), &setup(4));
         assert_eq!(parts, Parts(vec![4, 1]));
-        let flows = config["flows"].as_array().unwrap();
-        let of = |pointer: &str| -> Vec<f64> {
-            flows[..4].iter().map(|flow| flow.pointer(pointer).unwrap().as_f64().unwrap()).collect()
-        };
-        assert_eq!(of("/rate/percentage"), [12.5; 4]);
-        assert_eq!(of("/duration/fixed_packets/packets"), [3.0, 3.0, 2.0, 2.0]);
-        let delays = of("/duration/fixed_packets/delay/nanoseconds");
+        let flows = &config.flows;
+        let durations = flows[..4].iter().map(|flow| match flow.duration.as_ref().unwrap() {
+            FlowDuration::FixedPackets(fixed) => match fixed.delay.as_ref().unwrap() {
+                FlowDelay::Nanoseconds(delay) => (fixed.packets, *delay),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        });
+        let (packets, delays): (Vec<_>, Vec<_>) = durations.unzip();
+        assert!(flows[..4].iter().all(|flow| flow.rate == Some(FlowRate::Percentage(12.5))));
+        assert_eq!(packets, [3, 3, 2, 2]);
         // 532 bytes at half of 10 Gb/s.
         assert!(delays.windows(2).all(|two| (two[1] - two[0] - 851.2).abs() < 1e-6), "{delays:?}");
-        let ports: Vec<_> = flows[..4]
-            .iter()
-            .map(|flow| flow["packet"].as_array().unwrap().last().unwrap().clone())
-            .collect();
+        let ports: Vec<_> = flows[..4].iter().map(|flow| flow.packet.last().unwrap()).collect();
         assert!(ports.windows(2).all(|two| two[0] != two[1]), "{ports:?}");
-        assert_eq!(
-            (&flows[4]["name"], &flows[4]["rate"]["percentage"]),
-            (&json!("flow1"), &json!(25.0))
-        );
+        assert_eq!((&*flows[4].name, &flows[4].rate), ("flow1", &Some(FlowRate::Percentage(25.0))));
         let whole = super::super::resolved(&config).unwrap();
         assert_eq!(whole.flows.len(), flows.len());
     }
@@ -262,7 +261,7 @@ mod tests {
         let (one, parts) = config(&trial(Limit::Frames(3)), &setup(1));
         assert_eq!(parts, Parts(vec![1, 1]));
         let before = otg::counting(&trial(Limit::Frames(3)), &setup(1), |_| "iface:a".to_owned());
-        assert_eq!(one["flows"], before["flows"]);
+        assert_eq!(one.flows, before.flows);
     }
 
     #[test]

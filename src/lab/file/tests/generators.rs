@@ -98,3 +98,41 @@ fn a_capture_is_passed_over_with_a_warning_unless_the_lab_records_its_link() {
     let record = "record: {pcapng: [{link: h1-s1, file: h1.pcapng}]}";
     assert_eq!(good(&captured(record)).1, Vec::<String>::new());
 }
+
+#[test]
+fn a_resolved_lab_takes_a_generator_as_if_its_file_had_it() {
+    let text = lab("", "");
+    let fabric = text.replace(
+        "{star: {hosts: 3}}",
+        "{leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2}}\nequal_cost: flow",
+    );
+    let cases = [
+        text.replace("location: h2", "location: h9"),
+        text.replace("location: h2", "location: s1"),
+        text.replace("tx_name: p2", "tx_name: p7"),
+        text.replace("\"02:00:00:00:00:a1\"}, dst", "\"02:00:00:00:00:a2\"}, dst"),
+        // Addresses that hosts of the lab have, too, the second one another host.
+        text.replace("00:a1", "00:01").replace("00:a2", "00:03"),
+        fabric,
+        lab("", "profiles: {learning: {bridge: {}}}"),
+        text,
+    ];
+    let mut accepted = 0;
+    for text in cases {
+        let mut raw = raw_lab("f.yaml", &config::tree::read(&text, EMPTY).unwrap()).unwrap();
+        let whole = resolve_raw(&raw).map(|(plan, _)| plan);
+        let config = raw.otg.take().and_then(|otg| otg.config).unwrap();
+        let mut lab = resolve_raw(&raw).unwrap().0;
+        let set = crate::set_tester(&mut lab, &::otg::model::parse(&config).unwrap());
+        match (whole, set) {
+            (Ok(whole), Ok(())) => {
+                assert_eq!(format!("{whole:?}"), format!("{lab:?}"), "{text}");
+                accepted += 1;
+            }
+            (whole, set) => {
+                assert_eq!(whole.unwrap_err().to_string(), set.unwrap_err().to_string())
+            }
+        }
+    }
+    assert_eq!(accepted, 4);
+}
