@@ -32,7 +32,7 @@ impl<F> Out<F> {
     /// Calls `change` with the frames of each way, in the order of [`Self::lengths`].
     pub(super) fn each(&mut self, mut change: impl FnMut(&mut Vec<F>)) {
         let Self { line, node, others, inward, leaks: _ } = self;
-        [line, node, others, inward].into_iter().for_each(|frames| change(frames));
+        [line, node, others, inward].into_iter().for_each(change);
     }
 
     /// Returns the number of frames of each way.
