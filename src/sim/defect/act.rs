@@ -30,7 +30,7 @@ pub(super) struct Out<F> {
 
 impl<F> Out<F> {
     /// Calls `change` with the frames of each way, in the order of [`Self::lengths`].
-    pub(super) fn each(&mut self, mut change: impl FnMut(&mut Vec<F>)) {
+    pub(super) fn each(&mut self, change: impl FnMut(&mut Vec<F>)) {
         let Self { line, node, others, inward, leaks: _ } = self;
         [line, node, others, inward].into_iter().for_each(change);
     }
