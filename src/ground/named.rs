@@ -1,5 +1,5 @@
-//! Enums whose values have names, told once: for files and their schemas with the feature `files`, for the
-//! command line with `arguments`. The data plane is built with neither.
+//! Enums whose values have names. Files and their schemas read the names with the feature `files`, and the
+//! command line with `arguments`. A build of the data plane alone has neither.
 
 /// Declares an enum whose values have names. A value's documentation is its description in schemas and on
 /// the command line.

@@ -22,7 +22,7 @@ use crate::setup::Setup;
 use crate::trial::{LinkChange, Port, READING, ResetKind, Trial};
 use ::otg::model::Config;
 use ground::time::{Duration, Instant};
-use lab::raw::{FaultKind as Planted, Lab, Otg};
+use lab::raw::Lab;
 use lab::{LabPlan, LabTester};
 use sim::{
     Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkPlan, NetworkPlan, NodeId,
@@ -96,13 +96,6 @@ impl VirtualBench {
         Ok(self.device.insert(device).clone())
     }
 
-    /// Returns true if a port of the tester has a defect.
-    fn is_defective(&self) -> bool {
-        let at = |on: &str| self.setup.ports.iter().any(|port| port.location == on);
-        let mut kinds = self.lab.faults.iter().filter_map(|fault| fault.kind.as_ref());
-        kinds.any(|kind| matches!(kind, Planted::Defect(defect) if at(&defect.on)))
-    }
-
     /// Returns the network and the generator of a trial with its configuration.
     fn plan(
         &mut self,
@@ -111,16 +104,7 @@ impl VirtualBench {
     ) -> Result<(NetworkPlan, LabTester), Trouble> {
         let seed = self.setup.seed.wrapping_add(trial.round.into());
         let (mut plan, of_nics) = self.device(seed)?;
-        if self.is_defective() {
-            // Defects about priorities are refused at a port that obeys 802.3x PAUSE. Each trial chooses what
-            // the tester's ports obey, so the resolver has to look at them again.
-            let config = serde_json::to_value(config).expect("a configuration is JSON");
-            let otg = Some(Otg { config: Some(config), ..Otg::default() });
-            let (checks, flows) = (Some(Vec::new()), Vec::new());
-            plan = resolved(&Lab { seed, checks, flows, otg, ..self.lab.clone() })?;
-        } else {
-            lab::set_tester(&mut plan, config).map_err(wrong)?;
-        }
+        lab::set_tester(&mut plan, config).map_err(wrong)?;
         let tester = plan.tester.expect("the lab has a generator");
         for (rate, port) in tester.rates.iter().zip(&self.setup.ports) {
             if *rate != port.rate {

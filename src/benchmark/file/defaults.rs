@@ -9,7 +9,7 @@ use validate::trial::Port;
 use crate::mlrsearch::Goal;
 use crate::plan::{Learning, MlrSearch, Plan, Repeated, Resets, SIZES, Soak};
 
-/// Bytes of a trial of a virtual device, of which the first trials of MLRsearch have a tenth.
+/// Bytes of a trial of a virtual device. The first trials of MLRsearch have a tenth of them.
 const VIRTUAL: u64 = 20_000_000;
 
 /// Trials at a load that decide about it, of CSIT's goals.

@@ -193,6 +193,10 @@ fn what_does_nothing_is_said() {
             "ports[0].attached: the proxy can pause this host for no priority",
         ),
         (
+            "sfc_proxy: {}\nports: [{device: net_null0, attached: host, pause: {}}]".into(),
+            "ports[0].attached: the proxy can pause this host for no priority",
+        ),
+        (
             format!(
                 "sfc: {{form: simplified, sfcMinHeaderOctets: 64, queues: {{3: {{}}}}}}\n{none}"
             ),

@@ -20,7 +20,8 @@ pub(crate) fn parameters(kind: DefectKind) -> &'static [&'static str] {
     Takes::of(kind).names()
 }
 
-/// Returns the names of those that it takes at a port with 802.3x PAUSE; `None` if it is about PFC alone.
+/// Returns the names of the parameters that a kind of defect takes at a port with 802.3x PAUSE. `None` if the
+/// kind is about PFC alone.
 pub(crate) fn parameters_with_pause(kind: DefectKind) -> Option<Vec<&'static str>> {
     let takes = Takes::of(kind);
     let fits = |name: &&str| *name != "priorities" || !takes.is_of_pauses();
@@ -36,8 +37,10 @@ pub(super) fn defect(
     mut push: impl FnMut(FaultKind),
 ) {
     let ports = ports(cx, at, said, context);
-    let ports =
-        ports.and_then(|(node, ports)| with_flow_control(cx, at, said, context, node, ports));
+    let ports = ports.and_then(|(node, ports)| {
+        let is_link_wide = |port| context.is_link_wide(node, port);
+        Some((node, with_flow_control(cx, at, said, ports, is_link_wide)?))
+    });
     let made = Parameters { cx, at, said }.defect();
     let (Some((node, ports)), Some(defect)) = (ports, made) else { return };
     for port in ports.into_iter().filter_map(|port| PortId::new(port as u16)) {
@@ -73,23 +76,22 @@ fn ports(
     Some((node, ports))
 }
 
-/// Returns those of a node's ports where the defect acts: what is about priorities has nothing to do with
-/// PAUSE, which names none.
+/// Returns those of the ports where the defect acts. One about priorities does not act on PAUSE, which names
+/// none.
 fn with_flow_control(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &DefectFault,
-    context: &Context<'_, '_>,
-    node: usize,
     mut ports: Vec<usize>,
-) -> Option<(usize, Vec<usize>)> {
+    is_link_wide: impl Fn(usize) -> bool,
+) -> Option<Vec<usize>> {
     let with_pause = parameters_with_pause(said.kind);
     let field = match &with_pause {
         None => "kind",
         Some(names) if said.priorities.is_some() && !names.contains(&"priorities") => "priorities",
-        Some(_) => return Some((node, ports)),
+        Some(_) => return Some(ports),
     };
-    ports.retain(|port| !context.is_link_wide(node, *port));
+    ports.retain(|port| !is_link_wide(*port));
     if ports.is_empty() {
         let on = &said.on;
         let what = match field {
@@ -102,7 +104,7 @@ fn with_flow_control(
         cx.error(&at.key(field), what);
         return None;
     }
-    Some((node, ports))
+    Some(ports)
 }
 
 /// The parameters of a defect in the file.

@@ -47,7 +47,7 @@ pub(super) fn otg(
     place(cx, &at.key("ports"), &mut config, &said.ports);
     let config = model::parse(&config).map_err(|refusal| refuse(cx, &at, refusal)).ok()?;
     let rates: Vec<_> = specs.iter().map(|spec| spec.rate).collect();
-    tester(cx, &at, &config, (graph, &rates), nodes)
+    tester(cx, &at, &config, graph, &rates, nodes)
 }
 
 /// Gives a lab without flows the generator of a configuration whose locations are names of hosts, as if its
@@ -60,7 +60,7 @@ pub fn set_tester(lab: &mut LabPlan, config: &Config) -> Result<(), ConfigError>
     let graph = Graph::of(&lab.network);
     let rates: Vec<_> = lab.network.links.iter().map(|link| link.rate).collect();
     let nodes = &mut lab.network.nodes;
-    lab.tester = tester(&mut cx, &at.key("otg"), config, (&graph, &rates), nodes);
+    lab.tester = tester(&mut cx, &at.key("otg"), config, &graph, &rates, nodes);
     let addresses = lab.tester.as_ref().map(|tester| addresses(&mut cx, &at, tester));
     let wrong = |findings| ConfigError { file: NAMELESS.to_owned(), findings };
     cx.finish().map_err(wrong)?;
@@ -74,7 +74,8 @@ fn tester(
     cx: &mut Cx,
     at: &Place<'_>,
     config: &Config,
-    (graph, rates): (&Graph<'_>, &[BitsPerSec]),
+    graph: &Graph<'_>,
+    rates: &[BitsPerSec],
     nodes: &mut [NodePlan],
 ) -> Option<LabTester> {
     let link = |location: &Location| {

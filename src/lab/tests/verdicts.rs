@@ -193,6 +193,25 @@ fn a_run_that_ends_before_its_traffic_is_not_judged() {
     assert!(outcome.is_pass(), "{:?}", outcome.checks);
 }
 
+/// PAUSE stops all priorities, and is one pause nevertheless.
+#[test]
+fn a_pause_of_a_link_counts_once() {
+    let outcome = lab(&format!(
+        "duration: 1ms
+profiles: {{tor: {{buffer: {{total: 2MiB}}, defaults: {{pause: {{}}}}}}}}
+topology: {{star: {{hosts: 5}}}}
+defaults: {{links: {{rate: 100G, length: 100m}}}}
+{INCAST}"
+    ));
+    let pauses = &outcome.pauses;
+    assert!(pauses.xoffs > 0 && pauses.received_xoffs <= pauses.xoffs, "{pauses:?}");
+    let (verdict, detail) = check(&outcome, "pause_legality");
+    assert_eq!(verdict, Verdict::Pass, "{detail}");
+    assert!(detail.contains(&format!("; {} pauses were sent", pauses.xoffs)), "{detail}");
+    let hops = outcome.figures.hops.iter().filter(|hop| hop.hosts);
+    assert_eq!(hops.map(|hop| hop.pauses).sum::<u64>(), pauses.received_xoffs);
+}
+
 /// A ring of three switches in which every flow goes two switches on; `with` is behind the profile's PFC.
 fn ring(with: &str, duration: &str, flows: &str) -> Outcome {
     lab(&format!(

@@ -35,7 +35,7 @@ struct Ending<'f> {
     lost: u64,
     /// Frames on the way.
     pending: u64,
-    /// True if it has sent all that is asked of it.
+    /// True if the flow has sent all of its frames.
     done: bool,
 }
 

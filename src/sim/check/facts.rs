@@ -196,19 +196,13 @@ fn learn(entry: &mut u8, priority: Priority) {
 impl Facts {
     pub(super) fn new(plan: &NetworkPlan) -> Self {
         let mut nodes: Vec<NodeFacts> = plan.nodes.iter().map(NodeFacts::new).collect();
-        let mut stalls: Vec<_> = plan
-            .faults
-            .iter()
-            .filter_map(|fault| fault.kind.stall().map(|(node, span)| (fault.at, node, span)))
-            .collect();
-        stalls.sort_by_key(|(at, ..)| *at);
         for fault in &plan.faults {
             if let FaultKind::Defect { end, .. } = &fault.kind {
                 nodes[end.node.index()].is_defective = true;
             }
-        }
-        for (at, node, span) in stalls {
-            nodes[node.index()].stall(at, span);
+            if let Some((node, span)) = fault.kind.stall() {
+                nodes[node.index()].stalls.push((fault.at, fault.at + span));
+            }
         }
         let directions =
             (0..plan.links.len() as u32).flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);
@@ -380,12 +374,6 @@ impl NodeFacts {
                 NodeKind::Host(host) => !host.tester.streams.is_empty(),
             },
         }
-    }
-
-    /// Takes note of a stall; they come in the order of time, and one may begin in another.
-    fn stall(&mut self, at: Instant, span: Duration) {
-        let before = self.stalls.last().map_or(at, |(_, until)| *until);
-        self.stalls.push((at, before.max(at) + span));
     }
 
     /// The ports behind which an address is, as far as they are configured: several of equal cost.

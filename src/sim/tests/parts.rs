@@ -84,6 +84,25 @@ fn parts_chosen_at_random_change_nothing() {
 }
 
 #[test]
+fn stalls_that_overlap_end_with_the_last() {
+    let us = Duration::from_micros;
+    let trace = |stalls: &[(u64, u64)]| {
+        let stall = |&(at, span): &(u64, u64)| Fault {
+            at: Instant::ZERO + us(at),
+            kind: FaultKind::Stall { node: NodeId(0), span: us(span) },
+        };
+        let faults = stalls.iter().map(stall).collect();
+        run(&NetworkPlan { faults, ..incast(4, 400) }).trace_hash()
+    };
+    let alone = trace(&[(20, 30)]);
+    assert_ne!(trace(&[]), alone);
+    assert_ne!(trace(&[(20, 35)]), alone);
+    assert_eq!(trace(&[(20, 30), (25, 5)]), alone);
+    assert_eq!(trace(&[(25, 5), (20, 30)]), alone);
+    assert_eq!(trace(&[(20, 10), (25, 25)]), alone);
+}
+
+#[test]
 fn faults_in_a_network_of_parts_are_those_of_the_whole() {
     let mut plan = incast(4, 400);
     let at = |us| Instant::ZERO + Duration::from_micros(us);
