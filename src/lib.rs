@@ -33,6 +33,7 @@ pub const VERSION: &str = env!("SLUICE_VERSION");
 
 pub mod cli;
 #[cfg(test)]
+#[path = "../tests/shared/testfolder.rs"]
 mod testfolder;
 
 /// The Open Traffic Generator: its protocol, and the conversion of its configurations to tests.

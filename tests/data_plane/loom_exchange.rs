@@ -6,7 +6,7 @@
 //! protocol on purpose and show that the checks notice.
 
 #[allow(dead_code)]
-#[path = "../../src/mesh/exchange.rs"]
+#[path = "../../src/plane/contracts/mesh/exchange.rs"]
 mod exchange;
 
 /// Module that `exchange.rs` uses as `super::sync`.

@@ -5,7 +5,7 @@
 //! ones.
 
 #[allow(dead_code)]
-#[path = "../../src/dpdk/gate.rs"]
+#[path = "../../src/real/dpdk/gate.rs"]
 mod gate;
 
 /// Atomics that `gate.rs` uses as `super::sync`.

@@ -19,15 +19,14 @@ const LAYERS: &[&[&str]] = &[
     &["file"],
     &["otg"],
     &["contracts"],
-    &["link", "mesh", "dpdk"],
+    &["link", "dpdk"],
     &["switch", "host"],
     &["sim", "runtime", "text"],
     &["config", "results"],
-    &["testplan"],
     &["tester", "labfile"],
     &["labrun"],
     &["lab"],
-    &["validate", "data"],
+    &["validate"],
     &["benchmark"],
     &["report"],
     &["daemon", "measure"],
@@ -36,15 +35,14 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// Folders of `src` below the drivers, where time is an argument.
-const TIMELESS: &[&str] =
-    &["ground", "wire", "machines", "contracts", "link", "mesh", "switch", "host", "sim"];
+const TIMELESS: &[&str] = &["src/ground/", "src/wire/", "src/machines/", "src/plane/", "src/sim/"];
 
 /// Modules and functions that bring ambient time, threads or randomness, by crate.
 const AMBIENT: &[(&str, &[&str])] =
     &[("std", &["time", "thread"]), ("rand", &["rng", "thread_rng", "random", "rngs"])];
 
 /// The one folder with unsafe code and DPDK's bindings.
-const DPDK: &str = "src/dpdk/";
+const DPDK: &str = "src/real/dpdk/";
 
 /// Every violation of these rules in these files, as `file:line: what`.
 fn violations(files: &[Source]) -> Vec<String> {
@@ -58,7 +56,7 @@ fn violations(files: &[Source]) -> Vec<String> {
                 found.push(format!("{}:{}: `{}`", file.path, token.line, token.text));
             }
         }
-        if TIMELESS.iter().any(|folder| file.path.starts_with(&format!("src/{folder}/"))) {
+        if is_timeless(&file.path) {
             let (code, test_modules) = without_tests(&all);
             let folder = file.path.trim_end_matches("/mod.rs").trim_end_matches("/lib.rs");
             let folder = folder.trim_end_matches(".rs");
@@ -76,6 +74,10 @@ fn violations(files: &[Source]) -> Vec<String> {
         }
     }
     found
+}
+
+fn is_timeless(path: &str) -> bool {
+    TIMELESS.iter().any(|folder| path.starts_with(folder))
 }
 
 /// Every ambient name in this code, after its crate or in the crate's `{}`, with its line.
@@ -113,7 +115,7 @@ fn misplaced(path: &str, manifest: &str) -> Vec<String> {
         }
         let is_wrong = match key {
             "dpdk-sys" => name != "dpdk",
-            "dpdk" if TIMELESS.contains(&name) => true,
+            "dpdk" if is_timeless(path) => true,
             key => layer(key).is_some_and(|layer| layer >= own),
         };
         if is_open && is_wrong {
@@ -178,10 +180,15 @@ fn no_code_breaks_the_rules() {
 fn manifests_name_crates_of_lower_layers() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = vec!["Cargo.toml".to_string()];
-    for folder in ["src", "src/machines"] {
-        let entries = fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap());
-        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
-        paths.extend(names.map(|name| format!("{folder}/{name}/Cargo.toml")));
+    let names = |folder: &str| {
+        let entries = fs::read_dir(root.join(folder)).into_iter().flatten();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.map(|name| format!("{folder}/{name}")).collect::<Vec<_>>()
+    };
+    for folder in names("src") {
+        paths
+            .extend(names(&folder).iter().map(|crate_folder| format!("{crate_folder}/Cargo.toml")));
+        paths.push(format!("{folder}/Cargo.toml"));
     }
     let read = |path: String| Some((fs::read_to_string(root.join(&path)).ok()?, path));
     let found: Vec<_> = paths.into_iter().filter_map(read).collect();
@@ -196,12 +203,15 @@ fn a_planted_crate_is_found() {
         ("src/novel/Cargo.toml", ""),
         ("src/ground/Cargo.toml", "[dependencies]\nwire.workspace = true"),
         ("src/machines/pfc/Cargo.toml", "[dependencies]\nbuffer = { workspace = true }"),
-        ("src/otg/Cargo.toml", "[dependencies]\ncontracts.workspace = true"),
-        ("src/dpdk/Cargo.toml", "[dependencies]\nground.workspace = true\n[dependencies.switch]"),
+        ("src/generator/otg/Cargo.toml", "[dependencies]\ncontracts.workspace = true"),
+        (
+            "src/real/dpdk/Cargo.toml",
+            "[dependencies]\nground.workspace = true\n[dependencies.switch]",
+        ),
         ("src/sim/Cargo.toml", "[target.'cfg(unix)'.dependencies]\ndpdk.workspace = true"),
         ("src/sim/Cargo.toml", "[dependencies]\nruntime.workspace = true"),
-        ("src/runtime/Cargo.toml", "[dependencies]\nsim.workspace = true"),
-        ("src/runtime/Cargo.toml", "[dependencies]\ndpdk-sys.workspace = true"),
+        ("src/real/runtime/Cargo.toml", "[dependencies]\nsim.workspace = true"),
+        ("src/real/runtime/Cargo.toml", "[dependencies]\ndpdk-sys.workspace = true"),
         ("Cargo.toml", "[build-dependencies]\ndpdk-sys = { path = \"dpdk-sys\" }"),
     ];
     for (path, text) in cases {
@@ -210,7 +220,7 @@ fn a_planted_crate_is_found() {
     let allowed = [
         ("src/machines/pfc/Cargo.toml", "[dependencies]\nground.workspace = true"),
         ("src/machines/pfc/Cargo.toml", "[dev-dependencies]\nbuffer.workspace = true"),
-        ("src/dpdk/Cargo.toml", "[dependencies]\ndpdk-sys = {}\n[features]\nswitch = []"),
+        ("src/real/dpdk/Cargo.toml", "[dependencies]\ndpdk-sys = {}\n[features]\nswitch = []"),
         ("Cargo.toml", "[workspace.dependencies]\ndpdk-sys = {}\n[dependencies]\ndpdk = {}"),
     ];
     for (path, text) in allowed {
@@ -229,42 +239,49 @@ fn a_planted_breach_is_found() {
         ("src/wire/pfc.rs", "use std::time::Instant;"),
         ("src/ground/time/total.rs", "fn f() { std::thread::yield_now(); }"),
         ("src/machines/pfc/sender.rs", "use core::fmt; use std::time::SystemTime;"),
-        ("src/contracts/world.rs", "use std::thread;"),
-        ("src/switch/poll.rs", "#[cfg(not(test))] use std::thread::Thread;"),
-        ("src/switch/poll.rs", "type T<'a> = &'a std::time::Instant;"),
-        ("src/host/source.rs", "use std::{fmt, thread};"),
-        ("src/host/source.rs", "fn f() { let c = '\"'; rand::rng(); }"),
+        ("src/plane/contracts/world.rs", "use std::thread;"),
+        ("src/plane/switch/poll.rs", "#[cfg(not(test))] use std::thread::Thread;"),
+        ("src/plane/switch/poll.rs", "type T<'a> = &'a std::time::Instant;"),
+        ("src/plane/host/source.rs", "use std::{fmt, thread};"),
+        ("src/plane/host/source.rs", "fn f() { let c = '\"'; rand::rng(); }"),
         ("src/sim/lib.rs", "use ::std::time::{self as t};"),
-        ("src/runtime/lib.rs", "fn f() { dpdk_sys::rte_eal_cleanup(); }"),
-        ("src/runtime/lib.rs", "fn f() { unsafe { g() } }"),
-        ("src/lab/mod.rs", "#[cfg(test)] mod tests { #![allow(unsafe_code)] }"),
+        ("src/real/runtime/lib.rs", "fn f() { dpdk_sys::rte_eal_cleanup(); }"),
+        ("src/real/runtime/lib.rs", "fn f() { unsafe { g() } }"),
+        ("src/labs/lab/mod.rs", "#[cfg(test)] mod tests { #![allow(unsafe_code)] }"),
     ];
     for (path, text) in cases {
         assert_eq!(planted(path, text).len(), 1, "{path}: {text}: {:?}", planted(path, text));
     }
-    let found = planted("src/host/source.rs", "\nuse std::{time::Instant, fmt::{Debug}, thread};");
-    assert_eq!(found, ["std::time", "std::thread"].map(|p| format!("src/host/source.rs:2: `{p}`")));
+    let found =
+        planted("src/plane/host/source.rs", "\nuse std::{time::Instant, fmt::{Debug}, thread};");
+    assert_eq!(
+        found,
+        ["std::time", "std::thread"].map(|p| format!("src/plane/host/source.rs:2: `{p}`"))
+    );
 }
 
 #[test]
 fn what_is_allowed_is_not_a_breach() {
     let cases = [
-        ("src/dpdk/port.rs", "use dpdk_sys as sys; fn f() { unsafe { sys::rte_eal_cleanup() } }"),
-        ("src/host/port.rs", "//! See std::time.\n/* std::thread /* unsafe */ dpdk_sys */"),
-        ("src/host/port.rs", r###"const TEXT: &str = r#"dpdk_sys " std::thread"#;"###),
+        (
+            "src/real/dpdk/port.rs",
+            "use dpdk_sys as sys; fn f() { unsafe { sys::rte_eal_cleanup() } }",
+        ),
+        ("src/plane/host/port.rs", "//! See std::time.\n/* std::thread /* unsafe */ dpdk_sys */"),
+        ("src/plane/host/port.rs", r###"const TEXT: &str = r#"dpdk_sys " std::thread"#;"###),
         ("src/wire/lib.rs", "#[cfg(test)] mod tests { use std::time::Instant; fn f() {} }"),
         ("src/wire/lib.rs", "#[cfg(test)] use std::{fmt, thread}; pub(crate) fn f() {}"),
         ("src/wire/lib.rs", "use ground::time::Instant; use std::{fmt, sync::Arc};"),
-        ("src/runtime/lib.rs", "use dpdk::Port; use std::thread;"),
+        ("src/real/runtime/lib.rs", "use dpdk::Port; use std::thread;"),
         ("src/cli/mod.rs", "use std::time::Instant;"),
     ];
     for (path, text) in cases {
         assert_eq!(planted(path, text), [] as [String; 0], "{path}: {text}");
     }
     let tests_apart = [
-        ("src/switch/port.rs", "#[cfg(test)]\nmod tests;"),
-        ("src/switch/port/tests.rs", "use std::thread;"),
-        ("src/switch/port/tests/more.rs", "use std::thread;"),
+        ("src/plane/switch/port.rs", "#[cfg(test)]\nmod tests;"),
+        ("src/plane/switch/port/tests.rs", "use std::thread;"),
+        ("src/plane/switch/port/tests/more.rs", "use std::thread;"),
     ]
     .map(|(path, text)| Source { path: path.into(), text: text.into() });
     assert_eq!(violations(&tests_apart), [] as [String; 0]);

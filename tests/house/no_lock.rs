@@ -6,22 +6,22 @@ use crate::tokens::tokens;
 
 /// Every module that a frame passes between the two bursts, and the channels between workers.
 const PATH: &[&str] = &[
-    "src/contracts/frame.rs",
-    "src/contracts/port.rs",
-    "src/contracts/port/secured.rs",
-    "src/contracts/world.rs",
-    "src/switch/",
+    "src/plane/contracts/frame.rs",
+    "src/plane/contracts/port.rs",
+    "src/plane/contracts/port/secured.rs",
+    "src/plane/contracts/world.rs",
+    "src/plane/switch/",
     "src/machines/buffer/",
     "src/machines/pfc/",
     "src/machines/schedule/",
     "src/machines/congestion/",
     "src/machines/secure/",
     "src/wire/",
-    "src/dpdk/hot.rs",
-    "src/dpdk/mbuf.rs",
-    "src/dpdk/port.rs",
-    "src/dpdk/clock.rs",
-    "src/mesh/",
+    "src/real/dpdk/hot.rs",
+    "src/real/dpdk/mbuf.rs",
+    "src/real/dpdk/port.rs",
+    "src/real/dpdk/clock.rs",
+    "src/plane/contracts/mesh",
 ];
 
 /// Functions that wait for another thread, and the atomic operations that hold a cache line while
@@ -60,7 +60,7 @@ fn the_path_of_a_frame_names_no_lock() {
     // The clock's calibration and its quality test wait on purpose; `now` does not. A channel of
     // MACsec is not one between threads.
     let allowed = |path: &str, word: &str| match word {
-        "spin_loop" => path == "src/dpdk/clock.rs",
+        "spin_loop" => path == "src/real/dpdk/clock.rs",
         "channel" => path == "src/wire/macsec.rs" || path.starts_with("src/machines/secure/"),
         _ => false,
     };

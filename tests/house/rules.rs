@@ -52,16 +52,16 @@ fn every_file_belongs_to_a_module() {
 #[test]
 fn a_file_without_a_module_is_found() {
     let files = [
-        ("src/otg/lib.rs", "pub mod model;\n// mod proto;\n"),
-        ("src/otg/model/mod.rs", "#[cfg(test)]\nmod tests;\n"),
-        ("src/otg/model/tests.rs", "mod plans;\n"),
-        ("src/otg/model/tests/plans.rs", ""),
-        ("src/otg/model/tests/random.rs", ""),
-        ("src/otg/proto.rs", ""),
+        ("src/generator/otg/lib.rs", "pub mod model;\n// mod proto;\n"),
+        ("src/generator/otg/model/mod.rs", "#[cfg(test)]\nmod tests;\n"),
+        ("src/generator/otg/model/tests.rs", "mod plans;\n"),
+        ("src/generator/otg/model/tests/plans.rs", ""),
+        ("src/generator/otg/model/tests/random.rs", ""),
+        ("src/generator/otg/proto.rs", ""),
     ]
     .map(|(path, text)| Source { path: path.into(), text: text.into() });
     let found = files_without_a_module(&files);
-    assert_eq!(found, ["src/otg/model/tests/random.rs", "src/otg/proto.rs"]);
+    assert_eq!(found, ["src/generator/otg/model/tests/random.rs", "src/generator/otg/proto.rs"]);
 }
 
 #[test]
@@ -108,7 +108,8 @@ fn folders_of_tests_go_away_with_them() {
     let found: BTreeSet<_> =
         files.iter().filter(|file| uses(file) > 0).map(|file| (&*file.path, uses(file))).collect();
     // Both guards, and the place of control sockets.
-    let known = [("src/daemon/socket.rs", 1), ("src/testfolder.rs", 1), ("tests/shared/run.rs", 1)];
+    let known =
+        [("src/serve/daemon/socket.rs", 1), ("src/testfolder.rs", 1), ("tests/shared/run.rs", 1)];
     assert_eq!(found, BTreeSet::from(known), "use `Folder` in `src`, `Dir` in `tests`");
 }
 

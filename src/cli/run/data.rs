@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, anyhow};
-use data::{DataError, DataSet, Format, MOMENTS_MAX, series_bytes_max};
+use report::data::{DataError, DataSet, Format, MOMENTS_MAX, series_bytes_max};
 
 use super::args::RunArgs;
 use crate::cli::bad_input;

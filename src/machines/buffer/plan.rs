@@ -12,7 +12,7 @@ pub struct BufferPlan {
     /// The priority groups of each port.
     pub groups: Vec<[GroupPlan; PRIORITIES]>,
     /// Subtracted from the shared pool at start, so that delayed updates between workers never
-    /// reduce headroom (see `mesh::exchange`). 0 for one worker.
+    /// reduce headroom (see `contracts::mesh::exchange`). 0 for one worker.
     pub slack: Cells,
 }
 

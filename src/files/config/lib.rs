@@ -1,0 +1,104 @@
+//! Configuration: turns a YAML (or JSON) file into a validated plan.
+//!
+//! There are two types and one conversion. [`raw`] is the file's contents: every field that has a
+//! sensible default is optional, and unknown fields are refused. [`SwitchFile`] is the validated
+//! result: every value is in range, every reference is resolved, and the headroom of lossless
+//! groups is checked. Only this module makes one from a file; tests and the virtual world make
+//! plans directly.
+//!
+//! All errors of a file are reported at once, each with file, line, column, field and remedy.
+
+mod object;
+mod plan;
+pub mod raw;
+mod replayed;
+mod resolve;
+mod rewrite;
+mod schema;
+mod written;
+
+#[cfg(test)]
+#[path = "../../../tests/shared/testfolder.rs"]
+mod testfolder;
+#[cfg(test)]
+mod tests;
+
+pub use ::file::{
+    ConfigError, Finding, Mark, Warning, de, hex_octets, key_of, memory, names, quantity, read_key,
+    read_key_from, read_text, schema_of, sparse, tree, unknown_name, without_nulls, word_or,
+};
+pub use object::object_value;
+pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
+pub use raw::Core;
+pub use replayed::check_captures;
+pub use resolve::{
+    Congestion, Context, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
+    VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, has_phy, late_host,
+    learning, life, longest, name_channels, named_interface, port_buffer, secy_plan,
+    seed_congestion, senders, told, udp_port, virtual_switch,
+};
+pub use schema::switch_schema;
+pub use written::Written;
+
+use std::path::Path;
+
+use tree::{Kind, Node};
+
+/// Error text for an empty switch file.
+const EMPTY: &str = "the file is empty; the shortest switch is a list of ports: \
+                     `ports: [{device: \"net_af_packet0,iface=v0\"}, {device: \"net_af_packet1,iface=v1\"}]`";
+
+/// Reads and validates a switch file.
+///
+/// # Errors
+/// All problems of the file, or that it could not be read.
+pub fn load(path: &Path, machine: &Machine) -> Result<(SwitchFile, Vec<Warning>), ConfigError> {
+    let (name, text) = read_text(path, "switch file")?;
+    parse(&name, &text, machine)
+}
+
+/// Validates the text of a switch file; `name` is the file's name in errors.
+///
+/// # Errors
+/// All problems of the file.
+pub fn parse(
+    name: &str,
+    text: &str,
+    machine: &Machine,
+) -> Result<(SwitchFile, Vec<Warning>), ConfigError> {
+    parse_tree(
+        name,
+        tree::read(text, EMPTY).map_err(|finding| ConfigError::one(name, finding))?,
+        machine,
+    )
+}
+
+/// As [`parse`], of the file's tree.
+fn parse_tree(
+    name: &str,
+    mut root: Node,
+    machine: &Machine,
+) -> Result<(SwitchFile, Vec<Warning>), ConfigError> {
+    let one = |finding| ConfigError::one(name, finding);
+    // Read once as written, so that errors in `defaults` are reported there, and once with defaults
+    // applied.
+    let all = |findings| ConfigError { file: name.to_owned(), findings };
+    let written: raw::File = de::from_tree_all(&root).map_err(all)?;
+    inherit_defaults(&mut root).map_err(one)?;
+    let meant: raw::File = de::from_tree_all(&root).map_err(all)?;
+    resolve::resolve(name, (&written, &meant), &root, machine).map_err(all)
+}
+
+/// Merges `defaults` into every port.
+fn inherit_defaults(root: &mut Node) -> Result<(), Finding> {
+    let Some(defaults) = root.get("defaults").cloned() else { return Ok(()) };
+    let Kind::Map(entries) = &mut root.kind else { return Ok(()) };
+    let ports = entries.iter_mut().filter(|(k, _)| k.name == "ports");
+    for (_, ports) in ports {
+        if let Kind::Seq(ports) = &mut ports.kind {
+            defaults.size().times(ports.len()).check(defaults.mark)?;
+            ports.iter_mut().for_each(|p| p.inherit(&defaults));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! The traffic generator as its users see it: named ports at locations, flows between them,
+//! counters, captures.
+//!
+//! [`plan`] is the test to run, which [`resolve`] makes from an Open Traffic Generator
+//! configuration, of a client or of an [`otg_file`]. [`report`] holds the results, from which every
+//! table, file and response is made; [`judge`] compares them with the configuration, [`memory`]
+//! calculates the memory that a test takes, and [`history`] records the results over time.
+//! [`drive`] runs a test from start to end in either world.
+
+pub mod access;
+pub mod capture;
+pub mod drive;
+#[cfg(feature = "dpdk")]
+pub mod engine;
+pub mod figures;
+mod filter;
+pub mod history;
+pub mod judge;
+mod location;
+pub mod memory;
+mod messages;
+pub mod otg_file;
+pub mod plan;
+#[cfg(feature = "dpdk")]
+pub mod real_run;
+pub mod replay;
+pub mod report;
+pub mod resolve;
+pub mod seen;
+#[cfg(feature = "dpdk")]
+pub mod self_test;
+#[cfg(feature = "dpdk")]
+pub mod session;
+pub mod standing;
+pub mod stations;
+pub mod tally;
+mod time;
+pub mod virtual_run;
+
+pub use location::QUEUES_MAX;
+pub use stations::{Punctuality, RATE_DEFAULT, asked_rates, stations};
+pub use time::Measured;
+
+#[cfg(test)]
+#[path = "../../../tests/shared/testfolder.rs"]
+mod testfolder;

@@ -1,0 +1,23 @@
+//! Text and bytes for people and their programs, below everything that has results: tables,
+//! numbers, and packet captures.
+
+pub mod captures;
+mod number;
+pub mod packets;
+pub mod table;
+
+#[cfg(test)]
+#[path = "../../../tests/shared/testfolder.rs"]
+mod testfolder;
+
+pub use number::{count, decimal, delay, scaled};
+pub use table::{Align, Table};
+
+use std::net::SocketAddr;
+
+/// Returns a warning if the address can be reached from other machines.
+#[must_use]
+pub fn open_to_network(addr: SocketAddr) -> Option<String> {
+    let open = !addr.ip().is_loopback();
+    open.then(|| format!("{addr} is open to the network, without a password; 127.0.0.1 is not"))
+}
