@@ -30,21 +30,20 @@ pub(super) struct Fair {
     pub(super) from: Instant,
     pub(super) to: Instant,
     /// Largest deviation of a share: frames that the switch may hold of one flow and not of another
-    /// at either end of that time, and [`UNEVEN`].
+    /// at either end of that time, and the frames that arrive in the round trip of a pause.
     pub(super) tolerance: f64,
 }
 
-/// Difference of shares caused by frames that arrive in the round trips of pauses; a choice.
-const UNEVEN: f64 = 0.05;
-
-/// Tolerance above which a comparison of shares proves nothing.
-const TOLERANCE_MOST: f64 = 0.3;
+/// Largest tolerance of a comparison of shares: with it, a flow that gets half of its share is seen.
+const TOLERANCE_MOST: f64 = 0.5;
 
 /// A switch with its hosts, and nothing else.
 struct Star<'a> {
     switch: &'a SwitchPlan,
     /// Each host with the switch's port to it.
     hosts: Vec<(&'a StationPlan, usize)>,
+    /// Longest time from a pause's start at the switch to the arrival of the last frame that was sent before it.
+    round_trip: Duration,
 }
 
 impl Promises {
@@ -77,7 +76,12 @@ impl<'a> Star<'a> {
             NodeKind::Host(host) => Some((host, port_of(n)?)),
             NodeKind::Switch(_) => None,
         });
-        let star = Self { switch, hosts: hosts.collect() };
+        let trips = plan.links.iter().map(|link| {
+            let both = link.ab.delay.saturating_add(link.ba.delay);
+            both.saturating_add(link.ab.response.max(link.ba.response))
+        });
+        let round_trip = trips.max().unwrap_or(Duration::ZERO);
+        let star = Self { switch, hosts: hosts.collect(), round_trip };
         (calm && star.is_plain()).then_some(star)
     }
 
@@ -120,6 +124,8 @@ struct Load<'a> {
     /// hold, in bytes of cells.
     least: u64,
     most: u64,
+    /// Fewest bytes of cells by which a group shrinks between XOFF and XON.
+    swing: u64,
     /// Longest frame.
     longest: u64,
 }
@@ -138,6 +144,7 @@ impl<'a> Load<'a> {
         let buffer = &star.switch.buffer;
         let cells = |flow: &FlowPlan| u64::from(buffer.cells_for(flow.size).0);
         let (mut least, mut most, mut limits, mut set_aside) = (u64::MAX, 0, 0, 0);
+        let mut swing = u64::MAX;
         for (port, groups) in buffer.groups.iter().enumerate() {
             for group in groups {
                 let headroom = match group.kind {
@@ -150,7 +157,7 @@ impl<'a> Load<'a> {
                 continue;
             }
             let group = &groups[star.switch.ports[port].classify.group[priority.index()].index()];
-            let (GroupKind::Lossless { headroom, .. }, SharedLimit::Static(limit)) =
+            let (GroupKind::Lossless { headroom, xon, xon_offset }, SharedLimit::Static(limit)) =
                 (group.kind, group.limit)
             else {
                 return None;
@@ -160,6 +167,8 @@ impl<'a> Load<'a> {
             };
             least = least.min(flows.iter().map(frames).min()?);
             let cell = u64::from(buffer.cell_bytes);
+            let resumes_at = xon.0.max(limit.0.saturating_sub(xon_offset.0));
+            swing = swing.min(cell * u64::from(limit.0.saturating_sub(resumes_at)));
             most = most.max(cell * u64::from(limit.0 + headroom.0 + group.reserved.0));
             limits += u64::from(limit.0) + flows.iter().map(|(flow, _)| cells(flow)).max()?;
         }
@@ -172,6 +181,7 @@ impl<'a> Load<'a> {
             outs: outs?,
             least,
             most,
+            swing,
             longest,
         })
     }
@@ -226,7 +236,15 @@ impl<'a> Load<'a> {
         let (from, to) = (first.start + all.div(4), first.start + all.saturating_sub(all.div(50)));
         let mean = octets(rate, to.since(from)) / n as f64;
         let held = (2 * (self.most + 2 * self.longest)) as f64;
-        let tolerance = UNEVEN + held / mean.max(1.0);
+        // Hosts at one rate are paused in phase, so what differs in one period between two pauses differs in the
+        // same way in all of them. In a period a host sends what its group gave back from XOFF to XON, and what
+        // its line brings in the round trip of the pause. It may send more than another: the frames at both ends
+        // of that, and what its group loses in the round trip of the resumption, in which the queue may send
+        // frames of this host alone.
+        let trip = octets(rate, star.round_trip);
+        let more = trip + (2 * self.longest) as f64;
+        let uneven = more * (n - 1) as f64 / (n as f64 * (self.swing as f64 + trip) + more);
+        let tolerance = uneven + held / mean.max(1.0);
         let flows = self.flows.iter().map(|(flow, _)| flow.id).collect();
         (tolerance <= TOLERANCE_MOST).then_some(Fair { flows, from, to, tolerance })
     }
