@@ -261,8 +261,11 @@ fn of_findings(findings: &[Finding], asked: &[check::Check]) -> (Verdict, String
     let found: Vec<&Finding> = findings.iter().filter(|f| asked.contains(&f.check)).collect();
     // A check of which one part is not judged is not judged.
     let verdict = Verdict::of_all(found.iter().map(|f| f.verdict));
-    let said = found.into_iter().filter(|f| f.verdict == verdict && !f.detail.is_empty());
-    (verdict, said.map(|f| f.detail.as_str()).collect::<Vec<_>>().join("; "))
+    let decided = found.into_iter().filter(|f| f.verdict == verdict && !f.detail.is_empty());
+    let mut details: Vec<&str> = decided.map(|f| f.detail.as_str()).collect();
+    // Checkers that saw nothing say so in the same words.
+    details.dedup();
+    (verdict, details.join("; "))
 }
 
 /// Returns the number at a path of the results.
