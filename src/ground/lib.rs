@@ -13,7 +13,6 @@ pub use clap;
 #[doc(hidden)]
 pub use {schemars, serde};
 
-pub mod counters;
 pub mod described;
 pub mod memory;
 pub mod named;

@@ -164,7 +164,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     #[test]
     fn golden_bytes() {
@@ -176,7 +176,7 @@ mod tests {
         ];
         for (syndrome, octets, text) in cases {
             let repr = Repr { syndrome, msn };
-            rig::hold(&repr, &octets, Repr::parse, Repr::emit);
+            tests::hold(&repr, &octets, Repr::parse, Repr::emit);
             assert_eq!(repr.to_string(), text);
         }
     }

@@ -142,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     const GOLDEN: [u8; 28] = [
         0x00, 0x01, 0x08, 0x00, 0x06, 0x04, 0x00, 0x01, 0x02, 0, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0,
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        rig::hold(&golden(), &GOLDEN, Repr::parse, Repr::emit);
+        tests::hold(&golden(), &GOLDEN, Repr::parse, Repr::emit);
         assert_eq!(golden().to_string(), "who has 10.0.0.254 tell 10.0.0.1");
         for n in 0..60 {
             assert_eq!(golden().emit_frame(&mut [0; 60][..n]), Err(WireError::NoRoom));
@@ -205,7 +205,7 @@ mod tests {
                 target_mac: Mac(target_mac),
                 target_ip: target_ip.into(),
             };
-            rig::round(&repr, MESSAGE_LEN, Repr::parse, Repr::emit);
+            tests::round(&repr, MESSAGE_LEN, Repr::parse, Repr::emit);
         }
     }
 }

@@ -145,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{datagram, rig};
+    use crate::{datagram, tests};
 
     prop_compose! {
         fn any_repr()(
@@ -186,7 +186,7 @@ mod tests {
         #[test]
         fn what_is_emitted_parses_to_the_same_and_every_truncation_is_refused(repr in any_repr()) {
             let parse = |octets: &[u8]| Repr::parse(repr.ethertype(), octets);
-            rig::round(&repr, repr.buffer_len(), parse, Repr::emit);
+            tests::round(&repr, repr.buffer_len(), parse, Repr::emit);
         }
 
         #[test]

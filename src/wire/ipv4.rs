@@ -4,7 +4,7 @@ use core::fmt;
 use core::net::Ipv4Addr;
 
 use super::checksum::{self, Sum};
-use super::ip::fields::{self, CeMark, Ecn, Fragment, Protocol, Upper};
+use super::ip::{self, CeMark, Ecn, Fragment, Protocol, Upper};
 use super::{WireError, be16, ipv4_at};
 use ground::units::Dscp;
 
@@ -129,13 +129,13 @@ impl<'a> ViewMut<'a> {
     /// Sets DSCP and ECN.
     #[inline]
     pub fn set_dscp_ecn(&mut self, dscp: Dscp, ecn: Ecn) {
-        self.set_word(0, [self.0[0], fields::octet_of(dscp, ecn)]);
+        self.set_word(0, [self.0[0], ip::octet_of(dscp, ecn)]);
     }
 
     /// Sets CE if the packet is ECT.
     #[inline]
     pub fn mark_ce(&mut self) -> CeMark {
-        let mark = fields::after_mark(Ecn::from_octet(self.0[1]));
+        let mark = ip::after_mark(Ecn::from_octet(self.0[1]));
         if mark == CeMark::Marked {
             self.set_word(0, [self.0[0], self.0[1] | Ecn::Ce as u8]);
         }
@@ -169,7 +169,7 @@ fields! {
     /// An IPv4 header.
     Repr<'a> of View as v {
         /// Differentiated services code point.
-        dscp: Dscp = fields::dscp_of(v.fixed[1]),
+        dscp: Dscp = ip::dscp_of(v.fixed[1]),
         /// ECN code point.
         ecn: Ecn = Ecn::from_octet(v.fixed[1]),
         /// Identification of the datagram, which its fragments share.
@@ -234,7 +234,7 @@ impl<'a> Repr<'a> {
         let flags = (u16::from(self.dont_fragment) * DONT_FRAGMENT)
             | (u16::from(self.more_fragments) * MORE_FRAGMENTS);
         out[0] = 0x40 | (header_len / 4) as u8;
-        out[1] = fields::octet_of(self.dscp, self.ecn);
+        out[1] = ip::octet_of(self.dscp, self.ecn);
         out[2..4].copy_from_slice(&total.to_be_bytes());
         out[4..6].copy_from_slice(&self.identification.to_be_bytes());
         out[6..8].copy_from_slice(&(flags | self.fragment_offset).to_be_bytes());

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::net::Ipv6Addr;
 
-use super::ip::fields::{self, CeMark, Ecn, Fragment, Protocol, Upper};
+use super::ip::{self, CeMark, Ecn, Fragment, Protocol, Upper};
 use super::{WireError, be16, be32, room};
 use ground::units::Dscp;
 
@@ -159,14 +159,14 @@ impl<'a> ViewMut<'a> {
     /// Sets DSCP and ECN.
     #[inline]
     pub const fn set_dscp_ecn(&mut self, dscp: Dscp, ecn: Ecn) {
-        self.set_class(fields::octet_of(dscp, ecn));
+        self.set_class(ip::octet_of(dscp, ecn));
     }
 
     /// Sets CE if the packet is ECT.
     #[inline]
     pub fn mark_ce(&mut self) -> CeMark {
         let class = class_of(self.0);
-        let mark = fields::after_mark(Ecn::from_octet(class));
+        let mark = ip::after_mark(Ecn::from_octet(class));
         if mark == CeMark::Marked {
             self.set_class(class | Ecn::Ce as u8);
         }
@@ -200,7 +200,7 @@ fields! {
     /// An IPv6 fixed header.
     Repr of View as v, HEADER_LEN {
         /// Differentiated services code point.
-        dscp: Dscp = fields::dscp_of(v.class()),
+        dscp: Dscp = ip::dscp_of(v.class()),
         /// ECN code point.
         ecn: Ecn = Ecn::from_octet(v.class()),
         /// Flow label. Range 0 to [`FLOW_LABEL_MAX`].
@@ -228,7 +228,7 @@ impl Repr {
             return Err(WireError::OutOfRange);
         }
         let out: &mut [u8; HEADER_LEN] = room(buf)?;
-        let class = u32::from(fields::octet_of(self.dscp, self.ecn));
+        let class = u32::from(ip::octet_of(self.dscp, self.ecn));
         out[..4].copy_from_slice(&(6 << 28 | class << 20 | self.flow_label).to_be_bytes());
         out[4..6].copy_from_slice(&self.payload_len.to_be_bytes());
         out[6] = self.next_header.0;

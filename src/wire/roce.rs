@@ -253,7 +253,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     const GOLDEN: [u8; 12] = [0x24, 0xe0, 0xff, 0xff, 0xc0, 0, 0x02, 0xd3, 0x80, 0x12, 0x34, 0x56];
 
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        rig::hold(&golden(), &GOLDEN, Repr::parse, Repr::emit);
+        tests::hold(&golden(), &GOLDEN, Repr::parse, Repr::emit);
         assert_eq!(golden().to_string(), "roce opcode 0x24 qp 723 psn 1193046 ack fecn becn");
     }
 
@@ -329,7 +329,7 @@ mod tests {
                 ack_request,
                 psn: U24(psn),
             };
-            rig::round(&repr, BTH_LEN, Repr::parse, Repr::emit);
+            tests::round(&repr, BTH_LEN, Repr::parse, Repr::emit);
         }
     }
 }

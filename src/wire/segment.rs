@@ -120,7 +120,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     fn golden() -> Repr {
         Repr {
@@ -140,7 +140,7 @@ mod tests {
             0x12, 0x34, 0x01, 0xbb, 1, 2, 3, 4, 0xa0, 0xb0, 0xc0, 0xd0, 0x50, 0x18, 0xff, 0xfe,
             0x55, 0x66, 0, 0,
         ];
-        rig::hold(&golden(), &octets, Repr::parse, Repr::emit);
+        tests::hold(&golden(), &octets, Repr::parse, Repr::emit);
         assert_eq!(golden().to_string(), "tcp 4660 > 443 seq 16909060 ack 2695938256");
     }
 

@@ -185,7 +185,7 @@ impl<'a> Repr<'a> {
         let message = Sfcm {
             form,
             priority: priority(f),
-            dscp: super::ip::fields::dscp_of(f[2]),
+            dscp: super::ip::dscp_of(f[2]),
             pause: pause(f),
             locator: Locator::from_bits(f[1] >> 6),
             level: Level::new(f[3]).filter(|level| level.get() <= LEVEL_MAX),

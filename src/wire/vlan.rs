@@ -249,7 +249,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
     const C_TAG: [u8; 4] = [0x81, 0x00, 0x7f, 0xfe];
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        rig::hold(&c_tag(), &C_TAG, Repr::parse, Repr::emit);
+        tests::hold(&c_tag(), &C_TAG, Repr::parse, Repr::emit);
         assert_eq!(c_tag().to_string(), "C-tag vid 4094 pcp 3 dei");
     }
 
@@ -313,7 +313,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_emitted_parses_to_the_same(tag in any_tag()) {
-            rig::round(&tag, TAG_LEN, Repr::parse, Repr::emit);
+            tests::round(&tag, TAG_LEN, Repr::parse, Repr::emit);
         }
 
         #[test]

@@ -9,8 +9,7 @@
 //! [`Ledger::credit`] returns cells of its groups that others released. Port ids must be those of
 //! the plan; any other panics.
 
-use super::cells::CellSize;
-use super::group::{Crossing, Group, GroupUsage};
+use super::group::{CellSize, Crossing, Group, GroupUsage};
 use super::{BufferError, BufferPlan, Charge, GroupKind, GroupPlan, SharedLimit};
 use ground::memory::{fetch, fetch_item};
 use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup};

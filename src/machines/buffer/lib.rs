@@ -7,17 +7,12 @@
 
 #![warn(missing_docs)]
 
-mod cells;
-mod charge;
-mod error;
 mod group;
 mod ledger;
 mod plan;
 #[cfg(test)]
 mod tests;
 
-pub use charge::Charge;
-pub use error::BufferError;
-pub use group::{Crossing, GroupUsage};
+pub use group::{Charge, Crossing, GroupUsage};
 pub use ledger::{Admission, Ledger, Refusal};
 pub use plan::*;

@@ -27,23 +27,18 @@
 //! timers, and nothing is allocated after `new`.
 
 mod cims;
-mod heard;
-mod peers;
 mod placing;
 mod plan;
-mod queues;
 
-pub use cims::{CimOrder, Received};
-pub use heard::Heard;
-pub use peers::{CimType, Peer, PeerError};
+pub use cims::{CimOrder, CimType, Heard, Peer, PeerError, Received};
+pub use placing::Hold;
 pub use plan::{
     CimRepeat, Dialect, IsolationCounters, IsolationError, IsolationPlan, MapReading, QueueMap,
     Watch,
 };
-pub use queues::Hold;
 
-use peers::Peers;
-use queues::Queues;
+use cims::Peers;
+use placing::Queues;
 
 use super::detect::Queue;
 use super::flow_key::FlowKey;

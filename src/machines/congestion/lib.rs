@@ -4,30 +4,22 @@
 
 #![warn(missing_docs)]
 
-mod cnp_gate;
 mod dcqcn;
 mod detect;
-mod ecn;
 pub mod fast_cnp;
 mod flow_key;
 pub mod isolation;
 mod limit;
-mod plan;
 pub mod proxy;
 pub mod qcn;
-#[cfg(test)]
-mod rig;
 pub mod sfc;
-mod shared_pause;
-mod source_map;
+mod source;
 pub mod streams;
+#[cfg(test)]
+mod tests;
 
-pub use cnp_gate::CnpGate;
-pub use dcqcn::Dcqcn;
-pub use detect::{Detect, Queue};
-pub use ecn::{Verdict, marks};
+pub use dcqcn::{CnpGate, Dcqcn, DcqcnPlan};
+pub use detect::{Detect, EcnPlan, MarkAt, NotEct, Queue, Verdict, marks};
 pub use flow_key::FlowKey;
 pub use limit::{Limit, LimitPlan};
-pub use plan::*;
-pub use shared_pause::SharedPause;
-pub use source_map::{Named, SourceMap, Trusted};
+pub use source::{Named, SharedPause, SourceMap, Trusted};

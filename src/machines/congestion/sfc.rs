@@ -20,23 +20,22 @@
 //! signal are counted by reason. Forged flows use at most their entries in the table, and messages
 //! at most their budget.
 
-mod hot;
 mod meter;
 mod plan;
 mod quiet;
 
 pub use meter::MeterPlan;
 pub use plan::{CENTISECOND, Count, Dialect, Life, Monitor, SfcError, SfcPlan};
+pub use quiet::Ahead;
 pub use wire::sfcm::Locator;
 
 use super::detect::Queue;
 use super::flow_key::FlowKey;
 use super::limit::Limit;
 use super::streams::{CreateMask, Place, Refusal, Stream, StreamCounters, StreamPlan, StreamTable};
-use hot::{Hot, Quick};
 use meter::Meter;
 use plan::NANOSECOND;
-pub use quiet::Ahead;
+use quiet::{Hot, Quick};
 
 use ground::counters;
 use ground::rand::Rng;

@@ -17,15 +17,14 @@
 //!
 //! The caller's times never decrease.
 
-mod ahead;
-mod bucket;
+mod lookup;
 
-pub(crate) use ahead::Hint;
+pub(crate) use lookup::Hint;
 
 use super::detect::Queue;
 use super::flow_key::{FlowHash, FlowKey, Packed};
-use bucket::{Bucket, WAYS};
 use ground::time::{Duration, Instant};
+use lookup::{Bucket, WAYS};
 
 /// Used slots up to which the first bucket of a flow is preferred to an emptier second one, so that
 /// most lookups end there.

@@ -1,17 +1,17 @@
-//! LLDP agent of one port: 802.1AB's state machines around the table of neighbours, and DCBX.
+//! LLDP agent of one port: 802.1AB's state machines around the table of neighbours, and DCBX. Its
+//! counters have the names of 802.1AB-2016 9.2.6 and of its remote systems' tables.
 
 use arrayvec::ArrayVec;
 
-use super::compose::{Own, compose, frame_len};
-use super::counters::Counters;
 use super::neighbours::{NEIGHBOURS_MAX, Neighbour, Received, read};
 use super::plan::{
     AdminStatus, Application, CongestionIsolation, DcbxPlan, LldpPlan, SourceFlowControl, Subtypes,
     Topology,
 };
+use super::recognition::Surroundings;
 use super::resolve::{Resolved, peer_of, resolve};
-use super::surroundings::Surroundings;
-use super::transmit::{Pdu, Transmitter};
+use super::transmit::{Own, Pdu, Transmitter, compose, frame_len};
+use ground::counters;
 use ground::time::{Duration, Instant};
 use ground::units::{Mac, PrioritySet};
 use wire::lldp::{self, View};
@@ -351,5 +351,38 @@ impl Lldp {
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
+    }
+}
+
+counters! {
+    /// Counters of one port's agent.
+    Counters {
+        /// statsFramesOutTotal: LLDPDUs sent, shutdowns included.
+        frames_out,
+        /// statsFramesInTotal: LLDPDUs received.
+        frames_in,
+        /// statsFramesInErrorsTotal: LLDPDUs received with at least one error.
+        frames_in_errors,
+        /// statsFramesDiscardedTotal: LLDPDUs discarded.
+        frames_discarded,
+        /// LLDPDUs to another destination than the nearest bridge: for an agent that does not run
+        /// here.
+        frames_elsewhere,
+        /// statsTLVsDiscardedTotal: TLVs that are malformed or duplicates.
+        tlvs_discarded,
+        /// statsTLVsUnrecognizedTotal: TLVs of reserved types, and of unknown organizations and
+        /// subtypes.
+        tlvs_unrecognized,
+        /// statsAgeoutsTotal: neighbours whose time to live ran out.
+        ageouts,
+        /// lldpStatsRemTablesInserts: neighbours added.
+        inserts,
+        /// lldpStatsRemTablesDeletes: neighbours deleted, for any reason.
+        deletes,
+        /// lldpStatsRemTablesDrops: LLDPDUs of new neighbours while the table was full
+        /// (tooManyNeighbors).
+        drops,
+        /// Events lost because too many were pending.
+        events_lost,
     }
 }

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::neighbours::{Neighbour, Received};
+use super::neighbours::{Neighbour, Received, Why};
 use super::plan::{DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, PfcForm, Precedence};
-use super::refusal::Why;
 use ground::time::Duration;
 use ground::units::{Mac, PRIORITIES, PrioritySet};
 use wire::dcbx::ets::algorithm;

@@ -19,14 +19,12 @@ pub mod peer_delay;
 mod phy;
 mod required;
 mod samples;
-mod sensitivity;
 
 pub use delay::{DelayInputs, DelayValue, Frames, MacsecOverhead, Term, delay_value};
 pub use measured::{
-    Accuracy, Formula, LinkEnds, MeasuredInputs, PeerDelayInputs, Reaction, Shims, by_peer_delay,
-    is_limited, measured,
+    Accuracy, Effect, Formula, LinkEnds, MeasuredInputs, PeerDelayInputs, Reaction, Shims,
+    by_peer_delay, is_limited, measured,
 };
 pub use phy::{Extender, Fec, Interface, InterfaceError, Phy};
 pub use required::{Required, SoftwareTerms, required, required_of};
 pub use samples::{SAMPLES_MAX, Samples};
-pub use sensitivity::Effect;

@@ -8,8 +8,7 @@
 //! a delay. Its time still counts from its arrival (802.3 31B.3), one that is shorter than the
 //! delay has no effect, and neither its extension nor a resume is delayed.
 
-use super::tally::Tally;
-use super::{FlowControl, PauseVector};
+use super::{FlowControl, PauseVector, Tally};
 use ground::memory::fetch;
 use ground::time::{Duration, Instant, Total};
 use ground::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};

@@ -4,8 +4,7 @@
 //! and confirms with [`Sender::on_sent`] the frames that left. A demand that could not be sent is
 //! due again, so no XOFF and no XON is lost on this side.
 
-use super::tally::Tally;
-use super::{Demand, FlowControl, PauseVector, PfcPlan};
+use super::{Demand, FlowControl, PauseVector, PfcPlan, Tally};
 use ground::memory::fetch;
 use ground::time::{Duration, Instant, Total};
 use ground::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};

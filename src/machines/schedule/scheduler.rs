@@ -5,7 +5,7 @@
 //! sends control frames first.
 
 use super::arena::{Arena, Fifo};
-use super::plan::{ClassPlan, Meter, SchedulePlan};
+use super::{ClassPlan, Meter, SchedulePlan};
 use ground::memory::fetch;
 use ground::units::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 

@@ -20,7 +20,6 @@
 #![warn(missing_docs)]
 
 mod association;
-mod change;
 mod cipher;
 mod counters;
 mod inspect;
@@ -33,7 +32,6 @@ mod tests;
 mod transmit;
 
 pub use association::SaFault;
-pub use change::*;
 pub use cipher::{Aead, BATCH, Ciphers, Direction, Job};
 pub use counters::*;
 pub use inspect::{Inspected, Inspector, Lenience};

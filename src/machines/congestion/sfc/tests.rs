@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 
 use super::*;
-use crate::rig::{UNLIMITED, flow, us};
+use crate::tests::{UNLIMITED, flow, us};
 use crate::{Detect, EcnPlan, LimitPlan, MarkAt, NotEct};
 use ground::units::Mac;
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
 
 fn queue(class: u8) -> Queue {
-    crate::rig::queue(2, class)
+    crate::tests::queue(2, class)
 }
 
 fn joined(length: u64, n: u32) -> Joined {

@@ -1,4 +1,5 @@
-//! SONiC's dynamic buffer model: the sum that its switches calculate for each lossless group.
+//! SONiC's dynamic buffer model: the sum that its switches calculate for each lossless group, and their
+//! use of it: validation of a port's total, and the size of the shared pool.
 //!
 //! The sum is a Lua script in SONiC's database, so its numbers are IEEE 754 doubles and its
 //! rounding is `math.ceil`. The same operations in the same order on `f64` give the same bits on
@@ -6,10 +7,6 @@
 //! pause; `xon` and `size` (the group's private buffer) are figures.
 //!
 //! [`Formula`] has the differences between releases.
-
-mod switch;
-
-pub use switch::Switch;
 
 use super::{Estimate, Model, ModelError, frame, length};
 use crate::delay::Term;
@@ -275,8 +272,8 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     let mut figures = vec![figure("xon", xon), figure("xoff", xoff), figure("size", size)];
     if let Some(of) = &i.switch {
         let shared = (xon + xoff - size).max(0.0) as u64;
-        figures.push(("port_headroom", switch::port_headroom(i, of, size as u64)?));
-        figures.extend(switch::pool(of, shared).map(|pool| ("shared_pool", pool)));
+        figures.push(("port_headroom", port_headroom(i, of, size as u64)?));
+        figures.extend(pool(of, shared).map(|pool| ("shared_pool", pool)));
     }
     Ok(Estimate {
         model: Model::Sonic,
@@ -303,9 +300,71 @@ fn thresholds(i: &Inputs, xoff: f64) -> (f64, f64) {
     (xon, ceil_kib(size))
 }
 
+/// Groups of a port and ports of a switch, all with the same profile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Switch {
+    /// Lossless groups per port. 0 to 8.
+    pub groups: u8,
+    /// Lossy groups per port with a SONiC profile; each adds a pipeline latency. 0 to 8.
+    pub lossy_groups: u8,
+    /// Maximum headroom of a port (`max_headroom_size`), if it is to be checked.
+    pub max_headroom: Option<Bytes>,
+    /// Ports with lossless groups, for the shared pool.
+    pub ports: u16,
+    /// Over-subscription ratio of the shared pool; 0 without one.
+    pub over_subscribe_ratio: u16,
+}
+
+impl Switch {
+    /// Two lossless groups (3 and 4), SONiC's default, on one port.
+    pub const DEFAULT: Self =
+        Self { groups: 2, lossy_groups: 0, max_headroom: None, ports: 1, over_subscribe_ratio: 0 };
+}
+
+/// Margin for deviations of the model, in bytes.
+const DEVIATION: u64 = 4_096;
+/// Two longest frames of 10 KiB, for the egress mirror.
+const MIRROR: u64 = 20 * 1_024;
+/// Private headroom of a lossless port with a shared pool, in bytes.
+const PRIVATE: u64 = 10 * 1_024;
+/// Size of the shared pool if the sum is zero, in bytes.
+const POOL_DEFAULT: u64 = 655_360;
+
+/// Returns the private headroom of a port, whose groups have `size` bytes each.
+///
+/// # Errors
+/// If it exceeds the port's maximum.
+pub(super) fn port_headroom(i: &Inputs, of: &Switch, size: u64) -> Result<Bytes, ModelError> {
+    let eight = i.lanes == 8;
+    let pipeline = if eight { i.asic.pipeline_kib * 2.0 - 1.0 } else { i.asic.pipeline_kib };
+    let pipeline = (pipeline * KIB).max(0.0).ceil() as u64;
+    let mirror = if eight { 2 * MIRROR } else { MIRROR };
+    let groups = size * u64::from(of.groups) + pipeline * u64::from(of.lossy_groups);
+    let needed = Bytes(DEVIATION + pipeline + mirror + groups);
+    match of.max_headroom {
+        Some(max) if needed >= max => Err(ModelError::Port { max, needed }),
+        _ => Ok(needed),
+    }
+}
+
+/// Returns the size of the shared headroom pool, which every group uses with `shared` bytes,
+/// limited to `u64::MAX`.
+pub(super) fn pool(of: &Switch, shared: u64) -> Option<Bytes> {
+    if of.over_subscribe_ratio == 0 {
+        return None;
+    }
+    let ports = u128::from(of.ports);
+    let sum = u128::from(shared) * u128::from(of.groups) * ports;
+    let pool = sum.saturating_sub(u128::from(PRIVATE) * ports);
+    let pool = u64::try_from(pool.div_ceil(of.over_subscribe_ratio.into())).unwrap_or(u64::MAX);
+    Some(Bytes(if pool == 0 { POOL_DEFAULT } else { pool }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::sonic::{Asic, estimate};
+    use ground::units::BitsPerSec;
     use proptest::prelude::*;
 
     fn bytes(gbps: u64, metres: u64, formula: Formula, asic: Asic) -> u64 {
@@ -375,5 +434,38 @@ mod tests {
             prop_assert!(figure(0) % 1_024 == 0 && figure(2) % 1_024 == 0);
             prop_assert!(!shared_pool || figure(2) == figure(0));
         }
+    }
+
+    fn port(switch: Switch) -> Inputs {
+        let asic = Asic::spectrum(1).unwrap();
+        let port = Inputs::new(BitsPerSec::gbps(100), 40_000, asic);
+        Inputs { shared_pool: switch.over_subscribe_ratio > 0, switch: Some(switch), ..port }
+    }
+
+    fn figure(i: &Inputs, name: &str) -> u64 {
+        let figures = estimate(i).unwrap().figures;
+        figures.iter().find(|(n, _)| *n == name).unwrap().1.0
+    }
+
+    #[test]
+    fn a_port_has_to_have_room_for_its_groups() {
+        // Size 81,920 + 19,456 twice, pipeline 19,456, mirror 20,480, deviation 4,096.
+        let needed = 2 * (81_920 + 19_456) + 19_456 + 20_480 + 4_096;
+        assert_eq!(figure(&port(Switch::DEFAULT), "port_headroom"), needed);
+        let with =
+            |max| estimate(&port(Switch { max_headroom: Some(Bytes(max)), ..Switch::DEFAULT }));
+        assert!(with(needed + 1).is_ok());
+        assert_eq!(with(needed).unwrap_err().field(), "max-headroom");
+    }
+
+    #[test]
+    fn a_shared_pool_is_what_groups_lean_on_by_the_ratio() {
+        let shared = Switch { ports: 32, over_subscribe_ratio: 3, ..Switch::DEFAULT };
+        let i = port(shared);
+        let sum: u64 = 32 * (2 * 81_920 - 10_240);
+        assert_eq!(figure(&i, "shared_pool"), sum.div_ceil(3));
+        assert_eq!(figure(&i, "size"), 19_456);
+        let idle = port(Switch { groups: 0, ..shared });
+        assert_eq!(figure(&idle, "shared_pool"), 655_360);
     }
 }

@@ -20,22 +20,16 @@
 //! `now` only drives the timers; times of messages are timestamps of the port's clock, which may be
 //! another. Only differences between two timestamps of one clock are used. Nothing is allocated.
 
-mod counters;
 mod plan;
-mod queue;
 mod sent;
-mod shims;
 
-pub use counters::{Counters, RoundTrips};
-pub use plan::{InitiatePlan, MeasurePlan};
+pub use plan::{Counters, InitiatePlan, MeasurePlan, RoundTrips};
 
-use queue::Queue;
-use sent::{Sent, Verdict};
+use sent::{Queue, Sent, ShimMeter, Verdict};
 
 use crate::samples::Samples;
 use ground::memory::fetch;
 use ground::time::{Duration, Instant};
-use shims::ShimMeter;
 use wire::headroom::{Adjustment, Message, Request, Response, is_protected};
 
 /// Maximum number of the peer's requests that wait for a response. A peer sends them `spacing_min`

@@ -19,7 +19,6 @@
 //! - Nothing allocates after [`Proxy::new`], and every message is counted by its outcome.
 
 mod cache;
-mod credit;
 mod pauses;
 mod plan;
 #[cfg(test)]
@@ -28,10 +27,9 @@ mod tests;
 use core::net::IpAddr;
 
 use cache::Cache;
-use credit::{Credit, Gate};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PRIORITIES, PauseVector, PortId, Priority, PrioritySet};
-use pauses::Pauses;
+use pauses::{Credit, Gate, Pauses};
 use wire::flow::FiveTuple;
 
 pub use cache::{CacheCounters, Cached};

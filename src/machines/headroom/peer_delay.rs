@@ -11,18 +11,13 @@
 //! timestamps of the port's clock, `now` drives the timers. Nothing is allocated, and extra calls
 //! change nothing.
 
-mod counters;
 mod exchange;
-mod plan;
-
-pub use counters::Counters;
-pub use plan::PeerDelayPlan;
 
 use arrayvec::ArrayVec;
-
 use exchange::{Exchange, Outcome};
 
 use super::samples::{SAMPLES_MAX, Samples};
+use ground::counters;
 use ground::time::{Duration, Instant};
 use ground::units::Mac;
 use wire::ptp::{Body, Correction, Message, PortIdentity, Timestamp};
@@ -375,6 +370,81 @@ impl PeerDelay {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+}
+
+/// Peer delay mechanism of one port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeerDelayPlan {
+    /// Interval between requests; `None` to respond only.
+    pub interval: Option<Duration>,
+    /// True if requests of the peer are answered (with a Follow_Up, in two steps).
+    pub respond: bool,
+    /// PTP domain, 0 to 239.
+    pub domain: u8,
+    /// Upper four bits of the first octet: 0 for IEEE 1588, 1 for IEEE 802.1AS.
+    pub major_sdo_id: u8,
+    /// Exchanges per set, 1 to 256.
+    pub rounds: u16,
+}
+
+impl PeerDelayPlan {
+    /// A request per second in domain 0 of IEEE 1588, sets of eight exchanges, responding enabled.
+    pub const DEFAULT: Self = Self {
+        interval: Some(Duration::from_secs(1)),
+        respond: true,
+        domain: 0,
+        major_sdo_id: 0,
+        rounds: 8,
+    };
+}
+
+counters! {
+    /// Counters of messages, each counted under the first that applies.
+    Counters {
+        /// Requests sent.
+        requests_sent,
+        /// Responses sent.
+        responses_sent,
+        /// Follow_Ups sent.
+        follow_ups_sent,
+        /// Requests received.
+        requests_received,
+        /// Requests not answered because responding is disabled.
+        requests_unanswered,
+        /// Requests not answered because the queue was full.
+        requests_refused,
+        /// Other PTP messages, those of unknown profiles, the port's own, and messages received while
+        /// the link was down.
+        ignored,
+        /// Messages of another domain.
+        other_domain,
+        /// Messages of IEEE 802.1AS (`majorSdoId` 1) at a port that speaks another profile.
+        messages_of_802_1as,
+        /// Messages of IEEE 1588 (`majorSdoId` 0) at a port that speaks another profile.
+        messages_of_1588,
+        /// Responses and Follow_Ups received.
+        answers_received,
+        /// Responses and Follow_Ups to requests of other ports.
+        for_others,
+        /// Responses and Follow_Ups to another request than the last.
+        late,
+        /// Duplicate responses and Follow_Ups.
+        duplicate,
+        /// Responses and Follow_Ups from another port than the first that answered.
+        other_responder,
+        /// Responses and Follow_Ups with impossible times.
+        impossible,
+        /// Exchanges that gave a delay.
+        exchanges,
+        /// Requests without a response.
+        lost,
+        /// Requests with a response but without the announced Follow_Up.
+        follow_ups_lost,
+        /// Sets of exchanges completed.
+        done,
+        /// Sets of exchanges failed.
+        failed,
     }
 }
 
