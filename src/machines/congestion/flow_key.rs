@@ -42,10 +42,11 @@ impl Packed {
     #[inline(always)]
     pub(super) fn ipv4(
         queue: Queue,
-        (src, dst): (u32, u32),
+        addresses: (u32, u32),
         protocol: u8,
-        (src_port, dst_port): (u16, u16),
+        ports: (u16, u16),
     ) -> Self {
+        let ((src, dst), (src_port, dst_port)) = (addresses, ports);
         let ports = u64::from(src_port) << 16 | u64::from(dst_port);
         let rest = IPV4 << KIND_SHIFT | of_queue(queue) | u64::from(protocol) << 32 | ports;
         Self(u64::from(src) << 32 | u64::from(dst), rest)

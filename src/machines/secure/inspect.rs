@@ -109,7 +109,7 @@ impl Inspector {
             };
             let cipher = cipher.as_ref().unwrap_or(&key.cipher);
             for pn in self.numbers(key, &tag) {
-                let octets = stripped(decrypted(cipher, pn, frame, (&tag, self)), &tag);
+                let octets = stripped(self.decrypted(cipher, pn, frame, &tag), &tag);
                 if octets.get(TAG_OFFSET..TAG_OFFSET + 2)
                     == Some(&EtherType::MAC_CONTROL.0.to_be_bytes())
                 {
@@ -128,6 +128,18 @@ impl Inspector {
     fn readable(&self, tag: &Tag) -> usize {
         let clear = if tag.encrypted { self.offset.min(tag.secure_len) } else { tag.secure_len };
         TAG_OFFSET + tag.front + clear
+    }
+
+    /// Decrypts a frame without validation.
+    fn decrypted(&self, cipher: &Cipher, pn: u64, frame: &[u8], tag: &Tag) -> Vec<u8> {
+        let mut octets = frame[..tag.end()].to_vec();
+        let text = self.readable(tag)..tag.end() - ICV_LEN;
+        // GCM encrypts by exclusive or with a key stream, and the stream is what zeros are encrypted to.
+        let mut stream = octets.clone();
+        stream[text.clone()].fill(0);
+        cipher.seal(pn, &mut stream, text.start);
+        octets[text.clone()].iter_mut().zip(&stream[text]).for_each(|(octet, key)| *octet ^= key);
+        octets
     }
 
     /// Returns the packet numbers that a frame may have: the upper half of extended ones is that of the
@@ -157,17 +169,5 @@ fn sci_of(tag: &Tag, frame: &[u8]) -> Option<Sci> {
 fn stripped(mut octets: Vec<u8>, tag: &Tag) -> Vec<u8> {
     octets.truncate(tag.end() - ICV_LEN);
     octets.drain(TAG_OFFSET..TAG_OFFSET + tag.front);
-    octets
-}
-
-/// Decrypts a frame without validation. GCM encrypts by exclusive or with a key stream, and this is what
-/// zeros are encrypted to.
-fn decrypted(cipher: &Cipher, pn: u64, frame: &[u8], (tag, of): (&Tag, &Inspector)) -> Vec<u8> {
-    let mut octets = frame[..tag.end()].to_vec();
-    let text = of.readable(tag)..tag.end() - ICV_LEN;
-    let mut stream = octets.clone();
-    stream[text.clone()].fill(0);
-    cipher.seal(pn, &mut stream, text.start);
-    octets[text.clone()].iter_mut().zip(&stream[text]).for_each(|(octet, key)| *octet ^= key);
     octets
 }

@@ -148,7 +148,7 @@ impl Transmit {
     ) {
         let mut jobs: ArrayVec<Job<'_>, BATCH> = ArrayVec::new();
         // Common parameters of the frames in `jobs`.
-        let mut common = (self.encoding, None);
+        let (mut common_an, mut common_part) = (self.encoding, None);
         for (n, room) in rooms.iter_mut().enumerate() {
             let Ready { an, pn, readable } = match self.tag(room) {
                 Ok(ready) => ready,
@@ -158,17 +158,17 @@ impl Transmit {
                 }
             };
             let part = part(room.len(), readable);
-            if common != (an, part) {
-                self.seal_all(common, &mut jobs);
-                common = (an, part);
+            if (common_an, common_part) != (an, part) {
+                self.seal_all(common_an, common_part, &mut jobs);
+                (common_an, common_part) = (an, part);
             }
             jobs.push((self.cipher(an).nonce(pn), room));
         }
-        self.seal_all(common, &mut jobs);
+        self.seal_all(common_an, common_part, &mut jobs);
     }
 
     #[inline]
-    fn seal_all(&self, (an, part): (An, Option<usize>), jobs: &mut ArrayVec<Job<'_>, BATCH>) {
+    fn seal_all(&self, an: An, part: Option<usize>, jobs: &mut ArrayVec<Job<'_>, BATCH>) {
         if !jobs.is_empty() {
             self.cipher(an).seal_all(jobs, part);
             jobs.clear();

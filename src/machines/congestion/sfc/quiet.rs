@@ -105,7 +105,8 @@ impl SfcPoint {
     pub fn is_quiet(
         &mut self,
         now: Instant,
-        (queue, length): (Queue, Bytes),
+        queue: Queue,
+        length: Bytes,
         octets: Bytes,
         ahead: &Ahead,
     ) -> bool {
