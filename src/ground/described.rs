@@ -115,6 +115,7 @@ macro_rules! described {
             ];
         }
     };
+    // Not a number: a name, or a list beside the numbers.
     (@field $field:ident () () $($attr:tt)*) => { &[] };
     (@field $field:ident () ($list:ident) $($attr:tt)*) => { $list };
     (@field $field:ident ($kind:ident) () $($attr:tt)*) => {
@@ -125,6 +126,7 @@ macro_rules! described {
     };
     (
         @number $field:ident $kind:ident ($name:expr)
+        // Documentation comes first; serde's attributes concern JSON alone.
         $([doc = $doc:literal])+ $([serde $($attr:tt)*])*
     ) => {
         &[$crate::described::Field {
@@ -163,6 +165,7 @@ macro_rules! counters {
             /// Returns the counts since `base`.
             #[must_use]
             pub const fn since(&self, base: &Self) -> Self {
+                // A base from before a reset may be higher.
                 Self { $($field: self.$field.saturating_sub(base.$field),)+ }
             }
         }

@@ -41,6 +41,7 @@ pub fn json(document: &str) -> Cow<'_, str> {
         document,
         |c| is_active(c) && c != '\n',
         |c, out| {
+            // An escape of JSON is a UTF-16 unit; a character beyond the basic plane takes two.
             for unit in c.encode_utf16(&mut [0; 2]) {
                 *out += &format!("\\u{unit:04x}");
             }
@@ -71,6 +72,7 @@ fn escaped(
     is_active: impl Fn(char) -> bool,
     escape: impl Fn(char, &mut String),
 ) -> Cow<'_, str> {
+    // Most texts have no such character and are not copied.
     if !text.contains(&is_active) {
         return Cow::Borrowed(text);
     }
@@ -155,6 +157,7 @@ fn cut(text: &str, most: usize) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let place = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(place, _)| place);
+    // Both ends, because the start names the thing and the end often has the difference.
     let (head, tail) = (&text[..place(most - TAIL - NOTE)], &text[place(all - TAIL)..]);
     Cow::Owned(format!("{head}...{tail} ({all} characters)"))
 }

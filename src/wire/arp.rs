@@ -75,6 +75,7 @@ impl Repr {
             operation: Operation::Request,
             sender_mac: mac,
             sender_ip: ip,
+            // Not known yet, and ignored by receivers (RFC 826).
             target_mac: Mac([0; 6]),
             target_ip: target,
         }
@@ -116,6 +117,7 @@ impl Repr {
     pub fn emit_frame(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out: &mut [u8; ethernet::MIN_FRAME] = room(buf)?;
         let dst = match self.operation {
+            // The owner is not known, so every station of the link must get the question.
             Operation::Request => Mac::BROADCAST,
             Operation::Reply => self.target_mac,
         };
@@ -123,6 +125,7 @@ impl Repr {
         header.emit(out)?;
         let rest = &mut out[ethernet::HEADER_LEN..];
         self.emit(rest)?;
+        // The padding must not show what the buffer held before.
         rest[MESSAGE_LEN..].fill(0);
         Ok(())
     }

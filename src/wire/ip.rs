@@ -113,6 +113,7 @@ pub fn mark_ce(ethertype: EtherType, packet: &mut [u8]) -> CeMark {
         EtherType::IPV6 => ipv6::ViewMut::new(packet).map(|mut v| v.mark_ce()),
         _ => return CeMark::NotIp,
     };
+    // A packet that does not parse is forwarded as it is, like any other payload.
     mark.unwrap_or(CeMark::NotIp)
 }
 

@@ -81,6 +81,7 @@ impl<'a> View<'a> {
     #[must_use]
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
+        // A short packet is padded by Ethernet, and a long one may be cut off.
         let end = self.packet.len().min(usize::from(self.total_len()));
         &self.packet[self.header_len()..end]
     }
@@ -152,6 +153,7 @@ impl<'a> ViewMut<'a> {
     #[inline]
     pub fn decrement_ttl(&mut self) -> Option<u8> {
         let left = self.0[8].checked_sub(1).filter(|left| *left > 0)?;
+        // TTL and protocol are one word of the checksum.
         self.set_word(8, [left, self.0[9]]);
         Some(left)
     }
@@ -160,6 +162,7 @@ impl<'a> ViewMut<'a> {
     /// leaves the checksum unchanged, and sets the TTL to `ttl`.
     pub fn turn_round(&mut self, ttl: u8) {
         let (src, dst) = self.0[12..20].split_at_mut(4);
+        // A sum does not depend on the order of its words.
         src.swap_with_slice(dst);
         self.set_word(8, [ttl, self.0[9]]);
     }
@@ -244,6 +247,7 @@ impl<'a> Repr<'a> {
         out[12..16].copy_from_slice(&self.src.octets());
         out[16..20].copy_from_slice(&self.dst.octets());
         out[HEADER_LEN..].copy_from_slice(self.options);
+        // The checksum field is still 0, as the sum requires.
         let sum = Sum::default().octets(out).finish();
         out[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
         Ok(())

@@ -77,6 +77,7 @@ impl<'a> View<'a> {
             payload: self.payload(),
         };
         for _ in 0..MAX_EXTENSIONS {
+            // Behind the header of a later fragment comes data, whatever the next header says.
             if upper.fragment == Fragment::Later || !is_extension(upper.protocol) {
                 return Ok(upper);
             }
@@ -103,9 +104,11 @@ fn pass_extension<'a>(at: &Upper<'a>) -> Result<Upper<'a>, WireError> {
     let len = match at.protocol.0 {
         extension::FRAGMENT => {
             let word = be16(head, 2);
+            // Offset in the upper 13 bits, two reserved bits, more fragments (RFC 8200 4.5).
             fragment = Fragment::new(word >> 3, word & 1 != 0);
             8
         }
+        // The length of AH counts units of 4 bytes, less 2 (RFC 4302 2.2); others count units of 8, less 1.
         extension::AUTHENTICATION => (usize::from(head[1]) + 2) * 4,
         _ => (usize::from(head[1]) + 1) * 8,
     };
@@ -152,6 +155,7 @@ impl<'a> ViewMut<'a> {
     /// Sets the traffic class, without changing version and flow label.
     #[inline]
     const fn set_class(&mut self, class: u8) {
+        // The class lies across two bytes, between the version and the flow label.
         self.0[0] = self.0[0] & 0xf0 | class >> 4;
         self.0[1] = self.0[1] & 0x0f | class << 4;
     }
@@ -229,6 +233,7 @@ impl Repr {
         }
         let out: &mut [u8; HEADER_LEN] = room(buf)?;
         let class = u32::from(ip::octet_of(self.dscp, self.ecn));
+        // Version, traffic class and flow label have 4, 8 and 20 bits (RFC 8200 section 3).
         out[..4].copy_from_slice(&(6 << 28 | class << 20 | self.flow_label).to_be_bytes());
         out[4..6].copy_from_slice(&self.payload_len.to_be_bytes());
         out[6] = self.next_header.0;

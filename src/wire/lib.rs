@@ -81,6 +81,7 @@ macro_rules! fields {
                 #[must_use]
                 #[inline]
                 pub fn $field(&self) -> $ty {
+                    // Under a name of the caller, because hygiene hides `self` from its expressions.
                     let $v = self;
                     $value
                 }
@@ -232,6 +233,7 @@ pub mod group {
     #[must_use]
     #[inline]
     pub const fn is_reserved(mac: Mac) -> bool {
+        // The sixteen differ in the last four bits alone.
         mac.to_u64() & !0xf == NEAREST_CUSTOMER_BRIDGE.to_u64()
     }
 }

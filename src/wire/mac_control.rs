@@ -107,6 +107,7 @@ impl<'a> View<'a> {
         if EtherType(be16(frame, 12)) != EtherType::MAC_CONTROL {
             return Err(WireError::BadEthertype);
         }
+        // Other opcodes are those of the EPON and of extensions (802.3 Table 31A-1); a port does not obey them.
         let opcode = match be16(frame, 14) {
             0x0001 => Opcode::Pause,
             0x0101 => Opcode::Pfc,

@@ -23,6 +23,7 @@ impl<'a> View<'a> {
         if v.opcode() != Opcode::Pause {
             return Err(WireError::BadOpcode);
         }
+        // PAUSE may be sent to the port itself (31B.3.3), unlike PFC.
         if v.dst() != group::MAC_CONTROL && v.dst() != port {
             return Err(WireError::BadAddress);
         }

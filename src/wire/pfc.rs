@@ -28,6 +28,7 @@ impl<'a> View<'a> {
         if v.opcode() != Opcode::Pfc {
             return Err(WireError::BadOpcode);
         }
+        // The only destination of PFC (31D.3).
         if v.dst() != group::MAC_CONTROL {
             return Err(WireError::BadAddress);
         }
@@ -94,6 +95,7 @@ impl Repr {
         let mut repr = Self::new(v.src());
         repr.enabled = v.enabled();
         for p in Priority::ALL {
+            // The time of a bit that is off means nothing (31D). As 0, equal pauses are equal values.
             if repr.enabled.contains(p) {
                 repr.times[p.index()] = v.time_field(p);
             }
@@ -115,6 +117,7 @@ impl Repr {
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out: &mut [u8; FRAME_LEN] = room(buf)?;
         *out = mac_control::blank(group::MAC_CONTROL, self.src, Opcode::Pfc);
+        // The first byte of the vector is reserved and stays 0.
         out[PARAMETERS + 1] = self.enabled.0;
         for p in Priority::ALL {
             let time = self.time(p).unwrap_or_default();

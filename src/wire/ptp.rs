@@ -112,6 +112,7 @@ impl Timestamp {
     pub const fn split(at: Instant) -> (Self, Correction) {
         let ps = at.as_picos();
         let (seconds, rest) = (ps / 1_000_000_000_000, ps % 1_000_000_000_000);
+        // What a timestamp in nanoseconds cannot hold is in the correction (1588 13.3.2.9).
         let left = Correction::of_picos((rest % 1_000) as i64);
         (Self { seconds: seconds as u64, nanos: (rest / 1_000) as u32 }, left)
     }
@@ -148,6 +149,7 @@ impl Correction {
     /// Converts picoseconds, rounded to the nearest unit of the field. Within 2 hours.
     #[must_use]
     pub const fn of_picos(ps: i64) -> Self {
+        // Half a unit away from zero, because the division truncates towards it.
         let scaled = ps as i128 * 65_536;
         let half = if scaled < 0 { -500 } else { 500 };
         Self(((scaled + half) / 1_000) as i64)
@@ -258,6 +260,7 @@ impl Repr {
         if EtherType(be16(header, 12)) != EtherType::PTP {
             return Err(WireError::BadEthertype);
         }
+        // The upper four bits are the minor version, which does not change the format.
         if header[field::VERSION] & 0xf != VERSION {
             return Err(WireError::BadVersion);
         }
@@ -307,6 +310,7 @@ impl Repr {
         out[12..14].copy_from_slice(&EtherType::PTP.0.to_be_bytes());
         out[field::KIND] = m.major_sdo_id << 4 | kind;
         out[field::VERSION] = MINOR_VERSION << 4 | VERSION;
+        // 54, so the upper byte of the length stays 0.
         out[field::LENGTH + 1] = MESSAGE as u8;
         out[field::DOMAIN] = m.domain;
         out[field::MINOR_SDO] = m.minor_sdo_id;
@@ -333,6 +337,7 @@ fn body(kind: u8, length: usize, frame: &[u8]) -> Result<Body, WireError> {
     if !matches!(kind, kind::PDELAY_REQ | kind::PDELAY_RESP | kind::PDELAY_RESP_FOLLOW_UP) {
         return Ok(Body::Other(kind));
     }
+    // TLVs may follow, so a longer message is valid.
     if length < MESSAGE {
         return Err(WireError::BadLength);
     }

@@ -89,6 +89,7 @@ impl U24 {
     /// 2^23 away.
     #[must_use]
     pub const fn unwrap_near(self, near: u64) -> Option<u64> {
+        // Modulo 2^24: less than half of the circle is ahead of `near`, the rest is behind.
         let ahead = (self.0.wrapping_sub(near as u32) & Self::MAX.0) as u64;
         if ahead < 1 << 23 { near.checked_add(ahead) } else { (near + ahead).checked_sub(1 << 24) }
     }
@@ -150,6 +151,7 @@ impl<'a> View<'a> {
     #[inline]
     pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
         let (bth, payload) = octets.split_first_chunk::<BTH_LEN>().ok_or(WireError::Truncated)?;
+        // TVer, the version of the transport header.
         if bth[1] & 0x0f != 0 {
             return Err(WireError::BadVersion);
         }
@@ -222,6 +224,7 @@ impl Repr {
         out[1] =
             bit(self.solicited, SOLICITED) | bit(self.migrated, MIGRATED) | (self.pad_count << 4);
         out[2..4].copy_from_slice(&self.p_key.to_be_bytes());
+        // The six bits beside them are reserved.
         out[4] = bit(self.fecn, FECN) | bit(self.becn, BECN);
         out[5..8].copy_from_slice(&self.dest_qp.octets());
         out[8] = bit(self.ack_request, ACK_REQUEST);

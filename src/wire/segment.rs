@@ -49,6 +49,7 @@ impl<'a> View<'a> {
     #[must_use]
     #[inline]
     pub const fn header_len(&self) -> usize {
+        // The data offset counts words of 32 bits.
         (self.header[12] >> 4) as usize * 4
     }
 
@@ -103,6 +104,7 @@ impl Repr {
         out[13] = self.flags;
         out[14..16].copy_from_slice(&self.window.to_be_bytes());
         out[CHECKSUM_AT..18].copy_from_slice(&self.checksum.to_be_bytes());
+        // The urgent pointer, which means nothing without URG.
         out[18..].fill(0);
         Ok(())
     }

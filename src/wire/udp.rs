@@ -58,6 +58,7 @@ impl<'a> View<'a> {
     /// [`WireError::Truncated`] when the datagram is incomplete.
     pub fn checksum_ok(&self, src: IpAddr, dst: IpAddr) -> Result<bool, WireError> {
         let whole = self.datagram.get(..usize::from(self.len())).ok_or(WireError::Truncated)?;
+        // The sender has calculated none (RFC 768).
         if self.checksum() == 0 {
             return Ok(true);
         }

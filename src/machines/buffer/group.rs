@@ -73,6 +73,7 @@ impl Limit {
             SharedLimit::Unlimited => Self { cap: u32::MAX, own: u32::MAX, up: 0, down: 0 },
             SharedLimit::Dynamic(alpha) => {
                 let n = alpha.exponent();
+                // Both shifts are done for every frame, one of them by 0, so that no branch depends on the plan.
                 let (up, down) = if n < 0 { (0, n.unsigned_abs()) } else { (n.unsigned_abs(), 0) };
                 Self { cap: u32::MAX, own: 0, up, down }
             }
@@ -82,6 +83,7 @@ impl Limit {
     /// Returns the limit of a group with `shared` cells of the pool while `free` are free.
     #[inline]
     pub(super) const fn now(self, shared: u32, free: u32) -> u32 {
+        // A group without a dynamic limit can reach its own shared cells and all free ones; the cap follows below.
         let base = (free + (shared & self.own)) as u64;
         // Alpha is at most 2^8 and `base` below 2^32, so nothing is shifted out.
         let n = (base << self.up) >> self.down;
@@ -114,6 +116,7 @@ impl Group {
 
     #[inline]
     pub(super) const fn shared(&self) -> u32 {
+        // The reserved cells are used first, so what is above them is shared.
         self.used.saturating_sub(self.reserved)
     }
 
@@ -126,6 +129,7 @@ impl Group {
     #[inline]
     pub(super) const fn turn(&mut self, free: u32) -> Option<Crossing> {
         let shared = self.shared();
+        // A dynamic limit falls with each admission, because the pool has fewer free cells.
         let limit = self.limit.now(shared, free);
         if self.xoff {
             if self.may_resume(shared, limit) {
@@ -147,8 +151,10 @@ impl Group {
     /// cells resumes even if the pool is full: it may have no cells left to release.
     #[inline]
     const fn may_resume(&self, shared: u32, limit: u32) -> bool {
+        // XON at or below max(xon_th, limit - xon_offset), as in saibuffer.h.
         let below_limit = limit.saturating_sub(self.xon_offset);
         let threshold = if self.xon > below_limit { self.xon } else { below_limit };
+        // A group that a change made lossy resumes at once: nothing else would end the pause of its senders.
         !self.lossless || (self.headroom == 0 && shared <= threshold)
     }
 
@@ -214,9 +220,11 @@ impl Charge {
     /// The other receipt, if it is for another group.
     #[inline]
     pub fn join(&mut self, other: Self) -> Result<(), Self> {
+        // Above the cells are port, group and the highest bit: equal for receipts of one group alone.
         if (self.0.get() ^ other.0.get()) >> PORT != 0 {
             return Err(other);
         }
+        // Both are of one buffer, which has at most MAX_CELLS, so the sum fits.
         self.set_cells(self.cells().0 + other.cells().0);
         Ok(())
     }
@@ -235,6 +243,7 @@ impl Charge {
 
     #[inline(always)]
     fn set_cells(&mut self, cells: u32) {
+        // Clears the cells and keeps the rest, with the highest bit that makes the word non-zero.
         let place = self.0.get() >> PORT << PORT;
         self.0 = SET | place | u64::from(cells);
     }

@@ -92,6 +92,7 @@ impl Alpha {
     #[must_use]
     pub const fn of(self, free: Cells) -> Cells {
         let free = free.0 as u64;
+        // SAI's dynamic_th; 64 bits hold 2^8 times any number of cells.
         let n = if self.0 >= 0 { free << self.0 } else { free >> -self.0 };
         Cells(if n > u32::MAX as u64 { u32::MAX } else { n as u32 })
     }

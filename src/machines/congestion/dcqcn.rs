@@ -92,10 +92,12 @@ impl DcqcnPlan {
     #[must_use]
     pub const fn mellanox() -> Self {
         Self {
+            // dce_tcp_g keeps 1019 of 1024, so g is 5 / 1024 = 0.0049.
             gain: Self::GAIN_ONE / 1024 * 5,
             initial_alpha: Self::GAIN_ONE / 1024 * 1023,
             alpha_period: Duration::from_micros(1),
             increase_period: Duration::from_micros(300),
+            // About 2 MB, if the unit is 64 bytes.
             increase_bytes: Bytes(32_767 * 64),
             recoveries: 1,
             additive: mbps(5),
@@ -210,10 +212,12 @@ impl Dcqcn {
     pub fn on_cnp(&mut self, now: Instant) {
         self.on_timeout(now);
         self.decay(now);
+        // A notification within the period changes alpha alone, as with rate_reduce_monitor_period.
         let early = |at: Instant| now.since(at) < self.plan.decrease_period;
         if !self.decreased_at.is_some_and(early) {
             self.decrease(now);
         }
+        // alpha + g (1 - alpha) = (1 - g) alpha + g.
         self.alpha += self.gain_of(ALPHA_ONE - self.alpha);
         self.alpha_at = now;
     }
@@ -221,6 +225,7 @@ impl Dcqcn {
     /// Performs all increases that are due at `now`, in order.
     pub fn on_timeout(&mut self, now: Instant) {
         while self.due <= now {
+            // From the deadline and not from `now`: a late call performs as many increases as were due.
             self.due = self.due.saturating_add(self.plan.increase_period);
             self.increase();
             self.timed = self.timed.saturating_add(1);
@@ -231,6 +236,7 @@ impl Dcqcn {
     /// Accounts for a sent frame of `bytes` bytes. The caller has handled all earlier timeouts.
     #[inline]
     pub fn on_sent(&mut self, bytes: u32) {
+        // At the full rate nothing is counted; the counters begin with the next decrease.
         if self.due == Instant::NEVER {
             return;
         }
@@ -268,6 +274,7 @@ impl Dcqcn {
     fn decay(&mut self, now: Instant) {
         let period = self.plan.alpha_period;
         let periods = now.since(self.alpha_at).as_picos() / period.as_picos();
+        // Only whole periods are applied, and the rest stays for the next notification.
         self.alpha_at = self.alpha_at.saturating_add(period.saturating_mul(periods));
         for _ in 0..periods {
             if self.alpha == 0 || self.decreased_at.is_none() {
@@ -278,13 +285,16 @@ impl Dcqcn {
     }
 
     fn decrease(&mut self, now: Instant) {
+        // Without clamping, cuts in a row keep the target of the first: a burst does not lose the original rate.
         if self.plan.clamp_target || self.timed > 0 || self.counted > 0 {
             self.target = self.rate;
         }
         let cut =
             (u128::from(self.rate) * u128::from(self.alpha) / (2 * u128::from(ALPHA_ONE))) as u64;
+        // 128 bits, because a rate times alpha exceeds 64 bits from 4.3 Gb/s on.
         let most = (u128::from(self.rate) * u128::from(self.plan.decrease_max) / 100) as u64;
         let cut = self.rate - cut.min(most);
+        // The rate is still that before this cut.
         let first = self.plan.first_rate.filter(|_| self.is_idle());
         self.rate = first.map_or(cut, |r| r.get().min(self.line)).max(self.floor());
         self.decreased_at = Some(now);

@@ -25,6 +25,7 @@ impl EcnPlan {
     #[inline]
     #[must_use]
     pub fn samples_at(&self, place: MarkAt) -> bool {
+        // `Queue` adds the mark on all frames of a queue to the sampling at enqueue.
         self.at == place || (self.at == MarkAt::Queue && place == MarkAt::Enqueue)
     }
 
@@ -42,6 +43,7 @@ impl EcnPlan {
         match self.not_ect {
             NotEct::Pass => false,
             NotEct::Drop => true,
+            // Above Kmax neither drops: the frame is forwarded, or CE is set on it.
             NotEct::Chance | NotEct::Letter => queue_bytes <= self.kmax.0,
         }
     }
@@ -118,6 +120,7 @@ impl Detect {
     pub const fn floor(&self) -> Bytes {
         match self {
             Self::Length(threshold) => *threshold,
+            // The curve begins at Kmin itself, and the floor is the last length without it.
             Self::Aqm(plan) => Bytes(plan.kmin.0.saturating_sub(1)),
         }
     }
@@ -145,12 +148,14 @@ pub enum Verdict {
 #[inline]
 pub fn marks(plan: &EcnPlan, queue_bytes: u64, rng: &mut Rng) -> Verdict {
     let (kmin, kmax) = (plan.kmin.0, plan.kmax.0);
+    // The probability is 0 below Kmin, Pmax (q - Kmin) / (Kmax - Kmin) between, 1 above Kmax.
     if queue_bytes < kmin {
         return Verdict::Pass;
     }
     if queue_bytes > kmax {
         return Verdict::Congested;
     }
+    // Equal thresholds make a step, and at that very length the chance is 0.
     let span = (kmax - kmin).max(1);
     let chance = u64::from(plan.pmax) * (queue_bytes - kmin) / span;
     if u64::from(rng.next_u16()) < chance { Verdict::Congested } else { Verdict::Pass }

@@ -191,10 +191,12 @@ impl Isolation {
         if plan.heard != old.heard {
             self.heard.fill(Limit::new(plan.heard));
         }
+        // A queue with thresholds of its own keeps them.
         for watch in self.watches.iter_mut().filter(|watch| **watch == old.watch) {
             *watch = plan.watch;
         }
         self.streams.set_life(plan.max_flow_life);
+        // The tables have been allocated, and another seed would no longer find their flows.
         let (streams, peers_max, seed) = (old.streams, old.peers_max, old.seed);
         self.plan = IsolationPlan { streams, peers_max, seed, ..plan };
         self.find_floors();
@@ -214,6 +216,7 @@ impl Isolation {
 
     /// Recalculates the lengths that [`Self::concerns`] compares with.
     fn find_floors(&mut self) {
+        // While flows of an earlier map are isolated, their classes stay marked: their frames must be looked up.
         if self.streams.is_empty() {
             self.monitored = 0;
         }

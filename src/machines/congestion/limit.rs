@@ -32,6 +32,7 @@ impl Limit {
     #[must_use]
     pub fn new(plan: LimitPlan) -> Self {
         assert!(plan.burst > 0, "a limit that lets nothing pass");
+        // A burst of n may be n - 1 intervals ahead of its schedule: the tolerance of the algorithm.
         let early = plan.interval.saturating_mul(u64::from(plan.burst - 1));
         Self { plan, early, due: Instant::ZERO, opens: Instant::ZERO }
     }
@@ -48,6 +49,7 @@ impl Limit {
         if !self.would_pass(now) {
             return false;
         }
+        // Silence earns no more than the burst: the schedule never lies in the past.
         self.due = self.due.max(now).saturating_add(self.plan.interval);
         self.opens = self.due.saturating_sub(self.early);
         true

@@ -210,6 +210,7 @@ impl Proxy {
     ) -> bool {
         let Some(cache) = &mut self.cache else { return false };
         let port = &mut self.ports[ingress.index()];
+        // A host that obeys messages is not paused for its flows to come.
         if !port.is_proxied() || !port.protected.contains(priority) {
             return false;
         }
@@ -227,6 +228,7 @@ impl Proxy {
         if now < port.pauses.next_deadline() {
             return None;
         }
+        // The host was never paused by these, because no frame could be sent in time.
         port.counters.missed += port.pauses.forget_missed(now);
         port.pauses.due(now)
     }
@@ -282,6 +284,7 @@ impl Proxy {
     pub fn set_policy(&mut self, policy: PausePolicy, fabric: Senders, hosts: Senders) {
         assert!(policy.is_sound(), "a policy that was not checked");
         for port in &mut self.ports {
+            // A lower credit holds at once, and a higher one is earned: a change must not grant time.
             port.credit.iter_mut().for_each(|credit| credit.limit(&policy));
         }
         (self.policy, self.fabric, self.hosts) = (policy, fabric, hosts);
@@ -350,6 +353,7 @@ impl Proxy {
             return Err(Refusal::Sender);
         }
         let egress = message.egress.ok_or(Refusal::NotRouted)?;
+        // A host that asks for its own pause, or a loop of routes.
         if Some(egress) == message.ingress {
             return Err(Refusal::Reflected);
         }
@@ -357,6 +361,7 @@ impl Proxy {
         if !port.is_proxied() {
             return Ok(None);
         }
+        // The pause would stop a host that does not send the flow.
         if message.flow.src != message.host {
             return Err(Refusal::OtherHost);
         }
@@ -373,6 +378,7 @@ impl Proxy {
     /// if this host's credit is used up: other hosts have theirs.
     fn pause(&mut self, now: Instant, egress: PortId, message: &Message) -> Outcome {
         let port = &mut self.ports[egress.index()];
+        // The cache gets what was asked for within the limit, and not what this host's credit left of it.
         let asked = message.pause.min(self.policy.longest);
         let until = now.saturating_add(asked);
         let flow = Some(message.flow);
@@ -396,6 +402,7 @@ impl Proxy {
         let before = port.pauses.until(message.priority);
         port.pauses.shorten(now, message.priority, message.flow, !message.is_paused_by_port);
         let until = port.pauses.until(message.priority);
+        // What lies in the past was granted and used.
         let ended = before.since(until.max(now));
         port.counters.accepted += 1;
         port.counters.granted = port.counters.granted.saturating_sub(ended);
@@ -433,6 +440,7 @@ impl Port {
         until: Instant,
         policy: &PausePolicy,
     ) -> Grant {
+        // Only the extension costs credit: requests that overlap pause the host once.
         let from = self.pauses.until(priority).max(now);
         let more = until.since(from);
         if more == Duration::ZERO {

@@ -44,6 +44,7 @@ impl QuantizedFeedback {
 fn jittered(base: u64, percent: u8, rng: &mut Rng) -> u64 {
     const ROLLS: u128 = 65_536;
     let (least, roll) = (u128::from(100 - percent), u128::from(rng.next_u16()));
+    // From 100 - p to 100 + p percent, in 65,536 steps.
     let factor = least * ROLLS + 2 * u128::from(percent) * roll;
     let drawn = u128::from(base) * factor / (100 * ROLLS);
     u64::try_from(drawn).unwrap_or(u64::MAX).max(1)
@@ -161,7 +162,7 @@ const fn mbps(n: u64) -> BitsPerSec {
 }
 
 /// Unit of queue lengths in a CNM, in bytes. Recalled, not confirmed.
-const CNM_UNIT: i64 = 64;
+const CNM_UNIT: i64 = wire::cnm::UNIT.0 as i64;
 
 /// Contents of a CNM about the sampled frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -190,6 +191,7 @@ impl Feedback {
 
 /// Converts bytes to units of a CNM, rounded towards zero.
 const fn units(octets: i64) -> i16 {
+    // The field has 16 bits; a queue beyond it is congested in any case.
     let n = octets / CNM_UNIT;
     if n > i16::MAX as i64 {
         i16::MAX
@@ -229,6 +231,7 @@ impl CongestionPoint {
     pub fn set_plan(&mut self, plan: PointPlan) {
         assert!(plan.is_sound(), "a plan that was not checked");
         if plan != self.plan {
+            // The next sample is no later than the new plan has it.
             self.left = self.left.min(jittered(plan.sample_base.0, plan.jitter, &mut self.rng));
             self.plan = plan;
         }
@@ -282,6 +285,7 @@ impl CongestionPoint {
     fn quantize(&self, offset: i64, delta: i64) -> QuantizedFeedback {
         let w = self.plan.weight;
         let (times, over) = (1_i128 << w.max(0), 1_i128 << (-w).max(0));
+        // The longest queue that counts is twice the set point, grown from empty within one sample.
         let most = i128::from(self.plan.set_point.0) * (2 * times + over);
         let fb = i128::from(offset) * over - i128::from(delta) * times;
         let congested = (-fb).clamp(0, most);
@@ -384,6 +388,7 @@ impl ReactionPoint {
         }
         (self.counted, self.timed) = (0, 0);
         let cut = self.rate_part(u64::from(feedback.get()), 1 << self.plan.gain);
+        // RpgMinDecFac bounds one cut, and RpgMinRate all of them together.
         let kept = self.rate_part(self.plan.keep_min.into(), 100);
         self.rate = (self.rate - cut).max(kept).max(self.floor());
         self.due = now.saturating_add(self.next_time(0));
@@ -392,6 +397,7 @@ impl ReactionPoint {
 
     /// Performs all increases that are due at `now`, in order.
     pub fn on_timeout(&mut self, now: Instant) {
+        // `now` may be NEVER, and each increase may stop the timer.
         while self.due <= now && self.due < Instant::NEVER {
             self.timed = self.timed.saturating_add(1);
             let next = self.next_time(self.timed);
@@ -417,6 +423,7 @@ impl ReactionPoint {
 
     /// Sets the line rate. A flow that ran at the old line rate runs at the new one.
     pub fn set_line(&mut self, line: BitsPerSec) {
+        // Before the change: a flow that used all of the old line uses all of the new one.
         let was_idle = self.is_idle();
         self.most = most(&self.plan, line);
         if was_idle {
@@ -431,6 +438,7 @@ impl ReactionPoint {
     fn increase(&mut self) {
         let f = self.plan.threshold;
         let (more, both) = (self.counted.max(self.timed), self.counted.min(self.timed));
+        // Only the first increase after a cut lowers a target that repeated cuts have left far above the rate.
         let first = self.counted == 1 || self.timed == 1;
         if first && self.target / TARGET_FAR > self.rate {
             self.target /= TARGET_BACK;

@@ -95,9 +95,11 @@ impl SharedPause {
 
     /// Records a request of `flow`, if it is known, to pause until `until`. It never shortens the pause.
     pub fn request(&mut self, flow: Option<FiveTuple>, until: Instant) {
+        // Two requests without a flow may be of different ones.
         if flow.is_some() && flow == self.flow {
             self.until = self.until.max(until);
         } else if until > self.until {
+            // What was the latest is now one of the others.
             self.others = self.others.max(self.until);
             (self.until, self.flow) = (until, flow);
         } else {
@@ -107,6 +109,7 @@ impl SharedPause {
 
     /// Ends what `flow` requested.
     pub fn end(&mut self, flow: FiveTuple) {
+        // The ends of other flows are not known one by one, so they stay until the latest of them is over.
         if self.flow == Some(flow) {
             (self.until, self.flow) = (self.others, None);
         }

@@ -180,6 +180,8 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
     pub fn new(plan: StreamPlan) -> Self {
         assert!((1..=STREAMS_MAX).contains(&plan.capacity), "{} flows", plan.capacity);
         assert!(plan.life > Duration::ZERO, "flows that are over at once");
+        // Twice as many slots as flows keep full pairs of buckets rare; a flow has two buckets, so there are two at
+        // least.
         let buckets = (plan.capacity * 2).div_ceil(WAYS).next_power_of_two().max(2);
         Self {
             plan,
@@ -260,6 +262,7 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
             return;
         }
         self.lines[place.0 as usize].touched = now;
+        // The list stays in the order of touches, so that the one to expire next is at its start.
         self.unlink(place.0);
         self.link_newest(place.0);
     }
@@ -294,6 +297,7 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
         self.link_newest(at);
         let slot = &mut self.buckets[bucket];
         slot.set(way, hashed.tag);
+        // Below STREAMS_MAX, which is 2^16.
         slot.at[way] = at as u16;
         self.len += 1;
         self.counters.created += 1;
@@ -310,6 +314,7 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
     pub fn remove(&mut self, place: Place) {
         let node = self.nodes[place.0 as usize];
         let bucket = &mut self.buckets[node.bucket as usize];
+        // A free slot keeps a stale number, so its tag has to be looked at as well.
         let at = |way: &usize| bucket.tag(*way) != 0 && u32::from(bucket.at[*way]) == place.0;
         let way = (0..WAYS).find(at).expect("a stream is in its bucket");
         bucket.set(way, 0);
@@ -347,6 +352,7 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
     fn hash(&self, packed: Packed) -> Hashed {
         let hash = self.hash.of(packed);
         let mask = self.buckets.len() - 1;
+        // Other bits than those of the tag, which otherwise would be alike within a bucket.
         let first = (hash >> 16) as usize & mask;
         let second = (hash >> 40) as usize & mask;
         // Two buckets even if both numbers are equal.
@@ -381,6 +387,7 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
         if let Some(way) = self.buckets[emptier].free() {
             return Some((emptier, way));
         }
+        // Both buckets are full: any stream in them that has expired makes room.
         for bucket in hashed.buckets {
             for way in 0..WAYS {
                 let place = Place(u32::from(self.buckets[bucket].at[way]));
@@ -402,6 +409,7 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
         if may_go(self.get(place)) {
             self.remove(place);
         } else {
+            // Its owner still needs it. As the newest it does not keep the others from going.
             self.counters.renewed += 1;
             self.touch(now, place);
         }

@@ -112,6 +112,7 @@ impl Lldp {
 
     /// Handles link down. Neighbours stay valid for their time to live, or until the link is up.
     pub fn stop(&mut self, now: Instant) {
+        // Neighbours that have aged by now have done so while the link was up.
         self.on_timeout(now);
         self.up = false;
         self.transmitter.stop();
@@ -130,6 +131,7 @@ impl Lldp {
         if !self.listens || !self.up {
             return;
         }
+        // The other group addresses reach further and belong to agents of other scopes (802.1Q Table 8-1).
         if frame.first_chunk() != Some(&lldp::DESTINATION.0) {
             self.counters.frames_elsewhere += 1;
             return;
@@ -141,6 +143,7 @@ impl Lldp {
             return;
         };
         let known = self.neighbours.iter().position(|n| n.is_sender_of(&view));
+        // A shutdown LLDPDU: what its sender said before is void at once.
         if view.ttl() == 0 {
             if let Some(at) = known {
                 let gone = self.neighbours.remove(at);
@@ -163,6 +166,7 @@ impl Lldp {
                 self.counters.inserts += 1;
                 self.tell(Event::NeighbourNew(said.mac));
                 self.neighbours.push(Neighbour { received: said, expires });
+                // A new neighbour needs this port's information soon (txFast).
                 self.transmitter.hurry(now);
             }
             None => {
@@ -175,6 +179,7 @@ impl Lldp {
     fn update(&mut self, at: usize, said: Received, expires: Instant) {
         let neighbour = &mut self.neighbours[at];
         neighbour.expires = expires;
+        // Most LLDPDUs repeat the last one and only renew its life.
         if neighbour.received != said {
             let mac = said.mac;
             neighbour.received = said;
@@ -233,6 +238,7 @@ impl Lldp {
     /// txTTL (9.2.5.22), in seconds.
     fn ttl(&self) -> u16 {
         let seconds = self.lldp.interval.as_picos().div_ceil(Duration::from_secs(1).as_picos());
+        // msgTxInterval * msgTxHold + 1, at most 65535.
         let ttl = seconds * u64::from(self.lldp.hold) + 1;
         u16::try_from(ttl).unwrap_or(u16::MAX)
     }
@@ -255,6 +261,7 @@ impl Lldp {
     fn tell(&mut self, event: Event) {
         if self.events.is_full() {
             self.events.remove(0);
+            // The oldest goes: events say that something changed, and the state itself can be read.
             self.counters.events_lost += 1;
         }
         self.events.push(event);
@@ -262,6 +269,7 @@ impl Lldp {
 
     /// Recalculates the results from the neighbours' information.
     fn conclude(&mut self) {
+        // From all neighbours anew: the result must not depend on the order in which they came and went.
         let surroundings = Surroundings::of(&self.neighbours);
         if surroundings != self.surroundings {
             self.surroundings = surroundings;
@@ -285,6 +293,7 @@ impl Lldp {
         let Some(dcbx) = self.dcbx.as_mut().filter(|dcbx| dcbx.plan.pfc.is_some()) else { return };
         if dcbx.enable != enable {
             dcbx.enable = enable;
+            // Neighbours learn of it at once, and not after the interval (somethingChangedLocal).
             self.transmitter.changed(now);
             self.negotiate();
         }

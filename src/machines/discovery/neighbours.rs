@@ -120,6 +120,7 @@ impl Neighbour {
     /// Returns true if `view` is from this neighbour: same chassis and same port (the MSAP
     /// identifier).
     pub(super) fn is_sender_of(&self, view: &lldp::View<'_>) -> bool {
+        // The source address does not count: a system may send from several.
         self.received.chassis.as_id() == view.chassis() && self.received.port.as_id() == view.port()
     }
 }
@@ -174,6 +175,7 @@ pub(super) fn read(
     };
     let mut faulty = false;
     for tlv in view.optional() {
+        // A TLV that cannot be read does not spoil the others of its frame.
         match read_tlv(&mut said, &tlv, subtypes) {
             Read::Taken => {}
             Read::Unrecognized => {
@@ -225,6 +227,7 @@ fn read_dcbx(peer: &mut PeerDcbx, kind: u8, value: &[u8], subtypes: &Subtypes) -
             let entries = application::parse(value).map(Iterator::collect);
             place(&mut peer.applications, entries)
         }
+        // These subtypes have no published numbers and are configured, so no constant can match them.
         kind if kind == subtypes.pfc_information => {
             place(&mut peer.information, pfc::Information::parse(value))
         }

@@ -60,8 +60,10 @@ impl Recognition {
             from_above: peer.orientation == Orientation::Downlink,
         });
         if self.device != Device::EndStation {
+            // A neighbour above has its level from this system or from another below it.
             let below = self.heard.iter().filter(|heard| !heard.from_above);
             let lowest = below.filter_map(|heard| heard.level).min();
+            // A level above the maximum is unknown, which also ends a circle of systems that raise each other.
             self.level = lowest.filter(|level| *level < LEVEL_MAX).map(|level| level + 1);
         }
     }
@@ -140,6 +142,7 @@ fn agreed<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
 /// hosts implement only 802.1AB.
 fn place(said: &Received) -> Option<Topology> {
     let device = |is: Capabilities| match is.enabled {
+        // The station bit alone: a bridge may also be a host.
         Capabilities::STATION => Some(Device::EndStation),
         is if is & Capabilities::ROUTER != 0 => Some(Device::Router),
         is if is & Capabilities::BRIDGE != 0 => Some(Device::Bridge),

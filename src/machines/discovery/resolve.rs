@@ -102,6 +102,7 @@ pub(super) fn peer_of(neighbours: &[Neighbour]) -> (PeerState, Option<&Received>
     match (peers.next(), peers.next()) {
         (None, _) => (PeerState::Absent, None),
         (Some(said), None) => (PeerState::Present, Some(said)),
+        // Two peers could request different settings of the one port.
         (Some(_), Some(_)) => (PeerState::Several, None),
     }
 }
@@ -145,11 +146,13 @@ fn resolve_pfc(
     let Some((mac, remote)) = peer.and_then(|peer| Some((peer.mac, peer.pfc?))) else {
         return own;
     };
+    // An unwilling port keeps its setting. Of two willing ones the addresses decide, so that both use the same.
     if !local.willing || remote.willing && keeps_own(plan.precedence, plan.mac, mac) {
         return own;
     }
     let (needed, supported) =
         (count_classes(remote.enable, classes), pfc_classes(local.capability));
+    // The capability counts traffic classes and not priorities.
     if needed > supported {
         let refused = Some(Why::PfcClasses(needed as u8, supported as u8));
         return PfcResolved { refused, ..own };
@@ -182,6 +185,7 @@ fn count_classes(set: PrioritySet, classes: Option<[u8; PRIORITIES]>) -> usize {
 fn resolve_ets(local: &EtsPlan, peer: Option<&Received>) -> EtsResolved {
     let own = EtsResolved { table: local.local, from: Party::Local, refused: None };
     match peer.and_then(|said| said.dcbx.recommended) {
+        // ETS is asymmetric: what the peer itself does is not looked at.
         Some(recommended) if local.willing => {
             let table = recommended.table;
             match impossible(local, &table) {
@@ -200,6 +204,7 @@ fn impossible(local: &EtsPlan, table: &EtsTable) -> Option<Why> {
         algorithm::CREDIT_BASED => local.cbs,
         _ => false,
     };
+    // Only the classes that priorities are mapped to: the table has entries for all eight in any case.
     let class = |class: u8| {
         let algorithm = table.algorithm[usize::from(class)];
         if class >= local.classes {

@@ -80,6 +80,7 @@ impl Transmitter {
         self.wanted = false;
         self.due = from;
         self.fast = 0;
+        // A port whose link comes up may send all of it at once.
         self.credit = self.credit_max;
         self.ticked = from;
     }
@@ -102,6 +103,7 @@ impl Transmitter {
     /// Handles a new neighbour: LLDPDUs are sent at once and some more at the fast interval.
     pub(super) fn hurry(&mut self, now: Instant) {
         if self.running && now >= self.silent_until {
+            // A fast start that is under way is not made longer by another neighbour.
             if self.fast == 0 {
                 self.fast = self.fast_count;
             }
@@ -136,6 +138,7 @@ impl Transmitter {
         }
         let ticks = now.since(self.ticked).as_picos() / TICK.as_picos();
         self.ticked = self.ticked.saturating_add(TICK.saturating_mul(ticks));
+        // A credit per second up to txCreditMax, so changes in a row cause no flood.
         let earned = u8::try_from(ticks).unwrap_or(u8::MAX);
         self.credit = self.credit.saturating_add(earned).min(self.credit_max);
         if self.due <= now {
@@ -145,8 +148,10 @@ impl Transmitter {
 
     /// Returns true if an LLDPDU is due at `now`.
     pub(super) fn is_due(&self, now: Instant) -> bool {
+        // The tick may be due and not yet processed.
         let earned = now >= self.ticked.saturating_add(TICK);
         let timer = self.wanted || self.due <= now;
+        // A shutdown LLDPDU needs no credit.
         self.shutdown || self.running && timer && (self.credit > 0 || earned)
     }
 
@@ -236,6 +241,7 @@ pub(super) fn compose(
     let head = Repr {
         dst: lldp::DESTINATION,
         src: lldp.mac,
+        // Chassis and port identify this port to its neighbours (MSAP), so neither changes while the link is up.
         chassis: Id { subtype: lldp::CHASSIS_MAC, octets: &lldp.chassis.0 },
         port: Id { subtype: lldp::PORT_INTERFACE_NAME, octets: lldp.port_id.as_bytes() },
         ttl,
@@ -248,6 +254,7 @@ pub(super) fn compose(
         (TlvType::SYSTEM_NAME, &lldp.system_name),
         (TlvType::SYSTEM_DESCRIPTION, &lldp.system_description),
     ] {
+        // A string may have 511 bytes, but names and descriptions have 255 (8.5.6, 8.5.7).
         if text.len() > lldp::TEXT_MAX {
             return Err(WireError::OutOfRange);
         }
@@ -274,11 +281,13 @@ const fn capabilities(role: Role) -> Capabilities {
 fn compose_dcbx(own: Own<'_>, writer: &mut Writer<'_>) -> Result<(), WireError> {
     let Own { plan, enable, topology } = own;
     let mut value = [0; SCRATCH];
+    // One buffer serves all TLVs: each is in the frame before the next is written.
     let mut add = |subtype, value: &[u8]| writer.organizational(dcbx::OUI, subtype, value);
     if let Some(plan) = plan.ets {
         let (willing, cbs, classes, table) = (plan.willing, plan.cbs, plan.classes, plan.local);
         let len = ets::Configuration { willing, cbs, classes, table }.emit(&mut value)?;
         add(subtype::ETS_CONFIGURATION, &value[..len])?;
+        // The recommendation is a TLV of its own (D.2.9) beside the configuration (D.2.8).
         if let Some(table) = plan.recommended {
             let len = ets::Recommendation { table }.emit(&mut value)?;
             add(subtype::ETS_RECOMMENDATION, &value[..len])?;
@@ -302,6 +311,7 @@ fn compose_dcbx(own: Own<'_>, writer: &mut Writer<'_>) -> Result<(), WireError> 
         add(subtype::APPLICATION, &value[..len])?;
     }
     if let Some(internal_delay) = plan.internal_delay {
+        // The second half of the same TLV, so it is not sent without the internal delay.
         let compensation = plan.compensation;
         let len = pfc::Information { internal_delay, compensation }.emit(&mut value)?;
         add(plan.subtypes.pfc_information, &value[..len])?;
@@ -316,6 +326,7 @@ fn compose_dcbx(own: Own<'_>, writer: &mut Writer<'_>) -> Result<(), WireError> 
     }
     if let Some(repr) = plan.sfc {
         let len = repr.emit(&mut value)?;
+        // Not under the OUI of 802.1, which defines no such TLV.
         writer.organizational(source_flow::OUI, source_flow::SUBTYPE, &value[..len])?;
     }
     Ok(())

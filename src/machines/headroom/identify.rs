@@ -84,6 +84,7 @@ impl Identifier {
     #[must_use]
     pub fn new(peer: Mac) -> Self {
         let mut candidates = vec![];
+        // Each default comes first: of several that fit, the first candidate is preferred.
         for kind in [KindCodes::Flags, KindCodes::Numbers] {
             for length in [LengthField::Whole, LengthField::Rest, LengthField::Fields] {
                 for unit in [TimeUnit::Nanoseconds, TimeUnit::Picoseconds] {
@@ -134,6 +135,7 @@ impl Identifier {
             .iter()
             .filter_map(|candidate| candidate.after(at, frame, pdu, &self.requests))
             .collect();
+        // A message that refutes every reading is damaged or forged; what was known stays.
         if left.is_empty() {
             self.unreadable += 1;
             return;
@@ -144,6 +146,7 @@ impl Identifier {
 
     /// Remembers the requests of the other end, by any reading.
     fn on_other_end(&mut self, frame: &[u8], pdu: PduLength) {
+        // All readings: those that the peer's messages refute may still be the other end's.
         for candidate in Self::new(self.peer).candidates {
             let dialect = Dialect { pdu, ..candidate.dialect };
             let Ok(Repr { message, .. }) = Repr::parse(frame, &dialect) else { continue };
@@ -189,6 +192,7 @@ impl Identifier {
         };
         let same = self.candidates.iter().all(|c| of(&c.dialect) == first);
         match (seen, same) {
+            // There were messages, and none could be read.
             (false, _) if self.messages > 0 => Reading::None,
             (true, true) => Reading::Known(first),
             _ => Reading::Open(first),
@@ -222,6 +226,7 @@ impl Candidate {
                 return None;
             }
         }
+        // Times of the peer's own clock: t1 of its requests, t3 of its responses.
         let own = match message {
             Message::Request(request) | Message::Both { request, .. } => request.t1,
             Message::Response(response) => response.t3,
@@ -239,6 +244,7 @@ impl Candidate {
 /// Returns true if `units` of the dialect may be `real` time.
 fn has_unit(dialect: Dialect, units: u64, real: Duration) -> bool {
     let told = units as f64 * dialect.resolution().as_picos() as f64;
+    // The units are a thousandfold apart, so a rough comparison suffices, and clocks need not agree.
     let ratio = told / real.as_picos() as f64;
     (1.0 / UNIT_RATIO..UNIT_RATIO).contains(&ratio)
 }
@@ -246,6 +252,7 @@ fn has_unit(dialect: Dialect, units: u64, real: Duration) -> bool {
 /// Returns true if the fields of a message agree with its kind: a request has no times but its own,
 /// and a response has those of its responder.
 fn is_plausible(message: &Message, frame: &[u8]) -> bool {
+    // t2 and t3 of S4's layout. A responder's clock does not stand at zero.
     let times = frame.get(25..41).is_some_and(|t2_t3| t2_t3.iter().any(|octet| *octet != 0));
     match message {
         Message::Request(_) => !times,

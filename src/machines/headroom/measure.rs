@@ -189,6 +189,7 @@ impl Measurer {
     /// that does not initiate only starts to respond.
     pub fn start(&mut self, now: Instant) {
         self.up = true;
+        // Responses that are still to come were sent over the link as it was.
         self.abandon();
         if self.plan.initiate.is_some() {
             self.counters.started += 1;
@@ -208,6 +209,7 @@ impl Measurer {
         new.assert_sound();
         let Some(plan) = self.plan.initiate.as_mut().filter(|plan| **plan != new) else { return };
         let old = core::mem::replace(plan, new);
+        // The round trips so far were made with the old parameters.
         if self.running.is_some() {
             self.start(now);
         } else if old.period != new.period && self.up {
@@ -233,6 +235,7 @@ impl Measurer {
             self.counters.while_down += 1;
             return;
         }
+        // A measurement whose time is over by now must not count this response.
         self.advance(now);
         if let Some(response) = message.response() {
             self.on_response(now, &response, t_rx);
@@ -263,6 +266,7 @@ impl Measurer {
                 self.add(now, response, by_device);
                 &mut self.counters.round_trips
             }
+            // Requests were outstanding when the last round trip came.
             Verdict::Sample { .. } => &mut self.counters.redundant,
             Verdict::Duplicate => &mut self.counters.duplicate,
             Verdict::Abandoned => &mut self.counters.late,
@@ -279,10 +283,12 @@ impl Measurer {
             unreachable!("a round trip of a measurement that does not run");
         };
         running.t1_by_software += u16::from(!by_device);
+        // The largest, because headroom must suffice for the slowest reaction.
         running.compensation = response.compensation.max(running.compensation);
         if plan.shims {
             self.shims.on_response(self.plan.dialect, response, &mut self.shim_delays);
         }
+        // Where protected requests measure MACsec, the plain ones alone are round trips.
         running.rounds += u16::from(!(plan.shims && is_protected(response.psn)));
         if running.rounds >= plan.rounds {
             let (running, shims) = (*running, plan.shims);
@@ -315,6 +321,7 @@ impl Measurer {
         self.failed = event != Event::Done;
         self.event = Some(event);
         let period = self.plan.initiate.and_then(|p| p.period);
+        // From the end of this measurement, however long it took.
         self.again = period.map_or(Instant::NEVER, |p| now.saturating_add(p));
     }
 
@@ -356,10 +363,12 @@ impl Measurer {
     /// Returns the message to send now, if any; it passes to the MAC at `t_tx`.
     pub fn take(&mut self, now: Instant, t_tx: Instant) -> Option<Message> {
         self.advance(now);
+        // Before the response is taken: whether there is one decides when a request may leave.
         let own = self.may_request(now, !self.waiting.is_empty());
         let response =
             self.waiting.pop().map(|Waiting { request: Request { t1, psn }, t2, .. }| {
                 self.counters.responses_sent += 1;
+                // The time until it passes to the MAC is turnaround, which the peer subtracts.
                 let t3 = self.plan.dialect.stamp(t_tx);
                 Response { t1, t2, t3, psn, compensation: self.plan.compensation }
             });
@@ -381,10 +390,12 @@ impl Measurer {
             return false;
         };
         let due = match (on_response, plan.piggyback) {
+            // S4: from t after the last request on, the next one rides on a response.
             (true, true) if !plan.shims && running.requests > 0 => {
                 running.last.saturating_add(plan.spacing_min)
             }
             (true, true) if !plan.shims => running.due,
+            // A frame has one number, and the number says whether MACsec protects it, so requests go alone.
             (true, _) => return false,
             (false, _) => running.due,
         };

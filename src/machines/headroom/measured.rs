@@ -76,6 +76,7 @@ impl Reaction {
     #[must_use]
     pub fn told(told: Adjustment, source: &'static str, configured: Duration) -> Self {
         let picos = match Adjustment::at_least(configured) {
+            // The peer rounds up to nanoseconds; where both say the same, the exact time is known.
             Some(rounded) if rounded == told => Self::configured(configured).picos,
             _ => i64::from(told.nanos()) * 1_000,
         };
@@ -110,6 +111,7 @@ impl LinkEnds {
     ) -> DelayValue {
         let Self { rate, frames, .. } = *self;
         let mut terms = vec![
+            // In the order of the formula (S4): invocation, PFC frame, both ways, reaction, longest frame.
             bits("frame begun before the PFC frame", frames.longest()),
             span("invocation of the PFC frame", rate, self.invocation, DRAFT),
         ];
@@ -171,6 +173,7 @@ pub fn measured(inputs: &MeasuredInputs) -> DelayValue {
                 signed("reaction of the peer", rate, picos, source),
             ]
         }
+        // S1: t4 - t1 stands for both directions and for the reaction.
         Formula::Short => {
             vec![span("t4 - t1", rate, inputs.round_trip, "measured, with the peer's turnaround")]
         }
@@ -213,6 +216,7 @@ pub struct PeerDelayInputs {
 #[must_use]
 pub fn by_peer_delay(inputs: &PeerDelayInputs) -> DelayValue {
     let rate = inputs.ends.rate;
+    // PTP measures the mean of both directions.
     let path = inputs.path.saturating_mul(2);
     let of_link = [
         span("medium both ways", rate, path, "measured, PTP peer delay"),

@@ -221,6 +221,7 @@ impl Exact {
 
     /// Adds `numerator / denominator` bits.
     fn add(&mut self, name: &'static str, numerator: u128, source: &'static str) {
+        // A term is the growth of the rounded sum, so that the terms add up to it.
         let before = self.numerator.div_ceil(self.denominator);
         self.numerator += numerator;
         let bits = (self.numerator.div_ceil(self.denominator) - before) as u64;

@@ -152,6 +152,7 @@ impl PeerDelay {
         let others = if !self.up || message.source == self.identity {
             Some(&mut counters.ignored)
         } else if message.major_sdo_id != self.plan.major_sdo_id {
+            // Nodes of IEEE 1588 (0) and of IEEE 802.1AS (1) do not answer each other.
             Some(match message.major_sdo_id {
                 0 => &mut counters.messages_of_1588,
                 1 => &mut counters.messages_of_802_1as,
@@ -179,6 +180,7 @@ impl PeerDelay {
             self.counters.requests_unanswered += 1;
             return;
         }
+        // All of the request is kept: its answers return source, sequence and correction.
         let waiting = Waiting { request: *request, t2: t_rx, t3: None, awaits: false, since: now };
         if self.waiting.try_push(waiting).is_err() {
             self.counters.requests_refused += 1;
@@ -191,6 +193,7 @@ impl PeerDelay {
             self.counters.for_others += 1;
             return;
         }
+        // Exchanges of earlier requests have been given up.
         let Some(exchange) = self.exchange.as_mut().filter(|e| e.is(message.sequence)) else {
             self.counters.late += 1;
             return;
@@ -214,6 +217,7 @@ impl PeerDelay {
             self.counters.done += 1;
             self.current.finish();
             self.last = Some(self.current.clone());
+            // The count of the completed set is read after the next one has begun.
             self.by_software = [0, self.by_software[0]];
             self.failed = false;
             self.event = Some(Event::Done);
@@ -248,6 +252,7 @@ impl PeerDelay {
             return None;
         }
         let interval = self.plan.interval.expect("only a port that asks has a next request");
+        // One exchange at a time: the next request ends the wait for the answers to the last.
         self.give_up();
         self.next = now.saturating_add(interval);
         self.sequence = self.sequence.wrapping_add(1);
@@ -285,6 +290,7 @@ impl PeerDelay {
     fn follow_up(&self, request: &Message, t3: Instant) -> Message {
         let (origin, left) = Timestamp::split(t3);
         let body = Body::PdelayRespFollowUp { origin, requesting: request.source };
+        // The correction of the request is returned here, in the second of the two steps.
         self.message(request.sequence, false, left.plus(request.correction), body)
     }
 
@@ -310,6 +316,7 @@ impl PeerDelay {
     /// Returns the time of the next action; in the past if a message is due.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
+        // A response whose time the device has yet to tell is not due.
         let ready = self.waiting.iter().find(|w| !w.awaits);
         ready.map_or(self.next, |w| w.since.min(self.next))
     }

@@ -54,6 +54,7 @@ impl Samples {
     #[must_use]
     pub fn mean(&self) -> Duration {
         let sum: u128 = self.sorted.iter().map(|s| u128::from(s.as_picos())).sum();
+        // Rounded up, so that a headroom calculated from it is not too small.
         let mean = sum.div_ceil(self.sorted.len().max(1) as u128);
         Duration::from_picos(u64::try_from(mean).expect("a mean is no longer than the longest"))
     }
@@ -63,6 +64,7 @@ impl Samples {
     #[must_use]
     pub fn percentile(&self, percent: u8) -> Duration {
         assert!((1..=100).contains(&percent), "a percentile of {percent}");
+        // Nearest rank: a sample that was measured, and nothing in between.
         let rank = (self.sorted.len() * usize::from(percent)).div_ceil(100);
         self.sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
     }

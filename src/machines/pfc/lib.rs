@@ -49,6 +49,7 @@ impl FlowControl {
     pub const fn sends(&self) -> PrioritySet {
         match self {
             Self::Pfc { send, .. } => *send,
+            // PAUSE stops the link, so any priority can be the reason for it.
             Self::Pause { send: true, .. } => PrioritySet::ALL,
             Self::Pause { send: false, .. } | Self::Off => PrioritySet::EMPTY,
         }
@@ -172,6 +173,7 @@ impl Tally {
 
     /// Returns the total paused time of `p` up to `now`.
     fn time(&self, now: Instant, p: Priority) -> Total {
+        // A pause that still runs counts up to now.
         let open = if self.running.contains(p) {
             now.total_since(self.since[p.index()])
         } else {

@@ -68,7 +68,9 @@ impl Receiver {
         if obey.is_empty() {
             return false;
         }
+        // Pauses that are over by now end at their own time, so a new one counts as another transition.
         self.expire(now);
+        // The time of a bit that is off means nothing (802.3 31D.2).
         for p in PrioritySet(vector.enabled.0 & obey.0).iter() {
             self.load(now, p, vector.time[p.index()]);
         }
@@ -93,6 +95,7 @@ impl Receiver {
     pub fn on_pause(&mut self, now: Instant, time: Quanta) -> bool {
         let FlowControl::Pause { obey: true, .. } = self.mode else { return false };
         self.expire(now);
+        // PAUSE stops the whole link (802.3 31B), which is a pause of every priority.
         for p in Priority::ALL {
             self.load(now, p, time);
         }
@@ -113,9 +116,11 @@ impl Receiver {
         if !was && self.delay == Quanta(0) {
             self.paused.start(now, p);
         } else if !was && !self.pending.contains(p) {
+            // A later frame extends a pause that is pending, and does not delay its start again.
             self.pending.insert(p);
             self.begins[p.index()] = now.saturating_add(self.delay.at(self.rate));
         }
+        // The new time replaces the remaining one, shorter or longer (802.3 31B.3); times never add up.
         self.until[p.index()] = now.saturating_add(time.at(self.rate));
     }
 
@@ -135,6 +140,7 @@ impl Receiver {
     fn expire(&mut self, now: Instant) {
         for p in self.pending.iter() {
             let (begin, until) = (self.begins[p.index()], self.until[p.index()]);
+            // A pause shorter than the delay is over before it would be obeyed.
             if begin < until && begin <= now {
                 self.pending.remove(p);
                 self.begins[p.index()] = Instant::NEVER;
@@ -214,6 +220,8 @@ impl Receiver {
         let old = self.rate;
         let times = self.until.iter_mut().chain(&mut self.begins);
         for time in times.filter(|t| **t != Instant::NEVER) {
+            // A timer counts quanta of 512 bit times, so the remaining time changes in the ratio of the rates.
+            // Rounded up: a resume that is too early could overrun the peer's headroom.
             let bits = u128::from(time.since(now).as_picos()) * u128::from(old.get());
             let left = u64::try_from(bits.div_ceil(u128::from(rate.get()))).unwrap_or(u64::MAX);
             *time = now.saturating_add(Duration::from_picos(left));

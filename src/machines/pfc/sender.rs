@@ -105,6 +105,7 @@ impl Sender {
     #[cold]
     fn demand(&self) -> Demand {
         let target = self.target();
+        // Every frame has all present pauses: they are renewed at no cost.
         let enabled = PrioritySet(self.changed.0 | target.0);
         let time = |p: Priority| if target.contains(p) { self.plan.quanta } else { Quanta(0) };
         if matches!(self.plan.mode, FlowControl::Pause { .. }) {
@@ -171,6 +172,7 @@ impl Sender {
     /// for that.
     pub fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {
         self.interval = interval(&self.plan, rate);
+        // Only earlier: a pause that was sent at a slower rate runs out sooner at a faster one.
         self.refresh_at = self.refresh_at.min(now.saturating_add(self.interval));
         if self.requested.is_empty() {
             self.refresh_at = Instant::NEVER;
@@ -189,6 +191,7 @@ impl Sender {
     /// the link is up.
     pub fn on_link_down(&mut self) {
         self.requested = PrioritySet::EMPTY;
+        // Without a change a group that stays at XOFF would never be announced to the peer that comes up.
         self.changed = self.target();
         self.refresh_at = Instant::NEVER;
     }
@@ -198,6 +201,7 @@ impl Sender {
 /// the pause: a link that is faster than planned shortens every quantum.
 fn interval(plan: &PfcPlan, rate: BitsPerSec) -> Duration {
     let pause = plan.quanta.at(rate);
+    // At half of the pause a poll may be late by the other half before the peer resumes.
     let refresh = if plan.refresh < pause { plan.refresh } else { pause.div(2) };
     // A PFC frame takes longer on a slower link than planned.
     let least = PfcPlan::refresh_least(rate);

@@ -127,6 +127,7 @@ impl<H> Arena<H> {
     #[inline]
     fn take(&mut self, item: H, len: u32, priority: Priority) -> u32 {
         self.used += 1;
+        // The vector grows only while more items wait than ever before.
         if self.free == NIL {
             let at = u32::try_from(self.nodes.len()).expect("fewer than 2^32 queued items");
             self.nodes.push(Node { item: Some(item), next: NIL, len, priority });

@@ -60,6 +60,7 @@ impl SchedulePlan {
     #[must_use]
     pub fn starves(&self, first: TrafficClass, other: TrafficClass) -> bool {
         let [first_is, other_is] = [first, other].map(|class| self.classes[class.index()]);
+        // Strict classes go before all of DWRR, and among themselves from the highest down (802.1Q 8.6.8).
         first_is == ClassPlan::Strict && (first > other || other_is != ClassPlan::Strict)
     }
 }

@@ -49,6 +49,7 @@ impl Line {
     /// Creates a line of `rate`.
     #[must_use]
     pub const fn new(rate: BitsPerSec, plan: LinePlan) -> Self {
+        // Rates from 10 to 400 Gb/s have 800 to 20 whole picoseconds per byte; only unusual rates need the division.
         let exact = PICOS_PER_OCTET_BPS % rate.get() == 0;
         Self { plan, rate, per_octet: if exact { PICOS_PER_OCTET_BPS / rate.get() } else { 0 } }
     }
@@ -79,6 +80,7 @@ impl Line {
         if step <= 1 {
             time
         } else {
+            // Less one, so that a time of whole steps loses one too, as in ns-3 (see `LinePlan::step`).
             Duration::from_picos(time.as_picos().saturating_sub(1) / step * step)
         }
     }
@@ -138,6 +140,7 @@ impl Shaper {
     /// Accounts for a frame of `wire_len` bytes (FCS included) that starts now.
     #[inline]
     pub fn charge(&mut self, now: Instant, wire_len: u32) {
+        // An idle line earns no more than `slack`, which bounds the burst after it.
         let earliest = now.saturating_sub(self.slack);
         self.free_at = self.free_at.max(earliest) + self.line.time_for(wire_len);
     }
@@ -152,6 +155,7 @@ impl Shaper {
         }
         // Zero time per frame would be a line without a rate.
         let each = self.line.time_for(wire_len).as_picos().max(1);
+        // One frame may start at the start time, and another for each whole frame time from there to now.
         now.since(self.start(now)).as_picos() / each + 1
     }
 
@@ -164,6 +168,7 @@ impl Shaper {
     /// Sets the link rate.
     pub const fn set_rate(&mut self, rate: BitsPerSec) {
         self.line.set_rate(rate);
+        // The allowance is in bytes, so its time depends on the rate.
         self.slack = rate.time_for(self.burst);
     }
 }

@@ -42,6 +42,7 @@ impl Kind {
     fn engine(&self, direction: Direction, key: &Sak) -> Option<Engine> {
         let make = |foreign: &Arc<dyn Ciphers>| foreign.make(direction, key, self.readable);
         let foreign = self.foreign.as_ref().and_then(make);
+        // A device may have no room for a key; the built-in cipher makes the same frames.
         foreign.map(Engine::Foreign).or_else(|| Engine::built_in(key))
     }
 }
@@ -65,6 +66,7 @@ impl Cipher {
         sa: &SaPlan,
     ) -> Result<Self, SaFault> {
         let suite = kind.suite;
+        // A receiver discards number 0 as an invalid SecTAG.
         if sa.pn == 0 || sa.pn > suite.last_pn() {
             return Err(SaFault::PacketNumber(suite));
         }
@@ -185,6 +187,8 @@ impl<S: Live> Associations<S> {
             };
             let live = self.live[at].as_ref();
             let next = live.map_or(used.next, Live::next_pn);
+            // Two live associations of one key would draw the same numbers. One that has ended may be continued
+            // behind its last.
             (live.is_some() && other != an) || next.is_none_or(|next| plan.pn < next)
         })
     }
@@ -211,6 +215,7 @@ impl<S: Live> Associations<S> {
     pub(super) fn remove(&mut self, an: An) -> bool {
         let removed = self.live[an.index()].take();
         if let (Some(sa), Some(used)) = (&removed, &mut self.used[an.index()]) {
+            // Kept after the removal: the key must not begin again below it.
             used.next = sa.next_pn();
         }
         removed.is_some()
@@ -219,5 +224,6 @@ impl<S: Live> Associations<S> {
 
 /// Returns a digest that identifies a key without revealing it.
 fn print(key: &Sak) -> [u8; 32] {
+    // The record outlives the key, which is wiped.
     Sha256::digest(key.octets()).into()
 }

@@ -97,6 +97,7 @@ impl Engine {
         match self {
             Self::BuiltIn(_) => {
                 for (nonce, frame) in jobs {
+                    // Integrity only: all but the ICV is readable.
                     let readable = readable.unwrap_or(frame.len() - ICV_LEN);
                     self.seal(*nonce, frame, readable);
                 }
@@ -149,6 +150,7 @@ mod aws_lc {
         pub(crate) fn new(key: &Sak) -> Option<Self> {
             let algorithm = match key.len() {
                 16 => &AES_128_GCM,
+                // `UnboundKey` refuses a key of any other length.
                 _ => &AES_256_GCM,
             };
             UnboundKey::new(algorithm, key.octets()).ok().map(LessSafeKey::new).map(Self)
@@ -163,6 +165,7 @@ mod aws_lc {
             text: &mut [u8],
             icv: &mut [u8],
         ) {
+            // Unique, because a packet number is used once per key.
             let nonce = Nonce::assume_unique_for_key(nonce);
             self.0
                 .seal_in_place_scatter(nonce, Aad::from(readable), text, &[], icv)
@@ -241,6 +244,7 @@ mod rust_crypto {
                 Self::Aes128(key) => key.decrypt_in_place_detached(nonce, readable, text, tag),
                 Self::Aes256(key) => key.decrypt_in_place_detached(nonce, readable, text, tag),
             };
+            // Nothing of a forged frame may be readable, as with aws-lc-rs.
             if opened.is_err() {
                 text.fill(0);
                 icv.fill(0);

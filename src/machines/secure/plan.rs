@@ -312,6 +312,7 @@ impl SecyPlan {
             suite,
             sci,
             sci_form: SciForm::Implied,
+            // The YANG module's defaults (ieee802-dot1ae-secy): require-confidentiality, validate strict, window 0.
             confidentiality: Some(ConfidentialityOffset::Zero),
             protect_data: true,
             protect_pfc: true,
@@ -333,6 +334,7 @@ impl SecyPlan {
     /// Returns the bytes that protection adds to a frame: SecTAG and ICV, 24 or 32.
     #[must_use]
     pub const fn overhead(&self) -> u32 {
+        // SecTAG of 8 bytes, or 16 with the SCI, and ICV of 16.
         if matches!(self.sci_form, SciForm::Explicit) { 32 } else { 24 }
     }
 

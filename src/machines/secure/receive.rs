@@ -156,6 +156,7 @@ impl Receive {
                 PfcAccept::Both | PfcAccept::Plain => Ok(()),
             }
         } else if uncontrolled || !policy.protect_data {
+            // EAPOL and the like pass beside the SecY, and so does data where MAC control alone is protected.
             Ok(())
         } else if policy.validate == Validate::Strict {
             Err(Discard::NoTag)
@@ -177,6 +178,7 @@ impl Receive {
         let verdict = self.validate(frame, counters).inspect_err(|&why| counters.note(why))?;
         let addresses: [u8; TAG_OFFSET] =
             *frame.first_chunk().expect("the SecTAG was behind the addresses");
+        // The addresses move over the SecTAG, so that the payload can stay where it is.
         frame[verdict.front..][..TAG_OFFSET].copy_from_slice(&addresses);
         Ok(verdict)
     }
@@ -206,6 +208,7 @@ impl Receive {
             return Ok(accepted);
         }
         let pn = if policy.xpn { sa.window.recover(tag.pn) } else { u64::from(tag.pn) };
+        // Before decryption: a replayed frame costs no work of the cipher.
         let age = sa.window.age(pn);
         sc.counters.discard_old(age)?;
         let octets = if tag.encrypted {
@@ -227,6 +230,7 @@ impl Receive {
         }
         if tag.inner(frame) == EtherType::MAC_CONTROL {
             sc.counters.discard_old(sa.window.control_age(pn))?;
+            // Only here is the frame known to be authentic; a forged number must not move the window.
             sa.window.take_control(pn);
             if policy.accept_pfc == PfcAccept::Plain {
                 return Err(Discard::PauseProtected);
@@ -336,6 +340,7 @@ impl Tag {
     #[inline]
     pub(super) fn read(frame: &[u8], xpn: bool) -> Result<Self, WireError> {
         let v = macsec::View::new(frame)?;
+        // Numbers begin at 1. With XPN the lower half of a later number may be 0.
         if v.pn() == 0 && !xpn {
             return Err(WireError::OutOfRange);
         }
@@ -373,6 +378,7 @@ fn find<'a>(
 ) -> Option<&'a mut ReceiveSc> {
     let source = Mac(*frame[6..].first_chunk().expect("the SecTAG was behind the addresses"));
     let sci = match channel {
+        // With several channels nothing tells whose frame it is.
         Channel::Implied => return if let [only] = channels { Some(only) } else { None },
         Channel::Sci([a, b, c, d, e, f, port @ ..]) => {
             Sci { mac: Mac([a, b, c, d, e, f]), port: u16::from_be_bytes(port) }

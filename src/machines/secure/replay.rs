@@ -43,6 +43,7 @@ impl Window {
     pub(super) fn new(size: Option<u32>, lowest: u64) -> Self {
         let size = size.map(u64::from);
         let words = match size {
+            // Without protection, and in strict order, the highest number alone decides.
             None | Some(0) => 0,
             Some(size) => (size.min(REACH_MAX).div_ceil(64) + 1).next_power_of_two(),
         };
@@ -65,6 +66,7 @@ impl Window {
     /// Raises the lowest acceptable number to `lowest`, if that is higher.
     pub(super) fn raise(&mut self, lowest: u64) {
         self.floor = self.floor.max(lowest);
+        // A MAC control frame below the new floor is late, too.
         self.control = self.control.max(self.floor - 1);
         if self.floor > self.highest {
             self.advance(self.floor - 1);
@@ -89,6 +91,7 @@ impl Window {
         if pn > self.highest {
             return Age::Fresh;
         }
+        // Without replay protection an old frame is delivered, and counted (InPktsDelayed).
         if self.size.is_none() {
             return Age::Delayed;
         }
@@ -135,6 +138,7 @@ impl Window {
     fn advance(&mut self, pn: u64) {
         if !self.seen.is_empty() {
             let entered = pn / 64 - self.highest / 64;
+            // Words that are entered hold bits of numbers a whole record ago.
             for back in 0..entered.min(self.seen.len() as u64) {
                 let at = self.word(pn - 64 * back);
                 self.seen[at] = 0;

@@ -46,6 +46,7 @@ pub struct Received {
 impl Isolation {
     /// Returns the CIM to send to the upstream peer about a flow now, if any.
     pub(super) fn tell(&mut self, now: Instant, place: Place, ingress: PortId) -> Option<CimOrder> {
+        // Half of the life, so that the peer's entry is renewed before it ends there.
         let again = self.plan.max_flow_life.div(2);
         let stream = self.streams.get_mut(place);
         let state = &mut stream.state;
@@ -63,6 +64,7 @@ impl Isolation {
         } else if self.peers.get(ingress).is_none() {
             &mut cim.no_peer
         } else if !self.budget.pass(now) {
+            // Asked last: a CIM that another reason stops uses none of the common limit.
             &mut cim.over_budget
         } else {
             state.counted += 1;
@@ -81,6 +83,7 @@ impl Isolation {
         now: Instant,
         cim_sent: Option<(Instant, PortId)>,
     ) -> Option<CimOrder> {
+        // Only a peer that was told of the flow, and is still there, is told of its end.
         let (_, to) = cim_sent.filter(|(_, port)| self.peers.get(*port).is_some())?;
         if !self.budget.pass(now) {
             self.counters.over_budget += 1;
@@ -107,12 +110,14 @@ impl Isolation {
         if !peer.is_from(received.mac, received.address) {
             return Heard::ForeignSource;
         }
+        // After the source is known: the flood of a stranger must not use up the limit of the peer.
         if !self.heard[received.port.index()].pass(now) {
             return Heard::TooMany;
         }
         let map = self.plan.map;
         let named = TrafficClass::ALL.into_iter().filter(|c| received.classes >> c.get() & 1 == 1);
         let monitored = named.filter(|class| map.congesting(*class).is_some());
+        // The variants of `Heard` are in the order of effect, so the minimum is the best of all classes.
         monitored.map(|class| self.obey(now, received, class)).min().unwrap_or(Heard::NotMonitored)
     }
 
@@ -122,6 +127,7 @@ impl Isolation {
         match (self.streams.find(queue, &received.key), received.add) {
             (Some(place), true) => {
                 self.streams.get_mut(place).mask.insert(CreateMask::CIM);
+                // A repeated request begins the flow's life again (49.4.1.1.3).
                 self.streams.touch(now, place);
                 Heard::Renewed
             }
@@ -247,6 +253,7 @@ impl Peer {
     /// Returns true if a message with these source addresses is from this peer. An IP packet may
     /// have the MAC address of a router and is identified by its IP address alone.
     pub(super) fn is_from(&self, mac: Mac, address: Option<IpAddr>) -> bool {
+        // An IP packet may come through a router, whose MAC address says nothing about the peer.
         match address {
             None => mac == self.mac,
             Some(IpAddr::V4(a)) => self.ipv4 == Some(a),
@@ -290,6 +297,7 @@ impl Peers {
     pub(super) fn set(&mut self, port: PortId, peer: Option<Peer>) -> Result<(), PeerError> {
         if let Some(peer) = &peer {
             peer.check()?;
+            // The port's own entry is replaced and needs no further place.
             let others = self.by_port.iter().flatten().count()
                 - usize::from(self.by_port[port.index()].is_some());
             if others >= self.max {

@@ -13,6 +13,7 @@ impl Isolation {
     #[inline]
     #[must_use]
     pub fn concerns(&self, queue: Queue, length: Bytes) -> bool {
+        // While no flow is isolated, only a frame above the floor can be the first of one.
         length.0 > self.floors[queue.index()]
             || !self.streams.is_empty() && self.monitored >> queue.class.get() & 1 == 1
     }
@@ -55,10 +56,13 @@ impl Isolation {
         let watch = &self.watches[arrival.queue.index()];
         let stream = self.streams.get_mut(place);
         let congesting = lengths[stream.state.to.index()];
+        // A flow goes on while either queue is loaded: a monitored one above its threshold, or a congesting one above
+        // `low`.
         let goes_on = self.plan.enabled && (hot || congesting > watch.low);
         if hot {
             stream.mask.insert(CreateMask::LOCAL);
         }
+        // A flow named by a CIM stays for ci-max-flow-life after the congestion (49.4.1.1.3).
         let named = self.plan.enabled && stream.mask.has(CreateMask::CIM);
         if goes_on {
             self.streams.touch(now, place);
@@ -87,6 +91,7 @@ impl Isolation {
         mask: CreateMask,
     ) -> Option<Place> {
         let to = self.plan.map.congesting(arrival.queue.class)?;
+        // Any of the frames until now may be one of the flow, so the hold is for all of them.
         let behind = self.queues.joined(arrival.queue);
         let (key, queue, labels) = (arrival.key, arrival.queue, arrival.labels);
         let state = Isolated { to, labels, behind, last: 0, counted: 0, cim_sent: None };
@@ -107,6 +112,7 @@ impl Isolation {
     ) -> Placement {
         let Queue { port, class } = arrival.queue;
         let Isolated { to, behind, .. } = self.streams.get(place).state;
+        // Once the monitored queue has passed that point, the flow's frames need no hold any more.
         let held = self.queues.left(arrival.queue) < behind;
         let hold = if held { Hold::new(class, behind) } else { Hold::NONE };
         // If it does not join, another frame gets this number, which leaves no earlier.
@@ -221,6 +227,7 @@ impl Queues {
 
     #[inline]
     pub(super) const fn may_leave(&self, port: PortId, hold: Hold) -> bool {
+        // `Hold::NONE` waits for no frame, so it needs no case of its own.
         self.passed[Queue { port, class: hold.class() }.index()].left >= hold.until()
     }
 }

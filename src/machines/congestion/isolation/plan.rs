@@ -57,12 +57,14 @@ impl QueueMap {
                     congesting[class.index()] = Some(named(n));
                 }
                 MapReading::Partner if n > 0 => {
+                    // A congesting class can name one of its monitored classes only; it must name it back.
                     if of(named(n)) != -(class.get() as i8 + 1) {
                         return wrong;
                     }
                 }
                 MapReading::Pair if n != 0 => {
                     let mut others = TrafficClass::ALL.into_iter().filter(|c| of(*c) == -n);
+                    // Exactly one class has the opposite number.
                     let (Some(other), None) = (others.next(), others.next()) else {
                         return wrong;
                     };
@@ -81,6 +83,7 @@ impl QueueMap {
     #[must_use]
     pub fn numbers(&self) -> [i8; PRIORITIES] {
         let mut numbers = [0; PRIORITIES];
+        // From the highest down, so that the lowest monitored class is the one that stays.
         for class in TrafficClass::ALL.into_iter().rev() {
             if let Some(other) = self.congesting(class) {
                 numbers[class.index()] = -(other.get() as i8 + 1);
@@ -187,7 +190,9 @@ impl IsolationPlan {
                 low: Bytes(10_000),
                 cim_above: Bytes(100_000),
             },
+            // 49.4.1.2.7.
             max_cim_tx: 3,
+            // 100 centiseconds (49.4.1.1.3).
             max_flow_life: Duration::from_secs(1),
             spacing: Duration::from_micros(10),
             budget: limit,

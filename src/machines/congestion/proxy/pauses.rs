@@ -53,6 +53,7 @@ impl Pauses {
     /// next frame of the port's own flow control.
     pub(super) fn shorten(&mut self, now: Instant, p: Priority, flow: FiveTuple, tells: bool) {
         self.wanted[p.index()].end(flow);
+        // A host that was sent no more than is still requested needs no frame.
         if tells && self.sent[p.index()] > self.until(p).max(now) {
             self.shortened.insert(p);
         }
@@ -71,11 +72,13 @@ impl Pauses {
         let mut times = own;
         for p in Priority::ALL {
             let needed = quanta(self.until(p).since(now), self.rate);
+            // A pause that is over by now needs no frame.
             let is_due = self.due_of(p) <= now && needed > Quanta(0);
             if is_due || self.shortened.contains(p) {
                 times.enabled.insert(p);
             }
             if times.enabled.contains(p) {
+                // The longer one, so that neither side's frame ends the other's pause.
                 times.time[p.index()] = times.time[p.index()].max(needed);
             }
         }
@@ -86,6 +89,8 @@ impl Pauses {
     pub(super) fn on_sent(&mut self, now: Instant, sent: &PauseVector) {
         for p in sent.enabled.iter() {
             let pause = sent.time[p.index()].at(self.rate);
+            // A frame of the port's own flow control replaces the proxy's time at the host, so it counts here as
+            // well.
             self.sent[p.index()] = now.saturating_add(pause);
         }
         self.shortened.0 &= !sent.enabled.0;
@@ -119,6 +124,8 @@ impl Pauses {
     pub(super) fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {
         let (old, new) = (u128::from(self.rate.get()), u128::from(rate.get()));
         for end in self.sent.iter_mut().filter(|end| **end > now) {
+            // Rounded down: with an end that is too early the renewal is early, with one that is too late the host
+            // resumes.
             let left = u128::from(end.since(now).as_picos()) * old / new;
             let left = u64::try_from(left).unwrap_or(u64::MAX);
             *end = now.saturating_add(Duration::from_picos(left));
@@ -142,6 +149,7 @@ impl Pauses {
         if self.until(priority) <= end {
             return Instant::NEVER;
         }
+        // A pause longer than one frame can request is renewed when half of the maximum is left.
         end.saturating_sub(Quanta::MAX.at(self.rate).div(RENEW_OF))
     }
 }
@@ -165,6 +173,7 @@ pub(super) struct Gate {
 impl Gate {
     /// Returns true if a message at `now` may pass, and counts it.
     pub(super) fn pass(&mut self, now: Instant, policy: &PausePolicy) -> bool {
+        // A burst of n may be n - 1 spacings ahead.
         let room = policy.spacing.saturating_mul(u64::from(policy.burst - 1));
         if self.empty_at > now.saturating_add(room) {
             return false;
@@ -204,8 +213,10 @@ impl Credit {
         wanted: Duration,
         policy: &PausePolicy,
     ) -> Duration {
+        // 128 bits: 64 hold picoseconds times a share of 2^16 for less than 5 minutes.
         let rested = u128::from(now.since(self.at).as_picos()) * u128::from(policy.share);
         let grown = rested / u128::from(PausePolicy::SHARE_ONE);
+        // However long the rest was, credit does not exceed the policy's.
         let missing = policy.credit - self.left;
         let grown = Duration::from_picos(grown.min(u128::from(missing.as_picos())) as u64);
         self.at = self.at.max(now);

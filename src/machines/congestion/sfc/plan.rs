@@ -153,6 +153,7 @@ impl SfcPlan {
     /// # Errors
     /// Returns the first number out of range.
     pub fn check(&self) -> Result<(), SfcError> {
+        // A lower port may be that of another protocol, whose datagrams would be read as messages.
         if self.udp_port < sfcm::PORT_MIN {
             return Err(SfcError::Port(self.udp_port));
         }

@@ -87,6 +87,7 @@ impl SfcPoint {
     pub fn look_ahead(&self, now: Instant, queue: Queue, drain: BitsPerSec, ahead: &mut Ahead) {
         let watched = &self.queues[queue.index()];
         let (from, target) = match watched.monitor {
+            // An AQM draws a random number for each frame, so its frames take the full path.
             Some(Monitor { detect: Detect::Length(from), target }) if self.quick.possible => {
                 (from.max(watched.floor), target)
             }
@@ -119,6 +120,7 @@ impl SfcPoint {
         let is_usual = !hint.packed.goes_to(Protocol::UDP.0, quick.udp_port)
             && self.streams.is_touched_since(ahead.fresh, place);
         let hot = self.streams.hot_mut(place);
+        // Within a pause or spacing other reasons apply, which the full path tells apart and counts.
         if !is_usual || now < hot.busy_until {
             return false;
         }
@@ -134,6 +136,7 @@ impl SfcPoint {
         };
         *reason += 1;
         self.queues[queue.index()].counters.congesting += 1;
+        // The last pause is over (`busy_until`), and with it the count of its messages (`Count::PerPause`).
         (hot.octets, hot.restarts) = (more, true);
         true
     }
@@ -145,6 +148,7 @@ impl SfcPoint {
         }
         for (stream, hot) in self.streams.each_hot() {
             let state = &stream.state;
+            // Without a message there is nothing that the next one could follow too soon.
             let next = if stream.messages > 0 { spacing } else { Duration::ZERO };
             hot.busy_until = state.paused_until.max(state.last.saturating_add(next));
         }
@@ -183,6 +187,7 @@ pub(super) struct Quick {
 
 impl Quick {
     pub(super) fn of(plan: &SfcPlan) -> Self {
+        // A pause below a nanosecond cannot be sent.
         let shortest = plan.pause_min.max(NANOSECOND).as_picos().div_ceil(1_000);
         let possible = plan.meter.rate.is_none()
             && plan.patience == Duration::ZERO
@@ -194,6 +199,7 @@ impl Quick {
 
     /// Returns the length of a queue from which a pause for it is at least the shortest one.
     pub(super) fn long(&self, target: Bytes, drain: BitsPerSec) -> u64 {
+        // The inverse of `pause`, rounded up: from this length on its result is at least the shortest.
         let surplus = (u128::from(self.shortest) * u128::from(drain.get())).div_ceil(8_000_000_000);
         u64::try_from(surplus + u128::from(target.0)).unwrap_or(u64::MAX)
     }

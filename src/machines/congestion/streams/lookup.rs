@@ -57,6 +57,7 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
         }
         for hint in hints {
             let line = self.lines.get(hint.at as usize);
+            // Equal tags may be chance; the packed flow is proof.
             if line.is_none_or(|line| line.packed != hint.packed) || hint.packed == Packed::NONE {
                 hint.at = NONE;
             }
@@ -67,6 +68,7 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
     #[inline(always)]
     pub(crate) fn at(&self, hint: Hint) -> Option<Place> {
         let line = self.lines.get(hint.at as usize)?;
+        // The slot may have been reused since the lookup.
         (line.packed == hint.packed).then_some(Place(hint.at))
     }
 
@@ -137,6 +139,7 @@ impl Bucket {
 
     pub(super) const fn set(&mut self, way: usize, tag: u16) {
         let shift = 16 * (way % 4);
+        // Four tags in a word, the first in the lowest bits.
         self.tags[way / 4] = self.tags[way / 4] & !(0xffff << shift) | (tag as u64) << shift;
     }
 
@@ -174,6 +177,7 @@ impl Bucket {
             loop {
                 if ways != 0 {
                     let way = 4 * word + ways.trailing_zeros() as usize / 16;
+                    // Clears the lowest bit, which is the slot that is returned.
                     ways &= ways - 1;
                     return Some(u32::from(self.at[way]));
                 }

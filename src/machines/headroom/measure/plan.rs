@@ -67,6 +67,7 @@ impl InitiatePlan {
     /// Panics if a number is out of the range that its field states.
     pub(super) fn assert_sound(&self) {
         assert!((1..=256).contains(&self.rounds), "{} rounds", self.rounds);
+        // Numbers have eight bits: with more requests an old response could match a new request.
         let requests = self.requests_least()..=256;
         assert!(requests.contains(&self.requests_max), "{} requests", self.requests_max);
         assert!(self.spacing_max >= self.spacing_min, "the most is less than the least");
@@ -144,6 +145,7 @@ impl RoundTrips {
     /// the responder's clock makes the turnaround longer. Headroom is calculated from this.
     #[must_use]
     pub fn round_trip(&self) -> Samples {
+        // On a very short link the drift of the responder's clock may exceed the time on the way.
         self.samples(|trip| trip.elapsed.saturating_sub(trip.turnaround))
     }
 

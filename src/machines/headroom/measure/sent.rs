@@ -117,6 +117,7 @@ impl Sent {
         let measurement = self.measurement;
         *request = Request { t1, measurement, state: State::Waiting, ..Request::UNUSED };
         request.set_left(at);
+        // The number is used anew, and its request is not answered.
         if self.newest == Some(psn) {
             self.newest = None;
         }
@@ -152,11 +153,13 @@ impl Sent {
         if request.state == State::Unused {
             return Verdict::Unknown;
         }
+        // A response returns t1 (S4). It tells the requests apart that have had the same number.
         if response.t1 != request.t1 {
             return Verdict::Mismatched;
         }
         match request.state {
             State::Answered => return Verdict::Duplicate,
+            // The link may have changed since, so its delay is not that of this measurement.
             State::Waiting if request.measurement != self.measurement => return Verdict::Abandoned,
             State::Unused | State::Waiting => {}
         }
@@ -178,6 +181,7 @@ impl Sent {
     /// Returns number and round trip of each answered request among the last `count`, which are those of the
     /// measurement.
     pub(super) fn answered(&self, count: u16) -> impl Iterator<Item = (u8, Trip)> + '_ {
+        // 256 as a byte is 0, which is the number of the oldest request.
         let numbers = (1..=count).rev().map(|back| self.next.wrapping_sub(back as u8));
         numbers.filter_map(|psn| {
             let Request { times: [elapsed, turnaround], state, .. } =
@@ -251,6 +255,7 @@ impl<T, const MORE: usize> Queue<T, MORE> {
     pub(super) fn pop(&mut self) -> Option<T> {
         let oldest = self.first.take();
         if self.others > 0 {
+            // At most seven items move, and most often there is none.
             self.first = Some(self.more.remove(0));
             self.others -= 1;
         }
@@ -300,6 +305,7 @@ impl ShimMeter {
     ) {
         let Response { t1, t2, psn, .. } = *response;
         let this = Crossing { psn, t1, offset: t2.wrapping_sub(t1) };
+        // With a number missing between them the neighbours are too far apart to interpolate.
         let follows =
             |before: Option<Crossing>| before.filter(|before| before.psn.wrapping_add(1) == psn);
         if is_protected(psn) {
@@ -315,6 +321,7 @@ impl ShimMeter {
 
 /// Returns by how much `middle` took longer than requests of `before` and `after`; 0 if it did not.
 fn delay(before: Crossing, middle: Crossing, after: Crossing) -> u64 {
+    // Differences of the two clocks may be negative: modulo 2^64, and read as signed.
     let since = |time: u64, from: u64| i128::from(time.wrapping_sub(from) as i64);
     let drift = since(after.offset, before.offset);
     let (part, whole) = (since(middle.t1, before.t1), since(after.t1, before.t1).max(1));

@@ -139,10 +139,12 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     add("interfaces, as given", 2 * bits_in(rate, own), "interface delay, both directions");
     if let Some(macsec) = inputs.macsec {
         const SOURCE: &str = "802.1AE: SecTAG and ICV";
+        // The frames follow one another, so the delay of the SecYs counts once for all data.
         let shim = bits_in(rate, delay("shim-delay", macsec.shim)?);
         let octets = macsec.octets().0;
         add("MACsec on both longest frames", 2 * octets * 8, SOURCE);
         add("MACsec shim, data", shim, "shim delay, transmit and receive");
+        // A PFC frame that bypasses the SecY (MBC is 0) is neither longer nor later.
         if macsec.protects_pfc {
             add("MACsec on the PFC frame", octets * 8, SOURCE);
             add("MACsec shim, PFC frame", shim, "shim delay, transmit and receive");

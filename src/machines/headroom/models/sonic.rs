@@ -180,6 +180,7 @@ fn on_the_way(i: &Inputs) -> OnTheWay {
     let speed = i.rate.get() as f64 / 1e6;
     let metres = i.length_mm as f64 / 1000.0;
     let mtu = i.port_mtu.0 as f64;
+    // The newer scripts of Mellanox divide by 1000; the older ones, and Barefoot's, by 1024.
     let kilobyte = if newer { 1000.0 } else { 1024.0 };
     let cable = 2.0 * metres * speed * 1_000_000_000.0 / SPEED_OF_LIGHT / (8.0 * kilobyte);
     let gearbox = speed * i.gearbox_ns / (8.0 * 1024.0);
@@ -188,8 +189,10 @@ fn on_the_way(i: &Inputs) -> OnTheWay {
         Some(quanta) => (f64::from(quanta) * 512.0 / 8.0, "802.3 31B.3.7, by the rate"),
         None => (i.asic.peer_kib * KIB, "chip"),
     };
+    // Barefoot's script doubles the response of the peer at 400G.
     let twice = i.formula == Formula::Barefoot && i.rate == BitsPerSec::gbps(400);
     let peer = if twice { 2.0 * peer } else { peer };
+    // 120 ns at the rate of the port, for Spectrum-4 and 5 (kb_on_tile).
     let tile =
         if newer && matches!(i.asic.spectrum, 4 | 5) { speed / 1000.0 * 120.0 / 8.0 } else { 0.0 };
     OnTheWay {
@@ -208,6 +211,7 @@ fn on_the_way(i: &Inputs) -> OnTheWay {
 /// Returns the bytes of cells per byte: on average, and if all packets were small.
 fn occupancy(i: &Inputs) -> (f64, f64) {
     let cell = f64::from(i.asic.cell);
+    // A smallest packet alone in a cell, or two cells for a packet that is a byte longer than one.
     let worst = if cell > 2.0 * MIN_FRAME { cell / MIN_FRAME } else { (2.0 * cell) / (1.0 + cell) };
     let small = i.small_packets;
     let average = |share: f64, worst: f64| (100.0 - share + share * worst) / 100.0;
@@ -215,6 +219,7 @@ fn occupancy(i: &Inputs) -> (f64, f64) {
         Formula::Current | Formula::From202405 => {
             let worst = worst.ceil();
             let lossless = i.lossless_mtu.0 as f64;
+            // The share counts packets, and is converted to a share of bytes.
             let by_octets =
                 100.0 * MIN_FRAME / ((small * MIN_FRAME + (100.0 - small) * lossless) / 100.0);
             (average(by_octets, worst), worst)
@@ -243,6 +248,7 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     let mut compensation = 0.0;
     if current && !i.shared_pool && i.small_packets != 100.0 {
         let full = ceil_kib(lossless + way.sum * worst);
+        // Only where the reduced share saves more than 2 KiB of the full worst case.
         if xoff + COMPENSATION < full {
             compensation = COMPENSATION;
         }
@@ -295,6 +301,7 @@ fn thresholds(i: &Inputs, xoff: f64) -> (f64, f64) {
         _ => pipeline * 2.0,
     };
     let xon = ceil_kib(pipeline);
+    // Ports of eight lanes have a port MTU more, and twice the latency of the pipeline.
     let overhead = if eight { i.port_mtu.0 as f64 } else { 0.0 };
     let size = if i.shared_pool || barefoot { xon } else { xoff + xon + overhead };
     (xon, ceil_kib(size))
@@ -340,6 +347,7 @@ pub(super) fn port_headroom(i: &Inputs, of: &Switch, size: u64) -> Result<Bytes,
     let pipeline = (pipeline * KIB).max(0.0).ceil() as u64;
     let mirror = if eight { 2 * MIRROR } else { MIRROR };
     let groups = size * u64::from(of.groups) + pipeline * u64::from(of.lossy_groups);
+    // The script compares this sum with max_headroom_size, which it has to stay below.
     let needed = Bytes(DEVIATION + pipeline + mirror + groups);
     match of.max_headroom {
         Some(max) if needed >= max => Err(ModelError::Port { max, needed }),
@@ -355,6 +363,7 @@ pub(super) fn pool(of: &Switch, shared: u64) -> Option<Bytes> {
     }
     let ports = u128::from(of.ports);
     let sum = u128::from(shared) * u128::from(of.groups) * ports;
+    // Each lossless port has some of it for itself; the ratio divides the rest.
     let pool = sum.saturating_sub(u128::from(PRIVATE) * ports);
     let pool = u64::try_from(pool.div_ceil(of.over_subscribe_ratio.into())).unwrap_or(u64::MAX);
     Some(Bytes(if pool == 0 { POOL_DEFAULT } else { pool }))
