@@ -231,8 +231,8 @@ impl Dscp {
     /// Returns the class selector of a priority (RFC 2474 4.2.2.1): networks that classify by DSCP
     /// and by tags treat a message with it alike.
     #[must_use]
-    pub const fn selector(of: Priority) -> Self {
-        Self(of.0 << 3)
+    pub const fn selector(priority: Priority) -> Self {
+        Self(priority.0 << 3)
     }
 }
 

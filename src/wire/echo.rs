@@ -111,7 +111,7 @@ pub fn answer(ethertype: EtherType, packet: &mut [u8]) -> Result<(), WireError> 
     if echo.operation() != Operation::Request {
         return Err(WireError::BadOpcode);
     }
-    let (v6, at) = match &view {
+    let (v6, offset) = match &view {
         ip::View::V4(v4) => (false, v4.header_len()),
         // The message may lie behind extension headers.
         ip::View::V6(v6) => (true, ipv6::HEADER_LEN + v6.payload().len() - upper.payload.len()),
@@ -125,8 +125,8 @@ pub fn answer(ethertype: EtherType, packet: &mut [u8]) -> Result<(), WireError> 
         sum => sum,
     };
     // Only now, because a packet that is refused must stay unchanged.
-    packet[at] = Operation::Reply.number(v6);
-    packet[at + CHECKSUM..at + CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+    packet[offset] = Operation::Reply.number(v6);
+    packet[offset + CHECKSUM..offset + CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
     if v6 {
         ipv6::ViewMut::new(packet)?.turn_round(ANSWER_TTL);
     } else {

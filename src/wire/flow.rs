@@ -80,7 +80,9 @@ impl FiveTuple {
         if !(whole && ported) || usize::from(be16(h, 2)) < PLAIN {
             return None;
         }
-        let address = |at: usize| IpAddr::V4([h[at], h[at + 1], h[at + 2], h[at + 3]].into());
+        let address = |offset: usize| {
+            IpAddr::V4([h[offset], h[offset + 1], h[offset + 2], h[offset + 3]].into())
+        };
         let (src, dst) = (address(12), address(16));
         Some(Self { src, dst, protocol, src_port: be16(h, 20), dst_port: be16(h, 22) })
     }

@@ -320,7 +320,8 @@ impl Repr {
         out[field::SUBTYPE] = VERSION << 4 | SUBTYPE;
         out[field::KIND] = VERSION << 4 | dialect.code(self.message.kind());
         out[field::LENGTH] = length;
-        let mut put = |at: usize, t: u64| out[at..at + 8].copy_from_slice(&t.to_be_bytes());
+        let mut put =
+            |offset: usize, t: u64| out[offset..offset + 8].copy_from_slice(&t.to_be_bytes());
         let ((t1, psn), piggyback) = match (self.message, dialect.piggyback) {
             (Message::Request(r), _) => ((r.t1, r.psn), None),
             (Message::Response(r), _) => ((r.t1, r.psn), None),
@@ -355,10 +356,10 @@ impl fmt::Display for Repr {
     }
 }
 
-/// Returns the 64-bit time at offset `at`.
+/// Returns the 64-bit time at offset `offset`.
 #[inline(always)]
-fn time(frame: &[u8; ethernet::MIN_FRAME], at: usize) -> u64 {
-    u64::from_be_bytes(*frame[at..].first_chunk().expect("a time within the fields"))
+fn time(frame: &[u8; ethernet::MIN_FRAME], offset: usize) -> u64 {
+    u64::from_be_bytes(*frame[offset..].first_chunk().expect("a time within the fields"))
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use super::{WireError, ipv4, ipv6, roce, udp};
 /// Bytes of the ICRC.
 pub const LEN: usize = 4;
 
-/// The CRC-32 of the eight leading bytes of ones.
-// Linux has it before the final inversion, as 0xDEBB20E3 (rxe_icrc.c).
+/// The CRC-32 of the eight leading bytes of ones. Before the final inversion it is 0xDEBB20E3, as in Linux
+/// (rxe_icrc.c).
 const SEED: u32 = 0x2144_df1c;
 
 /// The last bytes of a BTH, after the one of FECN and BECN, which are not masked.

@@ -118,12 +118,12 @@ impl<'a> ViewMut<'a> {
         packet.first_chunk_mut().map(Self).ok_or(WireError::Truncated)
     }
 
-    /// Replaces the 16-bit word at `at`, checksum included.
+    /// Replaces the 16-bit word at `offset`, checksum included.
     #[inline]
-    fn set_word(&mut self, at: usize, new: [u8; 2]) {
-        let old = be16(self.0, at);
+    fn set_word(&mut self, offset: usize, new: [u8; 2]) {
+        let old = be16(self.0, offset);
         let sum = checksum::update(be16(self.0, CHECKSUM), old, u16::from_be_bytes(new));
-        self.0[at..at + 2].copy_from_slice(&new);
+        self.0[offset..offset + 2].copy_from_slice(&new);
         self.0[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
     }
 

@@ -97,11 +97,11 @@ const fn is_extension(next: Protocol) -> bool {
     )
 }
 
-/// Skips the extension header at the start of `at`.
-fn pass_extension<'a>(at: &Upper<'a>) -> Result<Upper<'a>, WireError> {
-    let head: &[u8; 8] = at.payload.first_chunk().ok_or(WireError::Truncated)?;
-    let mut fragment = at.fragment;
-    let len = match at.protocol.0 {
+/// Skips the extension header at the start of `upper`.
+fn pass_extension<'a>(upper: &Upper<'a>) -> Result<Upper<'a>, WireError> {
+    let head: &[u8; 8] = upper.payload.first_chunk().ok_or(WireError::Truncated)?;
+    let mut fragment = upper.fragment;
+    let len = match upper.protocol.0 {
         extension::FRAGMENT => {
             let word = be16(head, 2);
             // Offset in the upper 13 bits, two reserved bits, more fragments (RFC 8200 4.5).
@@ -112,7 +112,7 @@ fn pass_extension<'a>(at: &Upper<'a>) -> Result<Upper<'a>, WireError> {
         extension::AUTHENTICATION => (usize::from(head[1]) + 2) * 4,
         _ => (usize::from(head[1]) + 1) * 8,
     };
-    let payload = at.payload.get(len..).ok_or(WireError::Truncated)?;
+    let payload = upper.payload.get(len..).ok_or(WireError::Truncated)?;
     Ok(Upper { protocol: Protocol(head[0]), fragment, payload })
 }
 
@@ -122,18 +122,18 @@ const fn class_of(fixed: &[u8; HEADER_LEN]) -> u8 {
     fixed[0] << 4 | fixed[1] >> 4
 }
 
-/// Returns the address at offset `at`.
+/// Returns the address at offset `offset`.
 #[inline(always)]
-const fn address_at(f: &[u8; HEADER_LEN], at: usize) -> Ipv6Addr {
+const fn address_at(f: &[u8; HEADER_LEN], offset: usize) -> Ipv6Addr {
     Ipv6Addr::new(
-        be16(f, at),
-        be16(f, at + 2),
-        be16(f, at + 4),
-        be16(f, at + 6),
-        be16(f, at + 8),
-        be16(f, at + 10),
-        be16(f, at + 12),
-        be16(f, at + 14),
+        be16(f, offset),
+        be16(f, offset + 2),
+        be16(f, offset + 4),
+        be16(f, offset + 6),
+        be16(f, offset + 8),
+        be16(f, offset + 10),
+        be16(f, offset + 12),
+        be16(f, offset + 14),
     )
 }
 

@@ -238,35 +238,35 @@ pub mod group {
     }
 }
 
-/// Returns the big-endian number at `at`, a constant in every call, so that no bounds check is
+/// Returns the big-endian number at `offset`, a constant in every call, so that no bounds check is
 /// needed.
 #[inline(always)]
-const fn be16<const N: usize>(octets: &[u8; N], at: usize) -> u16 {
-    u16::from_be_bytes([octets[at], octets[at + 1]])
+const fn be16<const N: usize>(octets: &[u8; N], offset: usize) -> u16 {
+    u16::from_be_bytes([octets[offset], octets[offset + 1]])
 }
 
-/// Returns the big-endian number at `at`.
+/// Returns the big-endian number at `offset`.
 #[inline(always)]
-const fn be32<const N: usize>(octets: &[u8; N], at: usize) -> u32 {
-    u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+const fn be32<const N: usize>(octets: &[u8; N], offset: usize) -> u32 {
+    u32::from_be_bytes([octets[offset], octets[offset + 1], octets[offset + 2], octets[offset + 3]])
 }
 
-/// Returns the IPv4 address at `at`.
+/// Returns the IPv4 address at `offset`.
 #[inline(always)]
-const fn ipv4_at<const N: usize>(octets: &[u8; N], at: usize) -> Ipv4Addr {
-    Ipv4Addr::new(octets[at], octets[at + 1], octets[at + 2], octets[at + 3])
+const fn ipv4_at<const N: usize>(octets: &[u8; N], offset: usize) -> Ipv4Addr {
+    Ipv4Addr::new(octets[offset], octets[offset + 1], octets[offset + 2], octets[offset + 3])
 }
 
-/// Returns the MAC address at `at`.
+/// Returns the MAC address at `offset`.
 #[inline(always)]
-const fn mac_at<const N: usize>(octets: &[u8; N], at: usize) -> Mac {
+const fn mac_at<const N: usize>(octets: &[u8; N], offset: usize) -> Mac {
     Mac([
-        octets[at],
-        octets[at + 1],
-        octets[at + 2],
-        octets[at + 3],
-        octets[at + 4],
-        octets[at + 5],
+        octets[offset],
+        octets[offset + 1],
+        octets[offset + 2],
+        octets[offset + 3],
+        octets[offset + 4],
+        octets[offset + 5],
     ])
 }
 

@@ -113,8 +113,8 @@ impl<'a> View<'a> {
     #[must_use]
     #[inline]
     pub fn inner(&self) -> EtherType {
-        let at = TAG_OFFSET + self.front();
-        EtherType(u16::from_be_bytes([self.frame[at], self.frame[at + 1]]))
+        let offset = TAG_OFFSET + self.front();
+        EtherType(u16::from_be_bytes([self.frame[offset], self.frame[offset + 1]]))
     }
 }
 

@@ -39,8 +39,8 @@ impl<'a> View<'a> {
     #[must_use]
     #[inline]
     pub const fn time_field(&self, p: Priority) -> Quanta {
-        let (frame, at) = (self.0.octets(), TIMES + 2 * p.index());
-        Quanta(be16(frame, at))
+        let (frame, offset) = (self.0.octets(), TIMES + 2 * p.index());
+        Quanta(be16(frame, offset))
     }
 }
 
@@ -121,8 +121,8 @@ impl Repr {
         out[PARAMETERS + 1] = self.enabled.0;
         for p in Priority::ALL {
             let time = self.time(p).unwrap_or_default();
-            let at = TIMES + 2 * p.index();
-            out[at..at + 2].copy_from_slice(&time.0.to_be_bytes());
+            let offset = TIMES + 2 * p.index();
+            out[offset..offset + 2].copy_from_slice(&time.0.to_be_bytes());
         }
         Ok(())
     }

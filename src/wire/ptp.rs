@@ -109,8 +109,8 @@ pub struct Timestamp {
 impl Timestamp {
     /// Splits a timestamp into whole nanoseconds and a correction.
     #[must_use]
-    pub const fn split(at: Instant) -> (Self, Correction) {
-        let ps = at.as_picos();
+    pub const fn split(time: Instant) -> (Self, Correction) {
+        let ps = time.as_picos();
         let (seconds, rest) = (ps / 1_000_000_000_000, ps % 1_000_000_000_000);
         // What a timestamp in nanoseconds cannot hold is in the correction (1588 13.3.2.9).
         let left = Correction::of_picos((rest % 1_000) as i64);
@@ -351,9 +351,9 @@ fn body(kind: u8, length: usize, frame: &[u8]) -> Result<Body, WireError> {
     })
 }
 
-/// Returns the ten bytes at `at`.
-fn ten<const N: usize>(octets: &[u8; N], at: usize) -> [u8; 10] {
-    core::array::from_fn(|i| octets[at + i])
+/// Returns the ten bytes at `offset`.
+fn ten<const N: usize>(octets: &[u8; N], offset: usize) -> [u8; 10] {
+    core::array::from_fn(|i| octets[offset + i])
 }
 
 #[cfg(test)]

@@ -106,10 +106,10 @@ impl U24 {
         Self((self.0 + 1) & Self::MAX.0)
     }
 
-    /// Returns the three bytes at `at`.
+    /// Returns the three bytes at `offset`.
     #[inline(always)]
-    const fn at<const N: usize>(octets: &[u8; N], at: usize) -> Self {
-        Self::from_octets([octets[at], octets[at + 1], octets[at + 2]])
+    const fn at<const N: usize>(octets: &[u8; N], offset: usize) -> Self {
+        Self::from_octets([octets[offset], octets[offset + 1], octets[offset + 2]])
     }
 
     /// Decodes three bytes from the wire.

@@ -213,7 +213,7 @@ impl Dcqcn {
         self.on_timeout(now);
         self.decay(now);
         // A notification within the period changes alpha alone, as with rate_reduce_monitor_period.
-        let early = |at: Instant| now.since(at) < self.plan.decrease_period;
+        let early = |last: Instant| now.since(last) < self.plan.decrease_period;
         if !self.decreased_at.is_some_and(early) {
             self.decrease(now);
         }
@@ -289,9 +289,9 @@ impl Dcqcn {
         if self.plan.clamp_target || self.timed > 0 || self.counted > 0 {
             self.target = self.rate;
         }
+        // 128 bits, because a rate times alpha exceeds 64 bits from 4.3 Gb/s on.
         let cut =
             (u128::from(self.rate) * u128::from(self.alpha) / (2 * u128::from(ALPHA_ONE))) as u64;
-        // 128 bits, because a rate times alpha exceeds 64 bits from 4.3 Gb/s on.
         let most = (u128::from(self.rate) * u128::from(self.plan.decrease_max) / 100) as u64;
         let cut = self.rate - cut.min(most);
         // The rate is still that before this cut.

@@ -215,8 +215,8 @@ impl FastCnp {
     fn source(&mut self, now: Instant, flow: &FiveTuple, destination: U24) -> Option<U24> {
         let configured =
             self.pairs.binary_search_by_key(&(flow.dst, destination), |(ip, qp, _)| (*ip, *qp));
-        if let Ok(at) = configured {
-            return Some(self.pairs[at].2);
+        if let Ok(index) = configured {
+            return Some(self.pairs[index].2);
         }
         let found = self.learnt.find(ANY, &FlowKey::Ip(*flow));
         let Some(place) = found.filter(|place| !self.learnt.is_over(now, *place)) else {

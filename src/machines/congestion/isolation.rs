@@ -297,7 +297,7 @@ impl Isolation {
     /// Returns the flows in at most `most` slots of the table from slot `from` on, each with its
     /// slot number.
     pub fn flows_in(&self, from: usize, most: usize) -> impl Iterator<Item = (u32, IsolatedFlow)> {
-        self.streams.page(from, most).map(|(at, stream)| (at, IsolatedFlow::of(stream)))
+        self.streams.page(from, most).map(|(slot, stream)| (slot, IsolatedFlow::of(stream)))
     }
 
     /// Returns the number of slots in the table, used or free.

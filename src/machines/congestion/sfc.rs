@@ -283,10 +283,10 @@ impl SfcPoint {
         from: usize,
         most: usize,
     ) -> impl Iterator<Item = (u32, CongestingFlow)> {
-        self.streams.page_hot(from, most).map(|(at, stream, hot)| {
+        self.streams.page_hot(from, most).map(|(slot, stream, hot)| {
             let Stream { key, queue, created, mask, messages, state } = *stream;
             let (octets, rate) = (hot.octets, self.plan.meter.rate.map(|_| state.rate));
-            (at, CongestingFlow { key, queue, created, mask, messages, octets, rate })
+            (slot, CongestingFlow { key, queue, created, mask, messages, octets, rate })
         })
     }
 
@@ -367,7 +367,7 @@ impl SfcPoint {
         if !self.is_due(now, place, pause) {
             return None;
         }
-        // Until both are over no further message is due, so `is_quiet` looks at this alone.
+        // Until both are over a copy may be due, or another reason applies, so `is_quiet` leaves the frames alone.
         let busy_until = now.saturating_add(pause.max(self.plan.spacing));
         self.streams.hot_mut(place).busy_until = busy_until;
         let stream = self.streams.get_mut(place);

@@ -145,8 +145,8 @@ impl Lldp {
         let known = self.neighbours.iter().position(|n| n.is_sender_of(&view));
         // A shutdown LLDPDU: what its sender said before is void at once.
         if view.ttl() == 0 {
-            if let Some(at) = known {
-                let gone = self.neighbours.remove(at);
+            if let Some(slot) = known {
+                let gone = self.neighbours.remove(slot);
                 self.counters.deletes += 1;
                 self.tell(Event::NeighbourLeft(gone.received.mac));
             }
@@ -158,14 +158,14 @@ impl Lldp {
 
     fn hear(&mut self, now: Instant, view: &View<'_>, known: Option<usize>) {
         let subtypes = self.dcbx.as_ref().map_or(Subtypes::DEFAULT, |dcbx| dcbx.plan.subtypes);
-        let said = read(view, &subtypes, &mut self.counters);
+        let received = read(view, &subtypes, &mut self.counters);
         let expires = now.saturating_add(Duration::from_secs(view.ttl().into()));
         match known {
-            Some(at) => self.update(at, said, expires),
+            Some(slot) => self.update(slot, received, expires),
             None if self.neighbours.len() < NEIGHBOURS_MAX => {
                 self.counters.inserts += 1;
-                self.tell(Event::NeighbourNew(said.mac));
-                self.neighbours.push(Neighbour { received: said, expires });
+                self.tell(Event::NeighbourNew(received.mac));
+                self.neighbours.push(Neighbour { received, expires });
                 // A new neighbour needs this port's information soon (txFast).
                 self.transmitter.hurry(now);
             }
@@ -176,13 +176,13 @@ impl Lldp {
         }
     }
 
-    fn update(&mut self, at: usize, said: Received, expires: Instant) {
-        let neighbour = &mut self.neighbours[at];
+    fn update(&mut self, slot: usize, received: Received, expires: Instant) {
+        let neighbour = &mut self.neighbours[slot];
         neighbour.expires = expires;
         // Most LLDPDUs repeat the last one and only renew its life.
-        if neighbour.received != said {
-            let mac = said.mac;
-            neighbour.received = said;
+        if neighbour.received != received {
+            let mac = received.mac;
+            neighbour.received = received;
             self.tell(Event::NeighbourChanged(mac));
         }
     }
@@ -191,8 +191,8 @@ impl Lldp {
     pub fn on_timeout(&mut self, now: Instant) {
         self.transmitter.advance(now);
         let before = self.neighbours.len();
-        while let Some(at) = self.neighbours.iter().position(|n| n.expires <= now) {
-            let gone = self.neighbours.remove(at);
+        while let Some(slot) = self.neighbours.iter().position(|n| n.expires <= now) {
+            let gone = self.neighbours.remove(slot);
             self.counters.ageouts += 1;
             self.counters.deletes += 1;
             self.tell(Event::NeighbourAged(gone.received.mac));
@@ -302,9 +302,11 @@ impl Lldp {
     /// Advertises this topology from now on, if DCBX advertises it.
     pub fn set_topology(&mut self, now: Instant, topology: Topology) {
         self.on_timeout(now);
-        let Some(said) = self.dcbx.as_mut().and_then(|dcbx| dcbx.topology.as_mut()) else { return };
-        if *said != topology {
-            *said = topology;
+        let Some(advertised) = self.dcbx.as_mut().and_then(|dcbx| dcbx.topology.as_mut()) else {
+            return;
+        };
+        if *advertised != topology {
+            *advertised = topology;
             self.transmitter.changed(now);
         }
     }

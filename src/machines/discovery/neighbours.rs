@@ -167,7 +167,7 @@ pub(super) fn read(
     subtypes: &Subtypes,
     counters: &mut Counters,
 ) -> Received {
-    let mut said = Received {
+    let mut received = Received {
         mac: view.src(),
         chassis: Identity::new(view.chassis()),
         port: Identity::new(view.port()),
@@ -176,38 +176,38 @@ pub(super) fn read(
     let mut faulty = false;
     for tlv in view.optional() {
         // A TLV that cannot be read does not spoil the others of its frame.
-        match read_tlv(&mut said, &tlv, subtypes) {
+        match read_tlv(&mut received, &tlv, subtypes) {
             Read::Taken => {}
             Read::Unrecognized => {
                 counters.tlvs_unrecognized += 1;
-                said.dcbx.refuse(of_unrecognized(&tlv));
+                received.dcbx.refuse(of_unrecognized(&tlv));
             }
             Read::Faulty(why) => {
                 counters.tlvs_discarded += 1;
                 faulty = true;
-                said.dcbx.refuse(of_faulty(&tlv, subtypes, why));
+                received.dcbx.refuse(of_faulty(&tlv, subtypes, why));
             }
         }
     }
     counters.frames_in_errors += u64::from(faulty);
-    said
+    received
 }
 
-fn read_tlv(said: &mut Received, tlv: &Tlv<'_>, subtypes: &Subtypes) -> Read {
+fn read_tlv(received: &mut Received, tlv: &Tlv<'_>, subtypes: &Subtypes) -> Read {
     match tlv.kind {
-        TlvType::PORT_DESCRIPTION => place_text(&mut said.port_description, tlv.value),
-        TlvType::SYSTEM_NAME => place_text(&mut said.system_name, tlv.value),
-        TlvType::SYSTEM_DESCRIPTION => place_text(&mut said.system_description, tlv.value),
-        TlvType::CAPABILITIES => place(&mut said.capabilities, Capabilities::parse(tlv.value)),
+        TlvType::PORT_DESCRIPTION => place_text(&mut received.port_description, tlv.value),
+        TlvType::SYSTEM_NAME => place_text(&mut received.system_name, tlv.value),
+        TlvType::SYSTEM_DESCRIPTION => place_text(&mut received.system_description, tlv.value),
+        TlvType::CAPABILITIES => place(&mut received.capabilities, Capabilities::parse(tlv.value)),
         // Not managed by its neighbours' information: recognized, and not stored.
         TlvType::MANAGEMENT => Read::Taken,
         TlvType::ORGANIZATIONAL => match tlv.organizational() {
             None => Read::Faulty(Why::Malformed(WireError::Truncated)),
             Some(org) if org.oui == dcbx::OUI => {
-                read_dcbx(&mut said.dcbx, org.subtype, org.value, subtypes)
+                read_dcbx(&mut received.dcbx, org.subtype, org.value, subtypes)
             }
             Some(org) if (org.oui, org.subtype) == (source_flow::OUI, source_flow::SUBTYPE) => {
-                place(&mut said.dcbx.sfc, SourceFlowControl::parse(org.value))
+                place(&mut received.dcbx.sfc, SourceFlowControl::parse(org.value))
             }
             Some(_) => Read::Unrecognized,
         },

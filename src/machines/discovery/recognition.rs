@@ -2,7 +2,7 @@
 //! of each of its ports.
 //!
 //! One [`Recognition`] per system. [`Recognition::hear`] takes the information about the other end
-//! of a port whenever it changes, and [`Recognition::said`] returns the port's advertisement from
+//! of a port whenever it changes, and [`Recognition::advertised`] returns the port's advertisement from
 //! then on. Servers are always level 0; every other system is one above the lowest level that it
 //! receives. The result depends only on the present information, not on its order of arrival.
 //!
@@ -122,11 +122,11 @@ pub struct Surroundings {
 
 impl Surroundings {
     pub(super) fn of(neighbours: &[Neighbour]) -> Self {
-        let said = || neighbours.iter().map(|n| &n.received);
+        let all = || neighbours.iter().map(|n| &n.received);
         Self {
-            place: agreed(said().filter_map(place)),
-            isolation: agreed(said().filter_map(|said| said.dcbx.isolation)),
-            sfc: agreed(said().filter_map(|said| said.dcbx.sfc)),
+            place: agreed(all().filter_map(place)),
+            isolation: agreed(all().filter_map(|received| received.dcbx.isolation)),
+            sfc: agreed(all().filter_map(|received| received.dcbx.sfc)),
         }
     }
 }
@@ -140,7 +140,7 @@ fn agreed<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
 /// Returns the topology of a neighbour, advertised or derived from its capabilities: a system that
 /// is only an end station is at the edge, even without Topology Recognition. Our choice, since most
 /// hosts implement only 802.1AB.
-fn place(said: &Received) -> Option<Topology> {
+fn place(received: &Received) -> Option<Topology> {
     let device = |is: Capabilities| match is.enabled {
         // The station bit alone: a bridge may also be a host.
         Capabilities::STATION => Some(Device::EndStation),
@@ -148,8 +148,8 @@ fn place(said: &Received) -> Option<Topology> {
         is if is & Capabilities::BRIDGE != 0 => Some(Device::Bridge),
         _ => None,
     };
-    said.dcbx.topology.or_else(|| {
-        let device = said.capabilities.and_then(device)?;
+    received.dcbx.topology.or_else(|| {
+        let device = received.capabilities.and_then(device)?;
         let level = (device == Device::EndStation).then_some(0);
         Some(Topology { device, level, orientation: Orientation::Unknown })
     })

@@ -98,10 +98,11 @@ pub struct Resolved {
 
 /// Returns the number of neighbours that take part in DCBX, and the only one.
 pub(super) fn peer_of(neighbours: &[Neighbour]) -> (PeerState, Option<&Received>) {
-    let mut peers = neighbours.iter().map(|n| &n.received).filter(|said| said.dcbx.is_peer());
+    let mut peers =
+        neighbours.iter().map(|n| &n.received).filter(|received| received.dcbx.is_peer());
     match (peers.next(), peers.next()) {
         (None, _) => (PeerState::Absent, None),
-        (Some(said), None) => (PeerState::Present, Some(said)),
+        (Some(received), None) => (PeerState::Present, Some(received)),
         // Two peers could request different settings of the one port.
         (Some(_), Some(_)) => (PeerState::Several, None),
     }
@@ -110,15 +111,15 @@ pub(super) fn peer_of(neighbours: &[Neighbour]) -> (PeerState, Option<&Received>
 /// Resolves this port's advertisement, which is `plan` with the priorities `enable`, against that
 /// of its neighbours.
 pub(super) fn resolve(plan: &DcbxPlan, enable: PrioritySet, neighbours: &[Neighbour]) -> Resolved {
-    let (state, said) = peer_of(neighbours);
-    let peer = said.map(|said| Peer {
-        mac: said.mac,
-        pfc: said.dcbx.pfc,
-        ets: said.dcbx.ets,
-        internal_delay: said.dcbx.information.map(|said| said.internal_delay),
-        compensation: said.dcbx.information.and_then(|said| said.compensation),
+    let (state, received) = peer_of(neighbours);
+    let peer = received.map(|received| Peer {
+        mac: received.mac,
+        pfc: received.dcbx.pfc,
+        ets: received.dcbx.ets,
+        internal_delay: received.dcbx.information.map(|information| information.internal_delay),
+        compensation: received.dcbx.information.and_then(|information| information.compensation),
     });
-    let ets = plan.ets.map(|local| resolve_ets(&local, said));
+    let ets = plan.ets.map(|local| resolve_ets(&local, received));
     let classes = ets.map(|ets| ets.table.class);
     let pfc = plan.pfc.map(|local| resolve_pfc(plan, &local, enable, peer.as_ref(), classes));
     let methods = plan.pfc.and_then(|local| methods(local.form, peer?.pfc?.proposed?));
@@ -184,7 +185,7 @@ fn count_classes(set: PrioritySet, classes: Option<[u8; PRIORITIES]>) -> usize {
 /// Runs the asymmetric state machine (38.4.1): a willing port adopts its peer's recommendation.
 fn resolve_ets(local: &EtsPlan, peer: Option<&Received>) -> EtsResolved {
     let own = EtsResolved { table: local.local, from: Party::Local, refused: None };
-    match peer.and_then(|said| said.dcbx.recommended) {
+    match peer.and_then(|received| received.dcbx.recommended) {
         // ETS is asymmetric: what the peer itself does is not looked at.
         Some(recommended) if local.willing => {
             let table = recommended.table;

@@ -115,12 +115,12 @@ impl Identifier {
         self.peer
     }
 
-    /// Observes a frame of the link at `at`: its first bytes (64 suffice), and its length without
+    /// Observes a frame of the link at `time`: its first bytes (64 suffice), and its length without
     /// FCS. Frames of other protocols are ignored.
-    pub fn observe(&mut self, at: Instant, frame: &[u8], len: usize) {
+    pub fn observe(&mut self, time: Instant, frame: &[u8], len: usize) {
         let Some(src) = source(frame) else { return };
         if src == self.peer {
-            self.on_message(at, frame, padding(len));
+            self.on_message(time, frame, padding(len));
         } else {
             self.on_other_end(frame, padding(len));
         }
@@ -128,12 +128,12 @@ impl Identifier {
 
     /// Handles a message of the peer: candidates that it refutes are removed, unless it refutes all
     /// of them.
-    fn on_message(&mut self, at: Instant, frame: &[u8], pdu: PduLength) {
+    fn on_message(&mut self, time: Instant, frame: &[u8], pdu: PduLength) {
         self.messages += 1;
         let left: Vec<_> = self
             .candidates
             .iter()
-            .filter_map(|candidate| candidate.after(at, frame, pdu, &self.requests))
+            .filter_map(|candidate| candidate.after(time, frame, pdu, &self.requests))
             .collect();
         // A message that refutes every reading is damaged or forged; what was known stays.
         if left.is_empty() {
@@ -167,13 +167,13 @@ impl Identifier {
     /// Returns what is known of the peer's readings.
     #[must_use]
     pub fn readings(&self) -> Readings {
-        let seen = self.messages > self.unreadable;
+        let any_read = self.messages > self.unreadable;
         Readings {
-            kind: self.common(seen, |d| d.kind),
-            length: self.common(seen, |d| d.length),
-            unit: self.common(seen, |d| d.unit),
-            piggyback: self.common(seen, |d| d.piggyback),
-            compensation: self.common(seen, |d| d.compensation),
+            kind: self.common(any_read, |d| d.kind),
+            length: self.common(any_read, |d| d.length),
+            unit: self.common(any_read, |d| d.unit),
+            piggyback: self.common(any_read, |d| d.piggyback),
+            compensation: self.common(any_read, |d| d.compensation),
             pdu: self.pdu,
         }
     }
@@ -186,12 +186,16 @@ impl Identifier {
     }
 
     /// Candidates are in the order of preference, defaults first.
-    fn common<T: Copy + PartialEq>(&self, seen: bool, of: impl Fn(&Dialect) -> T) -> Reading<T> {
-        let Some(first) = self.candidates.first().map(|c| of(&c.dialect)) else {
+    fn common<T: Copy + PartialEq>(
+        &self,
+        any_read: bool,
+        part: impl Fn(&Dialect) -> T,
+    ) -> Reading<T> {
+        let Some(first) = self.candidates.first().map(|c| part(&c.dialect)) else {
             return Reading::None;
         };
-        let same = self.candidates.iter().all(|c| of(&c.dialect) == first);
-        match (seen, same) {
+        let same = self.candidates.iter().all(|c| part(&c.dialect) == first);
+        match (any_read, same) {
             // There were messages, and none could be read.
             (false, _) if self.messages > 0 => Reading::None,
             (true, true) => Reading::Known(first),
@@ -204,7 +208,7 @@ impl Candidate {
     /// Returns the candidate after a message of the peer, or `None` if the message refutes it.
     fn after(
         &self,
-        at: Instant,
+        time: Instant,
         frame: &[u8],
         pdu: PduLength,
         requests: &VecDeque<(u64, u8)>,
@@ -231,9 +235,9 @@ impl Candidate {
             Message::Request(request) | Message::Both { request, .. } => request.t1,
             Message::Response(response) => response.t3,
         };
-        let (first, then) = self.clock.unwrap_or((own, at));
-        if at.saturating_sub(SPAN_MIN) >= then
-            && !has_unit(dialect, own.wrapping_sub(first), at.since(then))
+        let (first, then) = self.clock.unwrap_or((own, time));
+        if time.saturating_sub(SPAN_MIN) >= then
+            && !has_unit(dialect, own.wrapping_sub(first), time.since(then))
         {
             return None;
         }
@@ -243,9 +247,9 @@ impl Candidate {
 
 /// Returns true if `units` of the dialect may be `real` time.
 fn has_unit(dialect: Dialect, units: u64, real: Duration) -> bool {
-    let told = units as f64 * dialect.resolution().as_picos() as f64;
+    let by_message = units as f64 * dialect.resolution().as_picos() as f64;
     // The units are a thousandfold apart, so a rough comparison suffices, and clocks need not agree.
-    let ratio = told / real.as_picos() as f64;
+    let ratio = by_message / real.as_picos() as f64;
     (1.0 / UNIT_RATIO..UNIT_RATIO).contains(&ratio)
 }
 

@@ -340,12 +340,12 @@ impl Measurer {
     /// effect at their deadline, however late the call.
     fn advance(&mut self, now: Instant) {
         if let (Some(running), Some(plan)) = (&self.running, &self.plan.initiate) {
-            let at = running.ends(plan);
-            if now >= at {
+            let deadline = running.ends(plan);
+            if now >= deadline {
                 let Running { rounds, requests, .. } = *running;
                 self.counters.failed += 1;
                 self.abandon();
-                self.end(at, Event::Failed { rounds, requests });
+                self.end(deadline, Event::Failed { rounds, requests });
             }
         }
         if now >= self.again {
@@ -415,8 +415,8 @@ impl Measurer {
 
     /// Tells that the last request left at this time by the device's timestamp: its t1. To be told before its
     /// response is.
-    pub fn left(&mut self, at: Instant) {
-        self.sent.left(at);
+    pub fn left(&mut self, time: Instant) {
+        self.sent.left(time);
     }
 
     /// Returns the time of the next action; in the past if a message is due.

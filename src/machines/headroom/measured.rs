@@ -249,10 +249,11 @@ impl Accuracy {
     /// Converts `uncertainty` for a link of `rate` that carries `frames`.
     #[must_use]
     pub fn of(uncertainty: Duration, rate: BitsPerSec, frames: Frames) -> Self {
-        let of = |unit: Duration| uncertainty.as_picos() as f64 / unit.as_picos().max(1) as f64;
+        let in_units =
+            |unit: Duration| uncertainty.as_picos() as f64 / unit.as_picos().max(1) as f64;
         Self {
-            quanta: of(Quanta(1).at(rate)),
-            max_frames: of(rate.time_for_bits(frames.longest())),
+            quanta: in_units(Quanta(1).at(rate)),
+            max_frames: in_units(rate.time_for_bits(frames.longest())),
         }
     }
 }
@@ -288,8 +289,8 @@ impl Effect {
         assert!(headroom_bits > 0, "a headroom has at least one frame");
         let bits = bits_in(rate, error.as_picos());
         let cells = |cell: u32| {
-            let of = |bits: u64| bits.div_ceil(8).div_ceil(u64::from(cell));
-            of(headroom_bits + bits) - of(headroom_bits)
+            let cells_for = |bits: u64| bits.div_ceil(8).div_ceil(u64::from(cell));
+            cells_for(headroom_bits + bits) - cells_for(headroom_bits)
         };
         Self {
             bits,

@@ -243,7 +243,7 @@ impl PeerDelay {
         }
         // Those that wait for their time do not hold the others.
         let ready = self.waiting.iter().position(|w| !w.awaits);
-        if let Some(waiting) = ready.and_then(|at| self.waiting.pop_at(at)) {
+        if let Some(waiting) = ready.and_then(|slot| self.waiting.pop_at(slot)) {
             let t3 = waiting.t3.expect("all responses have left");
             self.counters.follow_ups_sent += 1;
             return Some(self.follow_up(&waiting.request, t3));
@@ -330,18 +330,18 @@ impl PeerDelay {
     }
 
     /// Tells when that response left by the device's timestamp; with `None` the time of its hand-over stays.
-    pub fn response_left(&mut self, at: Option<Instant>) {
+    pub fn response_left(&mut self, time: Option<Instant>) {
         // The link may have gone down meanwhile.
         if let Some(waiting) = self.waiting.iter_mut().find(|w| w.awaits) {
             waiting.awaits = false;
-            waiting.t3 = at.or(waiting.t3);
+            waiting.t3 = time.or(waiting.t3);
         }
     }
 
     /// Sets the time at which the device sent the last request. Call it before the answer is handed over.
-    pub fn request_left(&mut self, at: Instant) {
+    pub fn request_left(&mut self, time: Instant) {
         if let Some(exchange) = &mut self.exchange {
-            exchange.left(at);
+            exchange.left(time);
         }
     }
 

@@ -156,19 +156,19 @@ impl Tally {
         self.running
     }
 
-    /// Starts a pause of `p` at `at`. Panics if it is paused.
-    fn start(&mut self, at: Instant, p: Priority) {
+    /// Starts a pause of `p` at `time`. Panics if it is paused.
+    fn start(&mut self, time: Instant, p: Priority) {
         assert!(!self.running.contains(p), "a pause began twice");
         self.running.insert(p);
-        self.since[p.index()] = at;
+        self.since[p.index()] = time;
         self.transitions[p.index()] += 1;
     }
 
-    /// Ends the pause of `p` at `at`. Panics if it is not paused.
-    fn stop(&mut self, at: Instant, p: Priority) {
+    /// Ends the pause of `p` at `time`. Panics if it is not paused.
+    fn stop(&mut self, time: Instant, p: Priority) {
         assert!(self.running.contains(p), "a pause ended that had not begun");
         self.running.remove(p);
-        self.total[p.index()] += at.total_since(self.since[p.index()]);
+        self.total[p.index()] += time.total_since(self.since[p.index()]);
     }
 
     /// Returns the total paused time of `p` up to `now`.

@@ -131,8 +131,8 @@ impl Receiver {
         self.until[p.index()] = Instant::NEVER;
     }
 
-    fn end(&mut self, at: Instant, p: Priority) {
-        self.paused.stop(at, p);
+    fn end(&mut self, time: Instant, p: Priority) {
+        self.paused.stop(time, p);
         self.until[p.index()] = Instant::NEVER;
     }
 
@@ -247,12 +247,12 @@ impl Receiver {
         self.end_all(now, PrioritySet::ALL);
     }
 
-    fn end_all(&mut self, now: Instant, of: PrioritySet) {
+    fn end_all(&mut self, now: Instant, priorities: PrioritySet) {
         self.expire(now);
-        for p in PrioritySet(self.pending.0 & of.0).iter() {
+        for p in PrioritySet(self.pending.0 & priorities.0).iter() {
             self.forget(p);
         }
-        for p in PrioritySet(self.paused.running().0 & of.0).iter() {
+        for p in PrioritySet(self.paused.running().0 & priorities.0).iter() {
             self.end(now, p);
         }
         self.find_earliest();

@@ -181,11 +181,11 @@ impl<S: Live> Associations<S> {
     pub(super) fn reuses(&self, an: An, plan: &SaPlan) -> bool {
         let print = print(&plan.key);
         An::ALL.into_iter().any(|other| {
-            let at = other.index();
-            let Some(used) = self.used[at].filter(|used| used.print == print) else {
+            let slot = other.index();
+            let Some(used) = self.used[slot].filter(|used| used.print == print) else {
                 return false;
             };
-            let live = self.live[at].as_ref();
+            let live = self.live[slot].as_ref();
             let next = live.map_or(used.next, Live::next_pn);
             // Two live associations of one key would draw the same numbers. One that has ended may be continued
             // behind its last.

@@ -260,8 +260,8 @@ impl Receive {
         plan: &SaPlan,
         cipher: Cipher,
     ) -> Result<bool, SaFault> {
-        let Some(at) = self.open_channel(sci) else { return Ok(false) };
-        let associations = &mut self.channels[at].associations;
+        let Some(slot) = self.open_channel(sci) else { return Ok(false) };
+        let associations = &mut self.channels[slot].associations;
         if associations.reuses(an, plan) {
             return Err(SaFault::KeyReused);
         }
@@ -364,8 +364,8 @@ impl Tag {
     /// Returns the original EtherType, if it is readable.
     #[inline]
     fn inner(&self, frame: &[u8]) -> EtherType {
-        let at = TAG_OFFSET + self.front;
-        EtherType(u16::from_be_bytes([frame[at], frame[at + 1]]))
+        let offset = TAG_OFFSET + self.front;
+        EtherType(u16::from_be_bytes([frame[offset], frame[offset + 1]]))
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Window {
     control: u64,
     /// A bit for each of the latest numbers, by number modulo their count. A whole word is cleared
     /// when its first number is reached, so one word less is usable. Empty for a window of 0.
-    seen: Box<[u64]>,
+    accepted: Box<[u64]>,
 }
 
 impl Window {
@@ -47,8 +47,8 @@ impl Window {
             None | Some(0) => 0,
             Some(size) => (size.min(REACH_MAX).div_ceil(64) + 1).next_power_of_two(),
         };
-        let seen = vec![0; words as usize].into();
-        Self { size, floor: lowest, highest: lowest - 1, control: lowest - 1, seen }
+        let accepted = vec![0; words as usize].into();
+        Self { size, floor: lowest, highest: lowest - 1, control: lowest - 1, accepted }
     }
 
     /// Returns the lowest acceptable number.
@@ -120,8 +120,8 @@ impl Window {
             self.advance(pn);
         }
         if self.remembers(pn) {
-            let at = self.word(pn);
-            self.seen[at] |= 1 << (pn % 64);
+            let word = self.word(pn);
+            self.accepted[word] |= 1 << (pn % 64);
         }
     }
 
@@ -136,12 +136,12 @@ impl Window {
     /// record.
     #[inline]
     fn advance(&mut self, pn: u64) {
-        if !self.seen.is_empty() {
+        if !self.accepted.is_empty() {
             let entered = pn / 64 - self.highest / 64;
             // Words that are entered hold bits of numbers a whole record ago.
-            for back in 0..entered.min(self.seen.len() as u64) {
-                let at = self.word(pn - 64 * back);
-                self.seen[at] = 0;
+            for back in 0..entered.min(self.accepted.len() as u64) {
+                let word = self.word(pn - 64 * back);
+                self.accepted[word] = 0;
             }
         }
         self.highest = pn;
@@ -150,17 +150,17 @@ impl Window {
     /// Returns true if `pn`, which is not above the highest, still has a bit.
     #[inline]
     fn remembers(&self, pn: u64) -> bool {
-        self.highest / 64 - pn / 64 < self.seen.len() as u64
+        self.highest / 64 - pn / 64 < self.accepted.len() as u64
     }
 
     #[inline]
     fn bit(&self, pn: u64) -> bool {
-        self.seen[self.word(pn)] & 1 << (pn % 64) != 0
+        self.accepted[self.word(pn)] & 1 << (pn % 64) != 0
     }
 
     /// Returns the word with the bit of `pn`: the number of words is a power of two.
     #[inline]
     fn word(&self, pn: u64) -> usize {
-        (pn / 64) as usize & (self.seen.len() - 1)
+        (pn / 64) as usize & (self.accepted.len() - 1)
     }
 }

@@ -205,7 +205,7 @@ impl Secy {
         match *change {
             SecyChange::InstallTransmit { an, ref sa } => {
                 let live = self.transmit.associations().get(an).is_some();
-                // Its packet numbers would start again in the middle of the traffic.
+                // Frames are being sent with it: a new key goes to another number, which is used then.
                 if live && an == self.transmit.encoding() {
                     return Err(ChangeRefused::InUse(an));
                 }
@@ -312,9 +312,10 @@ fn check(plan: &SecyPlan) -> Result<(), SecyError> {
     if passing.len() > SecyPlan::UNCONTROLLED_MAX || passing.iter().any(bad) {
         return Err(SecyError::Uncontrolled);
     }
-    let twice = |at: usize| plan.receive[..at].iter().any(|sc| sc.sci == plan.receive[at].sci);
-    match (0..plan.receive.len()).find(|&at| twice(at)) {
-        Some(at) => Err(SecyError::DuplicateChannel(plan.receive[at].sci)),
+    let twice =
+        |slot: usize| plan.receive[..slot].iter().any(|sc| sc.sci == plan.receive[slot].sci);
+    match (0..plan.receive.len()).find(|&slot| twice(slot)) {
+        Some(slot) => Err(SecyError::DuplicateChannel(plan.receive[slot].sci)),
         None => Ok(()),
     }
 }

@@ -217,18 +217,18 @@ impl Transmit {
     /// Returns the association in use and its next packet number, after a rollover that is due.
     #[inline]
     fn draw(&mut self) -> Result<(An, u64), Refusal> {
-        if let Some(at) = self.rollover_at {
-            self.roll_over(at);
+        if let Some(threshold) = self.rollover_at {
+            self.roll_over(threshold);
         }
         let sa = self.associations.get_mut(self.encoding).ok_or(Refusal::NoSa)?;
         let pn = sa.draw().ok_or(Refusal::Exhausted)?;
         Ok((self.encoding, pn))
     }
 
-    /// Rolls over to the next association if the one in use has reached `at` and the next has not.
-    fn roll_over(&mut self, at: u64) {
+    /// Rolls over to the next association if the one in use has reached `threshold` and the next has not.
+    fn roll_over(&mut self, threshold: u64) {
         // 0 is exhausted, which is behind every threshold.
-        let reached = |sa: &TransmitSa| sa.next == 0 || sa.next >= at;
+        let reached = |sa: &TransmitSa| sa.next == 0 || sa.next >= threshold;
         let due = self.associations.get(self.encoding).is_some_and(reached);
         let next = self.encoding.next();
         if due && self.associations.get(next).is_some_and(|sa| !reached(sa)) {

@@ -85,7 +85,7 @@ impl CongestionIsolation {
         for (class, &octet) in queue_map.iter_mut().zip(fixed) {
             *class = octet as i8;
         }
-        let number = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+        let number = |offset: usize| u16::from_be_bytes([fixed[offset], fixed[offset + 1]]);
         let repr = Self {
             queue_map,
             encapsulation: number(PRIORITIES),

@@ -147,8 +147,8 @@ impl Dialect {
     /// Converts a time to a message's unit, modulo 2^64, rounded down.
     #[must_use]
     #[inline]
-    pub const fn stamp(self, at: Instant) -> u64 {
-        let picos = at.as_picos();
+    pub const fn stamp(self, time: Instant) -> u64 {
+        let picos = time.as_picos();
         match self.unit {
             TimeUnit::Picoseconds => picos as u64,
             // Without the division of 128 bits in the first 213 days.

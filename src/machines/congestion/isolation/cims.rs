@@ -179,18 +179,18 @@ pub enum Heard {
 
 impl Heard {
     /// Returns the counter of messages with this result.
-    pub(super) const fn counter(self, of: &mut IsolationCounters) -> &mut u64 {
+    pub(super) const fn counter(self, counters: &mut IsolationCounters) -> &mut u64 {
         match self {
-            Self::Isolated => &mut of.heard_isolated,
-            Self::Renewed => &mut of.heard_renewed,
-            Self::Released => &mut of.heard_released,
-            Self::NoRoom => &mut of.heard_no_room,
-            Self::NothingToRelease => &mut of.heard_nothing_to_release,
-            Self::NotMonitored => &mut of.heard_not_monitored,
-            Self::Disabled => &mut of.heard_disabled,
-            Self::UnknownPeer => &mut of.heard_unknown_peer,
-            Self::ForeignSource => &mut of.heard_foreign_source,
-            Self::TooMany => &mut of.heard_too_many,
+            Self::Isolated => &mut counters.heard_isolated,
+            Self::Renewed => &mut counters.heard_renewed,
+            Self::Released => &mut counters.heard_released,
+            Self::NoRoom => &mut counters.heard_no_room,
+            Self::NothingToRelease => &mut counters.heard_nothing_to_release,
+            Self::NotMonitored => &mut counters.heard_not_monitored,
+            Self::Disabled => &mut counters.heard_disabled,
+            Self::UnknownPeer => &mut counters.heard_unknown_peer,
+            Self::ForeignSource => &mut counters.heard_foreign_source,
+            Self::TooMany => &mut counters.heard_too_many,
         }
     }
 

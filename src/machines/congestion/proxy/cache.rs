@@ -84,9 +84,9 @@ impl Cache {
         let (plan, mut until, mut pause) = (self.plan, now.saturating_add(pause), pause);
         let set = self.set(destination);
         let known = set.iter().position(|e| e.is_for(now, destination, priority));
-        if let Some(at) = known {
+        if let Some(slot) = known {
             // A message, perhaps a forged one, must not shorten what others have requested.
-            (until, pause) = (until.max(set[at].until), pause.max(set[at].pause));
+            (until, pause) = (until.max(set[slot].until), pause.max(set[slot].pause));
         }
         let life_ends = now.saturating_add(plan.life);
         let dies = match plan.remember {
@@ -96,11 +96,11 @@ impl Cache {
         };
         // An entry that is alive is never replaced, or forged messages could displace it.
         let free = || set.iter().position(|e| e.dies <= now);
-        let Some(at) = known.or_else(free) else {
+        let Some(slot) = known.or_else(free) else {
             self.counters.full += 1;
             return;
         };
-        set[at] = Entry { destination, priority, pause, until, dies };
+        set[slot] = Entry { destination, priority, pause, until, dies };
         self.counters.updated += u64::from(known.is_some());
         self.counters.created += u64::from(known.is_none());
     }

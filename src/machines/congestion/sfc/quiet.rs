@@ -115,7 +115,7 @@ impl SfcPoint {
         if length.0 < ahead.from || queue != ahead.queue {
             return false;
         }
-        let Some(place) = self.streams.at(*hint) else { return false };
+        let Some(place) = self.streams.place_of(*hint) else { return false };
         let quick = &self.quick;
         let is_usual = !hint.packed.goes_to(Protocol::UDP.0, quick.udp_port)
             && self.streams.is_touched_since(ahead.fresh, place);

@@ -12,7 +12,7 @@ pub(crate) struct Hint {
     pub(crate) packed: Packed,
     tag: u16,
     buckets: [u32; 2],
-    at: u32,
+    slot: u32,
 }
 
 impl Hint {
@@ -22,12 +22,12 @@ impl Hint {
     /// A flow that is to be looked up.
     #[inline(always)]
     pub(crate) const fn of(packed: Packed) -> Self {
-        Self { packed, tag: 0, buckets: [0; 2], at: NONE }
+        Self { packed, tag: 0, buckets: [0; 2], slot: NONE }
     }
 }
 
 impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
-    /// Looks up the flows of a burst, those in IPv4 alone, for [`Self::at`]. `hints` has their
+    /// Looks up the flows of a burst, those in IPv4 alone, for [`Self::place_of`]. `hints` has their
     /// flows and gets their slots.
     #[inline]
     pub(crate) fn seek(&self, hints: &mut [Hint]) {
@@ -38,14 +38,14 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
         }
         // Each loop fetches what the next one reads, so that all lines of a burst are waited for together. A
         // flow behind another one with its tag is left to `find`.
-        let look = |n: u32, tag: u16| {
-            self.buckets.get(n as usize).and_then(|of: &Bucket| of.first_with(tag)).unwrap_or(NONE)
+        let first_in = |n: u32, tag: u16| {
+            self.buckets.get(n as usize).and_then(|bucket| bucket.first_with(tag)).unwrap_or(NONE)
         };
         let mut missing = 0_u64;
         for (n, hint) in hints.iter_mut().enumerate() {
-            hint.at = look(hint.buckets[0], hint.tag);
-            missing |= u64::from(hint.at == NONE) << (n % 64);
-            fetch_item(&self.lines, hint.at as usize);
+            hint.slot = first_in(hint.buckets[0], hint.tag);
+            missing |= u64::from(hint.slot == NONE) << (n % 64);
+            fetch_item(&self.lines, hint.slot as usize);
         }
         // The few flows in their second bucket come after all others, which are not to wait for a branch
         // that cannot be foreseen.
@@ -53,23 +53,23 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
             let n = missing.trailing_zeros() as usize;
             missing &= missing - 1;
             let Some(hint) = hints.get_mut(n) else { break };
-            hint.at = look(hint.buckets[1], hint.tag);
+            hint.slot = first_in(hint.buckets[1], hint.tag);
         }
         for hint in hints {
-            let line = self.lines.get(hint.at as usize);
+            let line = self.lines.get(hint.slot as usize);
             // Equal tags may be chance; the packed flow is proof.
             if line.is_none_or(|line| line.packed != hint.packed) || hint.packed == Packed::NONE {
-                hint.at = NONE;
+                hint.slot = NONE;
             }
         }
     }
 
     /// Returns the slot of a flow that was looked up before, if it has not been removed since.
     #[inline(always)]
-    pub(crate) fn at(&self, hint: Hint) -> Option<Place> {
-        let line = self.lines.get(hint.at as usize)?;
+    pub(crate) fn place_of(&self, hint: Hint) -> Option<Place> {
+        let line = self.lines.get(hint.slot as usize)?;
         // The slot may have been reused since the lookup.
-        (line.packed == hint.packed).then_some(Place(hint.at))
+        (line.packed == hint.packed).then_some(Place(hint.slot))
     }
 
     /// Returns the state of a stream beside its key, for changes.
@@ -112,7 +112,7 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
     ) -> impl Iterator<Item = (u32, &Stream<T>, &H)> {
         let both = self.nodes.iter().zip(&self.lines).enumerate().skip(from).take(most);
         both.filter(|(_, (_, line))| line.packed != Packed::NONE)
-            .map(|(at, (node, line))| (at as u32, &node.stream, &line.hot))
+            .map(|(slot, (node, line))| (slot as u32, &node.stream, &line.hot))
     }
 }
 
@@ -126,7 +126,7 @@ pub(super) const WAYS: usize = 16;
 pub(super) struct Bucket {
     /// Four tags in each word.
     tags: [u64; WAYS / 4],
-    pub(super) at: [u16; WAYS],
+    pub(super) slots: [u16; WAYS],
 }
 
 const _: () = assert!(size_of::<Bucket>() == 64, "a lookup reads one cache line of a bucket");
@@ -163,9 +163,9 @@ impl Bucket {
             | self.ways(1, tag) >> 14
             | self.ways(2, tag) >> 13
             | self.ways(3, tag) >> 12;
-        let at = found.trailing_zeros() as usize;
-        let way = (4 * (at & 3) + at / 16) & (WAYS - 1);
-        (found != 0).then_some(u32::from(self.at[way]))
+        let bit = found.trailing_zeros() as usize;
+        let way = (4 * (bit & 3) + bit / 16) & (WAYS - 1);
+        (found != 0).then_some(u32::from(self.slots[way]))
     }
 
     /// Returns the streams in the slots with this tag.
@@ -179,7 +179,7 @@ impl Bucket {
                     let way = 4 * word + ways.trailing_zeros() as usize / 16;
                     // Clears the lowest bit, which is the slot that is returned.
                     ways &= ways - 1;
-                    return Some(u32::from(self.at[way]));
+                    return Some(u32::from(self.slots[way]));
                 }
                 word += 1;
                 if word == WAYS / 4 {

@@ -161,9 +161,9 @@ impl RoundTrips {
         self.samples(|trip| trip.elapsed)
     }
 
-    fn samples(&self, of: impl Fn(&Trip) -> Duration) -> Samples {
+    fn samples(&self, value: impl Fn(&Trip) -> Duration) -> Samples {
         let mut samples = Samples::default();
-        self.trips.iter().for_each(|trip| samples.add(of(trip)));
+        self.trips.iter().for_each(|trip| samples.add(value(trip)));
         samples.finish();
         samples
     }

@@ -54,8 +54,8 @@ impl Request {
         Instant::from_picos((high as u128) << 64 | low as u128)
     }
 
-    const fn set_left(&mut self, at: Instant) {
-        let picos = at.as_picos();
+    const fn set_left(&mut self, time: Instant) {
+        let picos = time.as_picos();
         self.times = [(picos >> 64) as u64, picos as u64];
     }
 }
@@ -109,14 +109,14 @@ impl Sent {
         Self { next: 0, newest: None, measurement: 0, requests: [Request::UNUSED; 256] }
     }
 
-    /// Records a request that leaves at `at`, which it states as `t1`, and returns its number. It replaces
+    /// Records a request that leaves at `time`, which it states as `t1`, and returns its number. It replaces
     /// the request 256 before.
-    pub(super) fn send(&mut self, at: Instant, t1: u64) -> u8 {
+    pub(super) fn send(&mut self, time: Instant, t1: u64) -> u8 {
         let psn = self.next;
         let request = &mut self.requests[usize::from(psn)];
         let measurement = self.measurement;
         *request = Request { t1, measurement, state: State::Waiting, ..Request::UNUSED };
-        request.set_left(at);
+        request.set_left(time);
         // The number is used anew, and its request is not answered.
         if self.newest == Some(psn) {
             self.newest = None;
@@ -126,11 +126,11 @@ impl Sent {
     }
 
     /// Records the device's timestamp of the last request.
-    pub(super) fn left(&mut self, at: Instant) {
+    pub(super) fn left(&mut self, time: Instant) {
         let request = &mut self.requests[usize::from(self.next.wrapping_sub(1))];
         // That of one that was answered comes too late.
         if request.state == State::Waiting {
-            request.set_left(at);
+            request.set_left(time);
             request.by_device = true;
         }
     }

@@ -155,7 +155,7 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
         formula = "2 x cable + 2 x interface + higher layer + 2 x longest frame + PFC frame + frame that \
                    sends XOFF + software + what short frames waste of cells";
         delay("poll-gap", buffer.software.poll_gap)?;
-        let octets = |of: Macsec| of.octets().0 as u32;
+        let octets = |macsec: Macsec| macsec.octets().0 as u32;
         let frames = Frames {
             data_octets: inputs.macsec.map_or(0, octets),
             pfc_octets: inputs.macsec.filter(|m| m.protects_pfc).map_or(0, octets),

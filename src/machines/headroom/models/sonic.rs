@@ -141,7 +141,7 @@ impl Inputs {
         within("peer-response", "0 to 1 GiB", kib(a.peer_kib))?;
         within("gearbox-delay", "0 to 1 ms", (0.0..=1e6).contains(&self.gearbox_ns))?;
         within("small-packets", "0 to 100 %", (0.0..=100.0).contains(&self.small_packets))?;
-        let groups = |of: Switch| of.groups <= 8 && of.lossy_groups <= 8;
+        let groups = |switch: Switch| switch.groups <= 8 && switch.lossy_groups <= 8;
         within("groups", "0 to 8 of each kind", self.switch.is_none_or(groups))?;
         within("lanes", "1 to 16", (1..=16).contains(&self.lanes))
     }
@@ -276,10 +276,10 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     add("compensation for a reduced share", compensation, "2 KiB, small packets below 100 %");
     let figure = |name, octets: f64| (name, Bytes(octets as u64));
     let mut figures = vec![figure("xon", xon), figure("xoff", xoff), figure("size", size)];
-    if let Some(of) = &i.switch {
+    if let Some(switch) = &i.switch {
         let shared = (xon + xoff - size).max(0.0) as u64;
-        figures.push(("port_headroom", port_headroom(i, of, size as u64)?));
-        figures.extend(pool(of, shared).map(|pool| ("shared_pool", pool)));
+        figures.push(("port_headroom", port_headroom(i, switch, size as u64)?));
+        figures.extend(pool(switch, shared).map(|pool| ("shared_pool", pool)));
     }
     Ok(Estimate {
         model: Model::Sonic,
@@ -341,15 +341,15 @@ const POOL_DEFAULT: u64 = 655_360;
 ///
 /// # Errors
 /// If it exceeds the port's maximum.
-pub(super) fn port_headroom(i: &Inputs, of: &Switch, size: u64) -> Result<Bytes, ModelError> {
+pub(super) fn port_headroom(i: &Inputs, switch: &Switch, size: u64) -> Result<Bytes, ModelError> {
     let eight = i.lanes == 8;
     let pipeline = if eight { i.asic.pipeline_kib * 2.0 - 1.0 } else { i.asic.pipeline_kib };
     let pipeline = (pipeline * KIB).max(0.0).ceil() as u64;
     let mirror = if eight { 2 * MIRROR } else { MIRROR };
-    let groups = size * u64::from(of.groups) + pipeline * u64::from(of.lossy_groups);
+    let groups = size * u64::from(switch.groups) + pipeline * u64::from(switch.lossy_groups);
     // The script compares this sum with max_headroom_size, which it has to stay below.
     let needed = Bytes(DEVIATION + pipeline + mirror + groups);
-    match of.max_headroom {
+    match switch.max_headroom {
         Some(max) if needed >= max => Err(ModelError::Port { max, needed }),
         _ => Ok(needed),
     }
@@ -357,15 +357,15 @@ pub(super) fn port_headroom(i: &Inputs, of: &Switch, size: u64) -> Result<Bytes,
 
 /// Returns the size of the shared headroom pool, which every group uses with `shared` bytes,
 /// limited to `u64::MAX`.
-pub(super) fn pool(of: &Switch, shared: u64) -> Option<Bytes> {
-    if of.over_subscribe_ratio == 0 {
+pub(super) fn pool(switch: &Switch, shared: u64) -> Option<Bytes> {
+    if switch.over_subscribe_ratio == 0 {
         return None;
     }
-    let ports = u128::from(of.ports);
-    let sum = u128::from(shared) * u128::from(of.groups) * ports;
+    let ports = u128::from(switch.ports);
+    let sum = u128::from(shared) * u128::from(switch.groups) * ports;
     // Each lossless port has some of it for itself; the ratio divides the rest.
     let pool = sum.saturating_sub(u128::from(PRIVATE) * ports);
-    let pool = u64::try_from(pool.div_ceil(of.over_subscribe_ratio.into())).unwrap_or(u64::MAX);
+    let pool = u64::try_from(pool.div_ceil(switch.over_subscribe_ratio.into())).unwrap_or(u64::MAX);
     Some(Bytes(if pool == 0 { POOL_DEFAULT } else { pool }))
 }
 

@@ -68,9 +68,9 @@ impl Exchange {
 
     /// Sets the time at which the request left to the device's timestamp. Has no effect on a response that was
     /// received before.
-    pub(super) fn left(&mut self, at: Instant) {
+    pub(super) fn left(&mut self, time: Instant) {
         if self.response.is_none() {
-            (self.t1, self.by_device) = (at, true);
+            (self.t1, self.by_device) = (time, true);
         }
     }
 
