@@ -247,6 +247,7 @@ impl<'a> Repr<'a> {
         }
         let out = buf.get_mut(..self.buffer_len(dialect)).ok_or(WireError::NoRoom)?;
         let (header, pdu) = out.split_at_mut(self.encapsulation.header_len(*dialect));
+        // There is one bit: the value that does not add deletes.
         let delete = 1 - dialect.add_bit();
         let vid = self.vid.map_or(0, Vid::get) << dialect.vid_shift();
         pdu[field::FLAGS] = VERSION << 4 | if self.add { dialect.add_bit() } else { delete };

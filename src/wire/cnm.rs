@@ -124,6 +124,7 @@ impl<'a> Repr<'a> {
             // The upper two bits of this byte belong to the reserved field.
             feedback: f[field::FEEDBACK + 1] & FEEDBACK_MAX,
             cpid: CpId(core::array::from_fn(|i| f[field::CPID + i])),
+            // Both are two's complement, in units of 64 bytes.
             q_offset: be16(f, field::Q_OFFSET) as i16,
             q_delta: be16(f, field::Q_DELTA) as i16,
             priority: Priority::ALL[usize::from(f[field::PRIORITY] >> PRIORITY_SHIFT)],

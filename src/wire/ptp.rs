@@ -304,6 +304,7 @@ impl Repr {
             return Err(WireError::OutOfRange);
         }
         let out: &mut [u8; FRAME] = room(buf)?;
+        // Reserved fields are 0, and so are the last ten bytes of a request.
         *out = [0; FRAME];
         out[..6].copy_from_slice(&self.dst.0);
         out[6..12].copy_from_slice(&self.src.0);

@@ -15,8 +15,8 @@ use core::net::IpAddr;
 
 use super::detect::{Detect, Queue};
 use super::flow_key::FlowKey;
-use super::limit::{Limit, LimitPlan};
 use super::streams::{CreateMask, Place, Stream, StreamPlan, StreamTable};
+use super::{Limit, LimitPlan};
 use ground::counters;
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};

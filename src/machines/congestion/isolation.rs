@@ -40,9 +40,9 @@ pub use plan::{
 use cims::Peers;
 use placing::Queues;
 
+use super::Limit;
 use super::detect::Queue;
 use super::flow_key::FlowKey;
-use super::limit::Limit;
 use super::streams::{CreateMask, Stream, StreamCounters, StreamPlan, StreamTable};
 use ground::rand::Rng;
 use ground::time::Instant;
@@ -318,6 +318,7 @@ impl Isolation {
     /// If more frames left than joined: order is then unknown.
     #[inline]
     pub fn on_dequeued(&mut self, queue: Queue, hold: Hold) {
+        // Also for a dropped frame: what waits for it must not wait forever.
         self.queues.leave(queue, hold);
     }
 

@@ -29,9 +29,9 @@ pub use plan::{CENTISECOND, Count, Dialect, Life, Monitor, SfcError, SfcPlan};
 pub use quiet::Ahead;
 pub use wire::sfcm::Locator;
 
+use super::Limit;
 use super::detect::Queue;
 use super::flow_key::FlowKey;
-use super::limit::Limit;
 use super::streams::{CreateMask, Place, Refusal, Stream, StreamCounters, StreamPlan, StreamTable};
 use meter::Meter;
 use plan::NANOSECOND;

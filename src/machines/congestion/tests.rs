@@ -1,8 +1,10 @@
-//! Flows, queues and times for tests.
+//! Flows, queues and times for tests, and tests of the limit of messages.
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::{FlowKey, LimitPlan, Queue};
+use proptest::prelude::*;
+
+use crate::{FlowKey, Limit, LimitPlan, Queue};
 use ground::time::{Duration, Instant};
 use ground::units::{PortId, TrafficClass};
 use wire::flow::FiveTuple;
@@ -32,4 +34,33 @@ pub(crate) fn flow(n: u32) -> FiveTuple {
 
 pub(crate) fn key(n: u32) -> FlowKey {
     FlowKey::Ip(flow(n))
+}
+
+proptest! {
+    #[test]
+    fn no_window_lets_more_pass_than_its_intervals_and_a_burst(
+        gaps in prop::collection::vec(0_u64..30, 1..300), interval in 1_u64..20, burst in 1_u32..9
+    ) {
+        let plan = LimitPlan { interval: Duration::from_micros(interval), burst };
+        let mut limit = Limit::new(plan);
+        let (mut now, mut passed) = (0, Vec::new());
+        for gap in gaps {
+            now += gap;
+            if limit.pass(Instant::ZERO + Duration::from_micros(now)) {
+                passed.push(now);
+            }
+        }
+        for (n, first) in passed.iter().enumerate() {
+            for (more, last) in passed[n..].iter().enumerate() {
+                let allowed = u64::from(burst) + (last - first) / interval;
+                prop_assert!((more as u64) < allowed, "{passed:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_an_interval_everything_passes() {
+    let mut limit = Limit::new(LimitPlan { interval: Duration::ZERO, burst: 1 });
+    assert!((0..1_000).all(|_| limit.pass(Instant::ZERO)));
 }

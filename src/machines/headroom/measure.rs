@@ -27,7 +27,7 @@ pub use plan::{Counters, InitiatePlan, MeasurePlan, RoundTrips};
 
 use sent::{Queue, Sent, ShimMeter, Verdict};
 
-use crate::samples::Samples;
+use crate::Samples;
 use ground::memory::fetch;
 use ground::time::{Duration, Instant};
 use wire::headroom::{Adjustment, Message, Request, Response, is_protected};

@@ -16,7 +16,7 @@ mod exchange;
 use arrayvec::ArrayVec;
 use exchange::{Exchange, Outcome};
 
-use super::samples::{SAMPLES_MAX, Samples};
+use super::{SAMPLES_MAX, Samples};
 use ground::counters;
 use ground::time::{Duration, Instant};
 use ground::units::Mac;

@@ -239,6 +239,7 @@ impl Receiver {
     /// Changes the obeyed priorities: pauses of all others end.
     pub fn set_mode(&mut self, now: Instant, mode: FlowControl) {
         self.mode = mode;
+        // A priority that is not obeyed any more must not stay stopped until its time is over.
         self.end_all(now, PrioritySet(!mode.obeys().0));
     }
 

@@ -183,6 +183,7 @@ impl Sender {
     /// next XOFF.
     pub fn set_mode(&mut self, now: Instant, mode: FlowControl) {
         let gone = PrioritySet(self.plan.mode.sends().0 & !mode.sends().0);
+        // Before the mode is replaced, because `want` ignores priorities without PFC.
         gone.iter().for_each(|p| self.want(now, p, false));
         self.plan.mode = mode;
     }

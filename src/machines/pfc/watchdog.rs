@@ -100,6 +100,7 @@ impl Watchdog {
         let released = if enabled { 0 } else { core::mem::take(&mut self.stormed) };
         if enabled != self.configured {
             self.configured = enabled && self.queues.iter().any(Option::is_some);
+            // The detection time is for a watch without a gap, so what was blocked before does not count.
             for queue in self.queues.iter_mut().flatten() {
                 (queue.blocked_since, queue.stormed_since) = (Instant::NEVER, Instant::NEVER);
             }

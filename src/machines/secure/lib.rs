@@ -25,7 +25,6 @@ mod counters;
 mod inspect;
 mod plan;
 mod receive;
-mod replay;
 mod secy;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,6 @@
 //! Receive channels (802.1AE 10.6).
 
-use super::association::{Associations, Cipher, Live, SaFault};
-use super::replay::{Age, Window};
+use super::association::{Age, Associations, Cipher, Live, SaFault, Window};
 use super::{
     An, ConfidentialityOffset, PfcAccept, ReceiveCounters, ReceiveSaSnapshot, ReceiveSnapshot,
     SaPlan, Sci, SecyCounters, SecyPlan, Validate,

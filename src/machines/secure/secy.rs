@@ -152,6 +152,7 @@ impl Secy {
     pub fn protect_all(&mut self, rooms: &mut [&mut [u8]]) -> u32 {
         let (mut refused, counters) = (0, &mut self.counters);
         self.transmit.protect_all(rooms, |n, why| {
+            // A batch has 32 frames at most, one for each bit.
             refused |= 1 << n;
             counters.refuse(why);
         });

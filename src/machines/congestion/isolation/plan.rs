@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
+use crate::LimitPlan;
 use crate::detect::Detect;
-use crate::limit::LimitPlan;
 use crate::streams::STREAMS_MAX;
 use ground::counters;
 use ground::named;

@@ -4,8 +4,8 @@
 use thiserror::Error;
 
 use super::MeterPlan;
+use crate::LimitPlan;
 use crate::detect::Detect;
-use crate::limit::LimitPlan;
 use crate::streams::STREAMS_MAX;
 use ground::named;
 use ground::time::Duration;

@@ -3,7 +3,7 @@
 use arrayvec::ArrayVec;
 
 use super::sent::Trip;
-use crate::samples::{SAMPLES_MAX, Samples};
+use crate::{SAMPLES_MAX, Samples};
 use ground::counters;
 use ground::time::Duration;
 use wire::headroom::{Adjustment, Dialect};
