@@ -36,7 +36,7 @@ impl FiveTuple {
         let (protocol, ports) = match (packet.upper(), packet) {
             (Ok(upper), _) => (upper.protocol, ports(&upper)),
             (Err(_), ip::View::V4(v)) => (v.protocol(), None),
-            // Too many extension headers, or truncated ones; the flow is still told by its addresses.
+            // Too many extension headers, or truncated ones; the addresses still identify the flow.
             (Err(_), ip::View::V6(v)) => (v.next_header(), None),
         };
         let (src_port, dst_port) = ports.unwrap_or_default();

@@ -266,7 +266,7 @@ impl Repr {
         if EtherType(be16(f, 12)) != EtherType::CIM {
             return Err(WireError::BadEthertype);
         }
-        // The byte behind the EtherType is common to all messages of 89-A2; the PDU has a version of its own.
+        // The byte behind the EtherType is common to all messages of 89-A2; the PDU has another version.
         let (version, subtype) = (f[field::SUBTYPE] >> 4, f[field::SUBTYPE] & 0xf);
         if version != VERSION {
             return Err(WireError::BadVersion);

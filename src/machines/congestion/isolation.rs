@@ -191,7 +191,7 @@ impl Isolation {
         if plan.heard != old.heard {
             self.heard.fill(Limit::new(plan.heard));
         }
-        // A queue with thresholds of its own keeps them.
+        // A queue whose thresholds were set separately keeps them.
         for watch in self.watches.iter_mut().filter(|watch| **watch == old.watch) {
             *watch = plan.watch;
         }

@@ -14,8 +14,8 @@
 //! - Within any span of time a host's priority is paused for at most the policy's credit plus its
 //!   share of the span, plus a quantum per frame, because quanta are rounded up.
 //! - Only a message with a time of 0 shortens a pause, by what was requested for its flow alone, as at
-//!   a host that obeys messages ([`SharedPause`](crate::SharedPause)). It never resumes a priority that the port's own flow
-//!   control pauses.
+//!   a host that obeys messages ([`SharedPause`](crate::SharedPause)). It never resumes a priority that
+//!   the port's own flow control pauses.
 //! - Nothing allocates after [`Proxy::new`], and every message is counted by its outcome.
 
 mod cache;
@@ -378,7 +378,7 @@ impl Proxy {
     /// if this host's credit is used up: other hosts have theirs.
     fn pause(&mut self, now: Instant, egress: PortId, message: &Message) -> Outcome {
         let port = &mut self.ports[egress.index()];
-        // The cache gets what was asked for within the limit, and not what this host's credit left of it.
+        // The cache gets the requested pause within the limit, and not the part that this host's credit allows.
         let asked = message.pause.min(self.policy.longest);
         let until = now.saturating_add(asked);
         let flow = Some(message.flow);

@@ -314,7 +314,7 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
     pub fn remove(&mut self, place: Place) {
         let node = self.nodes[place.0 as usize];
         let bucket = &mut self.buckets[node.bucket as usize];
-        // A free slot keeps a stale number, so its tag has to be looked at as well.
+        // A free slot keeps a stale number, so its tag has to be compared as well.
         let holds = |way: &usize| bucket.tag(*way) != 0 && u32::from(bucket.slots[*way]) == place.0;
         let way = (0..WAYS).find(holds).expect("a stream is in its bucket");
         bucket.set(way, 0);

@@ -143,7 +143,7 @@ impl Lldp {
             return;
         };
         let known = self.neighbours.iter().position(|n| n.is_sender_of(&view));
-        // A shutdown LLDPDU: what its sender said before is void at once.
+        // A shutdown LLDPDU revokes the earlier information of its sender at once.
         if view.ttl() == 0 {
             if let Some(slot) = known {
                 let gone = self.neighbours.remove(slot);

@@ -186,7 +186,7 @@ fn count_classes(set: PrioritySet, classes: Option<[u8; PRIORITIES]>) -> usize {
 fn resolve_ets(local: &EtsPlan, peer: Option<&Received>) -> EtsResolved {
     let own = EtsResolved { table: local.local, from: Party::Local, refused: None };
     match peer.and_then(|received| received.dcbx.recommended) {
-        // ETS is asymmetric: what the peer itself does is not looked at.
+        // ETS is asymmetric: the configuration of the peer itself does not matter.
         Some(recommended) if local.willing => {
             let table = recommended.table;
             match impossible(local, &table) {

@@ -287,7 +287,7 @@ fn compose_dcbx(own: Own<'_>, writer: &mut Writer<'_>) -> Result<(), WireError> 
         let (willing, cbs, classes, table) = (plan.willing, plan.cbs, plan.classes, plan.local);
         let len = ets::Configuration { willing, cbs, classes, table }.emit(&mut value)?;
         add(subtype::ETS_CONFIGURATION, &value[..len])?;
-        // The recommendation is a TLV of its own (D.2.9) beside the configuration (D.2.8).
+        // The recommendation is a separate TLV (D.2.9) beside the configuration (D.2.8).
         if let Some(table) = plan.recommended {
             let len = ets::Recommendation { table }.emit(&mut value)?;
             add(subtype::ETS_RECOMMENDATION, &value[..len])?;

@@ -109,7 +109,7 @@ impl Running {
         }
     }
 
-    /// Takes note of a request that leaves at `now`. One that leaves late because of a late poll
+    /// Records a request that leaves at `now`. One that leaves late because of a late poll
     /// does not make the next ones later than their spacing permits.
     fn request(&mut self, now: Instant, plan: &InitiatePlan) {
         if self.requests == 0 {
@@ -413,8 +413,8 @@ impl Measurer {
         Request { t1, psn: self.sent.send(t_tx, t1) }
     }
 
-    /// Tells that the last request left at this time by the device's timestamp: its t1. To be told before its
-    /// response is.
+    /// Records the device's timestamp of the last request, its t1. To be called before its response is
+    /// handled.
     pub fn left(&mut self, time: Instant) {
         self.sent.left(time);
     }

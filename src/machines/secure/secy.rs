@@ -298,7 +298,7 @@ fn check(plan: &SecyPlan) -> Result<(), SecyError> {
         SciForm::EndStation => Some(1),
         SciForm::SingleCopyBroadcast => Some(0),
     };
-    // PFC has a policy of its own, and what is protected must not pass unchecked.
+    // PFC has a separate policy, and protected frames must not pass unchecked.
     let bad = |&ty: &u16| matches!(EtherType(ty), EtherType::MAC_CONTROL | EtherType::MACSEC);
     let passing = &plan.uncontrolled;
     if xpn && plan.confidentiality.is_some_and(|offset| offset.octets() != 0) {

@@ -83,7 +83,7 @@ impl Isolation {
         now: Instant,
         cim_sent: Option<(Instant, PortId)>,
     ) -> Option<CimOrder> {
-        // Only a peer that was told of the flow, and is still there, is told of its end.
+        // Only a peer that was notified of the flow, and is still there, is notified of its end.
         let (_, to) = cim_sent.filter(|(_, port)| self.peers.get(*port).is_some())?;
         if !self.budget.pass(now) {
             self.counters.over_budget += 1;

@@ -227,7 +227,7 @@ impl Queues {
 
     #[inline]
     pub(super) const fn may_leave(&self, port: PortId, hold: Hold) -> bool {
-        // `Hold::NONE` waits for no frame, so it needs no case of its own.
+        // `Hold::NONE` waits for no frame, so it needs no special case.
         self.passed[Queue { port, class: hold.class() }.index()].left >= hold.until()
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Pauses {
     rate: BitsPerSec,
     wanted: [SharedPause; PRIORITIES],
     sent: [Instant; PRIORITIES],
-    /// Priorities whose pause was shortened, of which the host was not yet told.
+    /// Priorities whose pause was shortened without a frame to the host yet.
     shortened: PrioritySet,
     /// Earliest time at which a frame is due for any priority.
     due_at: Instant,
@@ -49,8 +49,8 @@ impl Pauses {
         self.update_due();
     }
 
-    /// Ends what was requested for `flow`. The host is sent a frame if `tells`; else it is told by the
-    /// next frame of the port's own flow control.
+    /// Ends what was requested for `flow`. If `tells`, a frame to the host is due; else the next frame of
+    /// the port's own flow control has the change.
     pub(super) fn shorten(&mut self, now: Instant, p: Priority, flow: FiveTuple, tells: bool) {
         self.wanted[p.index()].end(flow);
         // A host that was sent no more than is still requested needs no frame.

@@ -33,7 +33,8 @@ pub struct InitiatePlan {
     /// Time after which the next request is sent without a response (T); at least `spacing_min`.
     pub spacing_max: Duration,
     /// Maximum number of requests of one measurement (M), after which it fails.
-    /// [`InitiatePlan::requests_least`] to 256, because sequence numbers have eight bits and an old response must not match a new request.
+    /// [`InitiatePlan::requests_least`] to 256, because sequence numbers have eight bits and an old response
+    /// must not match a new request.
     pub requests_max: u16,
     /// Time from the end of a measurement to the start of the next one; `None` to measure once.
     pub period: Option<Duration>,

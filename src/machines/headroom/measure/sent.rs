@@ -296,7 +296,7 @@ pub(super) struct ShimMeter {
 }
 
 impl ShimMeter {
-    /// Takes note of an answered request, and adds the delay of a protected one between two plain ones.
+    /// Records an answered request, and adds the delay of a protected one between two plain ones.
     pub(super) fn on_response(
         &mut self,
         dialect: Dialect,
