@@ -275,7 +275,7 @@ pub(super) struct CellSize {
 
 impl CellSize {
     /// Maximum cell size in bytes.
-    pub(super) const MAX_BYTES: u32 = 1 << 16;
+    const MAX_BYTES: u32 = 1 << 16;
 
     /// Creates a cell size of 1 to [`Self::MAX_BYTES`] bytes; `None` for any other size.
     pub(super) const fn new(bytes: u32) -> Option<Self> {

@@ -321,7 +321,7 @@ impl PeerDelay {
         ready.map_or(self.next, |w| w.since.min(self.next))
     }
 
-    /// Tells that the device timestamps the last response: its Follow_Up waits for [`Self::response_left`].
+    /// Records that the device timestamps the last response: its Follow_Up waits for [`Self::response_left`].
     pub fn await_stamp(&mut self) {
         // Responses leave in their order.
         if let Some(waiting) = self.waiting.iter_mut().rfind(|w| w.t3.is_some()) {
@@ -329,7 +329,7 @@ impl PeerDelay {
         }
     }
 
-    /// Tells when that response left by the device's timestamp; with `None` the time of its hand-over stays.
+    /// Records the device's timestamp of that response; with `None` the time of its hand-over stays.
     pub fn response_left(&mut self, time: Option<Instant>) {
         // The link may have gone down meanwhile.
         if let Some(waiting) = self.waiting.iter_mut().find(|w| w.awaits) {

@@ -87,14 +87,14 @@ impl ReceiveCounters {
 
 /// Policy for received frames.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Policy {
-    pub(super) protect_data: bool,
-    pub(super) accept_pfc: PfcAccept,
-    pub(super) validate: Validate,
-    pub(super) xpn: bool,
+struct Policy {
+    protect_data: bool,
+    accept_pfc: PfcAccept,
+    validate: Validate,
+    xpn: bool,
     /// Bytes after the SecTAG that are not encrypted in encrypted frames.
-    pub(super) offset: usize,
-    pub(super) replay_window: Option<u32>,
+    offset: usize,
+    replay_window: Option<u32>,
 }
 
 /// A receive association.

@@ -179,7 +179,7 @@ pub enum Heard {
 
 impl Heard {
     /// Returns the counter of messages with this result.
-    pub(super) const fn counter(self, counters: &mut IsolationCounters) -> &mut u64 {
+    const fn counter(self, counters: &mut IsolationCounters) -> &mut u64 {
         match self {
             Self::Isolated => &mut counters.heard_isolated,
             Self::Renewed => &mut counters.heard_renewed,
@@ -252,7 +252,7 @@ impl Peer {
 
     /// Returns true if a message with these source addresses is from this peer. An IP packet may
     /// have the MAC address of a router and is identified by its IP address alone.
-    pub(super) fn is_from(&self, mac: Mac, address: Option<IpAddr>) -> bool {
+    fn is_from(&self, mac: Mac, address: Option<IpAddr>) -> bool {
         // An IP packet may come through a router, whose MAC address says nothing about the peer.
         match address {
             None => mac == self.mac,

@@ -157,7 +157,7 @@ impl Bucket {
     /// Returns the stream in a slot with this tag, if there is one. Without branches: which slot it
     /// is cannot be foreseen, and lookups of several flows are to wait for memory together.
     #[inline(always)]
-    pub(super) fn first_with(&self, tag: u16) -> Option<u32> {
+    fn first_with(&self, tag: u16) -> Option<u32> {
         // Bit n of each 16 is for word n. The lowest 16 with a bit have a match.
         let found = self.ways(0, tag) >> 15
             | self.ways(1, tag) >> 14

@@ -341,7 +341,7 @@ const POOL_DEFAULT: u64 = 655_360;
 ///
 /// # Errors
 /// If it exceeds the port's maximum.
-pub(super) fn port_headroom(i: &Inputs, switch: &Switch, size: u64) -> Result<Bytes, ModelError> {
+fn port_headroom(i: &Inputs, switch: &Switch, size: u64) -> Result<Bytes, ModelError> {
     let eight = i.lanes == 8;
     let pipeline = if eight { i.asic.pipeline_kib * 2.0 - 1.0 } else { i.asic.pipeline_kib };
     let pipeline = (pipeline * KIB).max(0.0).ceil() as u64;
@@ -357,7 +357,7 @@ pub(super) fn port_headroom(i: &Inputs, switch: &Switch, size: u64) -> Result<By
 
 /// Returns the size of the shared headroom pool, which every group uses with `shared` bytes,
 /// limited to `u64::MAX`.
-pub(super) fn pool(switch: &Switch, shared: u64) -> Option<Bytes> {
+fn pool(switch: &Switch, shared: u64) -> Option<Bytes> {
     if switch.over_subscribe_ratio == 0 {
         return None;
     }
