@@ -1,5 +1,5 @@
 //! Results described once: a struct, and the names, kinds and help texts of its numbers for CSV
-//! files and metrics, which are the fields' names and documentation.
+//! files and metrics, which are the fields' names and documentation; and structs of counters alone.
 
 use crate::time::Total;
 
@@ -115,6 +115,7 @@ macro_rules! described {
             ];
         }
     };
+    // Not a number: a name, or a list beside the numbers.
     (@field $field:ident () () $($attr:tt)*) => { &[] };
     (@field $field:ident () ($list:ident) $($attr:tt)*) => { $list };
     (@field $field:ident ($kind:ident) () $($attr:tt)*) => {
@@ -125,6 +126,7 @@ macro_rules! described {
     };
     (
         @number $field:ident $kind:ident ($name:expr)
+        // Documentation comes first; serde's attributes concern JSON alone.
         $([doc = $doc:literal])+ $([serde $($attr:tt)*])*
     ) => {
         &[$crate::described::Field {
@@ -133,6 +135,40 @@ macro_rules! described {
             doc: concat!($($doc),+),
             value: |row| $crate::described::Numeric::number(&row.$field),
         }]
+    };
+}
+
+/// Declares a struct of counters. The name of a counter in results is that of its field, or the
+/// literal behind it: that of a managed object, where there is one.
+#[macro_export]
+macro_rules! counters {
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident = $name:literal) => { $name };
+    ($(#[$meta:meta])* $set:ident { $($(#[$doc:meta])+ $field:ident $(= $name:literal)?,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub struct $set {
+            $($(#[$doc])+ pub $field: u64,)+
+        }
+
+        impl $set {
+            /// Returns each counter's name and value.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+                [$(($crate::counters!(@name $field $(= $name)?), self.$field),)+].into_iter()
+            }
+
+            /// Adds another's counts to these.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$field += other.$field;)+
+            }
+
+            /// Returns the counts since `base`.
+            #[must_use]
+            pub const fn since(&self, base: &Self) -> Self {
+                // A base from before a reset may be higher.
+                Self { $($field: self.$field.saturating_sub(base.$field),)+ }
+            }
+        }
     };
 }
 
@@ -177,5 +213,24 @@ mod tests {
         assert_eq!((row.name, seen(&row)), ("a", expected.to_vec()));
         row.gap_ns = None;
         assert_eq!(seen(&row).last(), Some(&gap(None)));
+    }
+
+    counters! {
+        /// Two counters.
+        Pair {
+            /// A counter without a managed object.
+            plain,
+            /// A counter of a standard.
+            standard = "ifInOctets",
+        }
+    }
+
+    #[test]
+    fn a_counter_has_the_name_of_its_field_or_of_its_managed_object() {
+        let mut pair = Pair { plain: 5, standard: 7 };
+        assert_eq!(pair.iter().collect::<Vec<_>>(), [("plain", 5), ("ifInOctets", 7)]);
+        pair.add(&Pair { plain: 1, standard: 2 });
+        assert_eq!(pair, Pair { plain: 6, standard: 9 });
+        assert_eq!(pair.since(&Pair { plain: 2, standard: 10 }), Pair { plain: 4, standard: 0 });
     }
 }

@@ -45,6 +45,7 @@ macro_rules! named_in_files {
     ) => {
         $(#[$meta])*
         #[derive($crate::serde::Serialize, $crate::serde::Deserialize, $crate::schemars::JsonSchema)]
+        // A crate that uses the macro need not depend on serde and schemars.
         #[serde(crate = "ground::serde")]
         #[schemars(crate = "ground::schemars")]
         pub enum $Type {
@@ -82,9 +83,11 @@ macro_rules! named_argument {
                 let (name, docs) = match self {
                     $(Self::$Value => ($name, concat!($($crate::named_doc!($attr)),*)),)+
                 };
+                // Help texts have no full stop at their end, unlike documentation.
                 let help = docs.trim();
                 let help = help.strip_suffix('.').unwrap_or(help);
                 let value = $crate::clap::builder::PossibleValue::new(name).help(help);
+                // Files have underscores, and people type dashes.
                 Some(value.alias(name.replace('_', "-")))
             }
         }

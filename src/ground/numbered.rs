@@ -32,6 +32,7 @@ pub fn deserialize<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
 ) -> Result<[T; PRIORITIES], D::Error> {
     let mut values = <[T; PRIORITIES]>::default();
     for Numbered { priority, value } in Vec::<Numbered<T>>::deserialize(from)? {
+        // A list need not be in order or complete.
         let place = values.get_mut(priority);
         *place.ok_or_else(|| D::Error::custom("a priority is a number from 0 to 7"))? = value;
     }

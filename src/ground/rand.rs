@@ -42,17 +42,20 @@ impl Rng {
     /// `n` of 0.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
+        // The upper half of the product is below `n`, without a division.
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
     /// Returns a number from 0 up to, but not including, 1, in steps of 2^-53.
     #[inline]
     pub fn unit(&mut self) -> f64 {
+        // 53 bits are all that a double holds.
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Returns an exponentially distributed duration of this mean; at most 37 times the mean.
     pub fn exponential(&mut self, mean: Duration) -> Duration {
+        // The argument is never 0, so the logarithm is finite.
         let picos = -ln(1.0 - self.unit()) * mean.as_picos() as f64;
         Duration::from_picos(picos as u64)
     }
@@ -61,6 +64,7 @@ impl Rng {
 /// Returns the natural logarithm of a number above 0. Unlike the one of the platform it consists of
 /// additions, multiplications and divisions, whose results IEEE 754 defines to the last bit.
 fn ln(x: f64) -> f64 {
+    // x = m * 2^exponent with m from 1 to 2: the fields of the double, whose exponent has a bias of 1023.
     let bits = x.to_bits();
     let mut exponent = (bits >> 52) as i32 - 1_023;
     let mut m = f64::from_bits((bits & ((1 << 52) - 1)) | (1_023 << 52));

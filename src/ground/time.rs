@@ -202,6 +202,7 @@ impl Duration {
     /// Returns a span of `ns` nanoseconds, rounded to picoseconds; a negative one is zero.
     #[must_use]
     pub fn from_nanos_f64(ns: f64) -> Self {
+        // The cast saturates: what is negative becomes 0.
         Self((ns * 1e3).round() as u64)
     }
 

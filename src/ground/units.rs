@@ -75,6 +75,7 @@ impl BitsPerSec {
     /// of frames exceeds the line rate.
     #[must_use]
     pub const fn time_for_bits(self, bits: u64) -> Duration {
+        // 64 bits would hold 18 million bits times 10^12.
         let ps = (bits as u128 * 1_000_000_000_000).div_ceil(self.0 as u128);
         Duration::from_picos(ps as u64)
     }
@@ -110,6 +111,7 @@ impl Quanta {
     /// Returns the duration of this pause on a link of `rate`.
     #[must_use]
     pub const fn at(self, rate: BitsPerSec) -> Duration {
+        // A quantum is 512 bit times (802.3 31B.2).
         rate.time_for_bits(self.0 as u64 * 512)
     }
 }
@@ -202,6 +204,7 @@ pub const fn parts_of(millionths: u32) -> u32 {
 /// Returns the share in millionths with the fewest digits that [`parts_of`] reads as `parts`.
 fn millionths_of_parts(parts: u32) -> u64 {
     let millionths = (u64::from(parts) * 1_000_000 + 32_768) / 65_536;
+    // From 1 % down: the coarsest step that reads back as the same parts has the fewest digits.
     let fits = |step: &u64| {
         let rounded = (millionths + step / 2) / step * step;
         (parts_of(rounded as u32) == parts).then_some(rounded)
@@ -219,6 +222,7 @@ pub fn share_of_parts(parts: u32) -> f64 {
 #[must_use]
 pub fn percent_of_parts(parts: u32) -> String {
     let shortest = millionths_of_parts(parts);
+    // A percent is 10,000 millionths.
     let text = format!("{}.{:04}", shortest / 10_000, shortest % 10_000);
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
@@ -227,8 +231,8 @@ impl Dscp {
     /// Returns the class selector of a priority (RFC 2474 4.2.2.1): networks that classify by DSCP
     /// and by tags treat a message with it alike.
     #[must_use]
-    pub const fn selector(of: Priority) -> Self {
-        Self(of.0 << 3)
+    pub const fn selector(priority: Priority) -> Self {
+        Self(priority.0 << 3)
     }
 }
 
@@ -287,6 +291,7 @@ impl PrioritySet {
     pub fn iter(self) -> impl Iterator<Item = Priority> {
         let mut left = self.0;
         core::iter::from_fn(move || {
+            // An empty set has 8 trailing zeros, which is past the last priority.
             let first = Priority::ALL.get(left.trailing_zeros() as usize)?;
             left &= left - 1;
             Some(*first)
@@ -401,6 +406,7 @@ impl FromStr for Mac {
         let mut parts = s.split([':', '-']);
         for octet in &mut out {
             let part = parts.next().ok_or(WHY)?;
+            // Without this, leading zeros of any number would be read.
             if part.is_empty() || part.len() > 2 {
                 return Err(WHY);
             }

@@ -53,6 +53,7 @@ impl Verdict {
     /// Returns the verdict of several checks together, the worst of them: `Pass` only if every one is.
     /// No check at all is `NotJudged`. A check that does not apply must not be among them.
     pub fn of_all(checks: impl IntoIterator<Item = Self>) -> Self {
+        // The variants are in the order of severity.
         checks.into_iter().max().unwrap_or(Self::NotJudged)
     }
 
@@ -119,6 +120,7 @@ impl Verdict {
             0 => return "not judged: no checks were requested".into(),
             n => format!("{}: {} of {n} {noun}", whole.label(), count(whole)),
         };
+        // What is not certain is always mentioned, also beside a FAIL.
         for other in [Self::Inconclusive, Self::NotJudged] {
             if other != whole && count(other) > 0 {
                 line += &format!("; {} {}", count(other), other.label().to_lowercase());

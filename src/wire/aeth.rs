@@ -78,9 +78,11 @@ impl Syndrome {
             ACK => Ok(Self::Ack { credits: value }),
             RNR_NAK => Ok(Self::NotReady { timer: value }),
             NAK => {
+                // Codes from 5 on are reserved (Table 46).
                 let code = NakCode::ALL.get(usize::from(value));
                 code.map(|code| Self::Nak(*code)).ok_or(WireError::BadOpcode)
             }
+            // The kind 0b10 is reserved.
             _ => Err(WireError::BadOpcode),
         }
     }
@@ -92,6 +94,7 @@ impl Syndrome {
         match self {
             Self::Ack { credits: value @ 0..=VALUE } => Some(ACK | value),
             Self::NotReady { timer: value @ 0..=VALUE } => Some(RNR_NAK | value),
+            // The order of the enum is that of the codes.
             Self::Nak(code) => Some(NAK | code as u8),
             _ => None,
         }
@@ -113,6 +116,7 @@ impl<'a> View<'a> {
     #[inline]
     pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
         let (aeth, payload) = octets.split_first_chunk::<AETH_LEN>().ok_or(WireError::Truncated)?;
+        // Decoded once here, so that the accessor cannot fail.
         Syndrome::from_octet(aeth[0])?;
         Ok(Self { aeth, payload })
     }
@@ -164,7 +168,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     #[test]
     fn golden_bytes() {
@@ -176,7 +180,7 @@ mod tests {
         ];
         for (syndrome, octets, text) in cases {
             let repr = Repr { syndrome, msn };
-            rig::hold(&repr, &octets, Repr::parse, Repr::emit);
+            tests::hold(&repr, &octets, Repr::parse, Repr::emit);
             assert_eq!(repr.to_string(), text);
         }
     }

@@ -75,6 +75,7 @@ impl Repr {
             operation: Operation::Request,
             sender_mac: mac,
             sender_ip: ip,
+            // Not known yet, and ignored by receivers (RFC 826).
             target_mac: Mac([0; 6]),
             target_ip: target,
         }
@@ -116,6 +117,7 @@ impl Repr {
     pub fn emit_frame(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out: &mut [u8; ethernet::MIN_FRAME] = room(buf)?;
         let dst = match self.operation {
+            // The owner is not known, so every station of the link must get the question.
             Operation::Request => Mac::BROADCAST,
             Operation::Reply => self.target_mac,
         };
@@ -123,6 +125,7 @@ impl Repr {
         header.emit(out)?;
         let rest = &mut out[ethernet::HEADER_LEN..];
         self.emit(rest)?;
+        // The padding must not show what the buffer held before.
         rest[MESSAGE_LEN..].fill(0);
         Ok(())
     }
@@ -142,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     const GOLDEN: [u8; 28] = [
         0x00, 0x01, 0x08, 0x00, 0x06, 0x04, 0x00, 0x01, 0x02, 0, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0,
@@ -156,7 +159,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        rig::hold(&golden(), &GOLDEN, Repr::parse, Repr::emit);
+        tests::hold(&golden(), &GOLDEN, Repr::parse, Repr::emit);
         assert_eq!(golden().to_string(), "who has 10.0.0.254 tell 10.0.0.1");
         for n in 0..60 {
             assert_eq!(golden().emit_frame(&mut [0; 60][..n]), Err(WireError::NoRoom));
@@ -205,7 +208,7 @@ mod tests {
                 target_mac: Mac(target_mac),
                 target_ip: target_ip.into(),
             };
-            rig::round(&repr, MESSAGE_LEN, Repr::parse, Repr::emit);
+            tests::round(&repr, MESSAGE_LEN, Repr::parse, Repr::emit);
         }
     }
 }

@@ -55,6 +55,7 @@ impl Sum {
     #[inline]
     pub const fn finish(self) -> u16 {
         let mut sum = self.0;
+        // Adds the carries back in (RFC 1071); a `u64` needs a few rounds at most.
         while sum > 0xffff {
             sum = (sum & 0xffff) + (sum >> 16);
         }
@@ -70,6 +71,7 @@ impl Sum {
 #[must_use]
 #[inline]
 pub const fn update(checksum: u16, old: u16, new: u16) -> u16 {
+    // HC' = ~(~HC + ~m + m'). The form of RFC 1141 may give the other one of the two zeros.
     Sum(0).word(!checksum).word(!old).word(new).finish()
 }
 

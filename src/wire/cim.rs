@@ -182,17 +182,21 @@ impl<'a> Repr<'a> {
             return Err(WireError::BadVersion);
         }
         let len = usize::from(be16(f, field::LENGTH));
+        // Table 47-4 has 48 to 512 bytes; the least of them still includes the ports over IPv6.
         if !(MSDU_MIN..=MSDU_MAX).contains(&len) {
             return Err(WireError::BadLength);
         }
         let msdu = rest.get(..len).ok_or(WireError::Truncated)?;
+        // 0 is the VID of frames without a VLAN of their own, and 4095 is reserved (802.1Q 9.6).
         let vid = match be16(f, field::VID) >> dialect.vid_shift() & VID_BITS {
             0 => None,
             n => Some(Vid::new(n).ok_or(WireError::ReservedVid)?),
         };
+        // The three bits between version and add/delete are reserved, and ignored.
         let add = f[field::FLAGS] & 1 == dialect.add_bit();
         let (dst, src) = (mac_at(f, field::DST), mac_at(f, field::SRC));
         let repr = Self { encapsulation, add, dst, src, vid, msdu };
+        // Neither obeyed nor sent, so that two bridges cannot answer each other without end.
         if repr.is_about_itself() { Err(WireError::AboutItself) } else { Ok(repr) }
     }
 
@@ -243,6 +247,7 @@ impl<'a> Repr<'a> {
         }
         let out = buf.get_mut(..self.buffer_len(dialect)).ok_or(WireError::NoRoom)?;
         let (header, pdu) = out.split_at_mut(self.encapsulation.header_len(*dialect));
+        // There is one bit: the value that does not add deletes.
         let delete = 1 - dialect.add_bit();
         let vid = self.vid.map_or(0, Vid::get) << dialect.vid_shift();
         pdu[field::FLAGS] = VERSION << 4 | if self.add { dialect.add_bit() } else { delete };
@@ -253,6 +258,7 @@ impl<'a> Repr<'a> {
         pdu[field::LENGTH..HEADER_LEN].copy_from_slice(&len);
         pdu[HEADER_LEN..].copy_from_slice(self.msdu);
         match self.encapsulation {
+            // One byte, or none in a dialect without a subtype.
             Encapsulation::L2 => header.fill(VERSION << 4 | SUBTYPE),
             Encapsulation::Udp(headers) => headers.emit(out)?,
         }
@@ -272,6 +278,7 @@ fn pdu_of(octets: &[u8], dialect: Dialect) -> Result<&[u8], WireError> {
     if first >> 4 != VERSION {
         return Err(WireError::BadVersion);
     }
+    // Other subtypes of 89-A2 are other protocols; 1 is the headroom measurement.
     if first & 0xf == SUBTYPE { Ok(pdu) } else { Err(WireError::BadOpcode) }
 }
 

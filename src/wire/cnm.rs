@@ -103,6 +103,7 @@ impl<'a> Repr<'a> {
             EtherType::CN_TAG => {
                 let (tag, rest) =
                     octets.split_first_chunk::<TAG_LEN>().ok_or(WireError::Truncated)?;
+                // The tag is that of the congesting frame, by which the reaction point finds the flow (802.1Q 33.1).
                 (Some(be16(tag, 0)), EtherType(be16(tag, 2)), rest)
             }
             other => (None, other, octets),
@@ -120,14 +121,17 @@ impl<'a> Repr<'a> {
         }
         let repr = Self {
             flow_id,
+            // The upper two bits of this byte belong to the reserved field.
             feedback: f[field::FEEDBACK + 1] & FEEDBACK_MAX,
             cpid: CpId(core::array::from_fn(|i| f[field::CPID + i])),
+            // Both are two's complement, in units of 64 bytes.
             q_offset: be16(f, field::Q_OFFSET) as i16,
             q_delta: be16(f, field::Q_DELTA) as i16,
             priority: Priority::ALL[usize::from(f[field::PRIORITY] >> PRIORITY_SHIFT)],
             dst: mac_at(f, field::DST),
             msdu: rest.get(..len).ok_or(WireError::Truncated)?,
         };
+        // Two congestion points could answer each other's messages without end.
         if repr.is_about_itself() { Err(WireError::AboutItself) } else { Ok(repr) }
     }
 
@@ -180,6 +184,7 @@ impl<'a> Repr<'a> {
         pdu[field::Q_OFFSET..field::Q_DELTA].copy_from_slice(&self.q_offset.to_be_bytes());
         pdu[field::Q_DELTA..field::PRIORITY].copy_from_slice(&self.q_delta.to_be_bytes());
         pdu[field::PRIORITY] = self.priority.get() << PRIORITY_SHIFT;
+        // The rest of the 16-bit field is reserved.
         pdu[field::PRIORITY + 1] = 0;
         pdu[field::DST..field::LENGTH].copy_from_slice(&self.dst.0);
         let len = (self.msdu.len() as u16).to_be_bytes(); // At most 64, checked above.

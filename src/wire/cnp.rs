@@ -53,6 +53,7 @@ impl Repr {
         let ip = ip::View::new(ethertype, packet)?;
         let identification = match &ip {
             ip::View::V4(_) => {
+                // Validates the header checksum, too, which the view does not.
                 let header = ipv4::Repr::parse(packet)?;
                 header.identification
             }
@@ -67,12 +68,15 @@ impl Repr {
             return Err(WireError::Unsupported);
         }
         let bth = roce::View::new(udp.payload())?;
+        // Opcode 0x81 with BECN set makes a CNP (A17.9.3).
         if bth.opcode() != Opcode::CNP || !bth.becn() {
             return Err(WireError::BadOpcode);
         }
+        // BTH, 16 reserved bytes and ICRC and nothing else: a UDP length of 40.
         if usize::from(udp.len()) != udp::HEADER_LEN + PAYLOAD_LEN {
             return Err(WireError::BadLength);
         }
+        // Last, because it reads the whole packet.
         icrc::verify(packet)?;
         Ok(Self {
             src: ip.src(),
@@ -118,6 +122,7 @@ impl Repr {
             src_port: self.src_port,
             dst_port: roce::UDP_PORT,
             payload_len: PAYLOAD_LEN as u16,
+            // No UDP checksum: the ICRC covers the same bytes.
             checksum: 0,
         };
         let rest = &mut out[headers.ip_len()..];
@@ -126,6 +131,7 @@ impl Repr {
         let bth = roce::Repr {
             p_key: self.p_key,
             becn: true,
+            // PSN, pad count and all other flags are 0.
             ..roce::Repr::new(Opcode::CNP, self.dest_qp, U24::default())
         };
         bth.emit(rest)?;
@@ -145,7 +151,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{datagram, rig};
+    use crate::{datagram, tests};
 
     prop_compose! {
         fn any_repr()(
@@ -186,7 +192,7 @@ mod tests {
         #[test]
         fn what_is_emitted_parses_to_the_same_and_every_truncation_is_refused(repr in any_repr()) {
             let parse = |octets: &[u8]| Repr::parse(repr.ethertype(), octets);
-            rig::round(&repr, repr.buffer_len(), parse, Repr::emit);
+            tests::round(&repr, repr.buffer_len(), parse, Repr::emit);
         }
 
         #[test]

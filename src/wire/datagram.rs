@@ -48,10 +48,12 @@ impl Repr {
         if matches!(&ip, ip::View::V4(v) if !v.checksum_ok()) {
             return Err(WireError::BadChecksum);
         }
+        // Without all bytes the UDP checksum cannot be verified.
         if packet.len() < ip.total_len() {
             return Err(WireError::Truncated);
         }
         let upper = ip.upper()?;
+        // A switch sends its messages whole, and a fragment has no checksum that could be verified.
         if upper.fragment != Fragment::Whole || upper.protocol != Protocol::UDP {
             return Err(WireError::Unsupported);
         }
@@ -140,6 +142,7 @@ impl Repr {
                     dscp,
                     ecn,
                     identification,
+                    // A fragment would be refused by the receiver.
                     dont_fragment: true,
                     more_fragments: false,
                     fragment_offset: 0,
@@ -156,6 +159,7 @@ impl Repr {
                 let header = ipv6::Repr {
                     dscp,
                     ecn,
+                    // 0 is a packet without a label (RFC 8200 section 6).
                     flow_label: 0,
                     payload_len,
                     next_header: Protocol::UDP,

@@ -69,6 +69,7 @@ impl<'a> View<'a> {
             _ => return Err(WireError::Unsupported),
         };
         let header: &[u8; HEADER_LEN] = message.first_chunk().ok_or(WireError::Truncated)?;
+        // Both echo messages have code 0.
         let operation = Operation::new(header[0], v6).filter(|_| header[1] == 0);
         Ok(Self { header, message, operation: operation.ok_or(WireError::BadOpcode)? })
     }
@@ -84,6 +85,7 @@ impl<'a> View<'a> {
 /// Returns the checksum over a message including its checksum field.
 fn sum(message: &[u8], src: IpAddr, dst: IpAddr) -> u16 {
     let pseudo = match src {
+        // ICMP's checksum covers the message alone (RFC 792), ICMPv6's a pseudo header, too (RFC 4443 2.3).
         IpAddr::V4(_) => Sum::default(),
         // A message is never longer than a packet.
         IpAddr::V6(_) => Sum::default().pseudo(src, dst, Protocol::ICMPV6.0, message.len() as u16),
@@ -102,16 +104,19 @@ pub fn answer(ethertype: EtherType, packet: &mut [u8]) -> Result<(), WireError> 
     let view = ip::View::new(ethertype, packet)?;
     let upper = view.upper()?;
     let echo = View::new(upper.protocol, upper.payload)?;
+    // The checksum covers all fragments, of which the others would not be converted.
     if upper.fragment != Fragment::Whole {
         return Err(WireError::Unsupported);
     }
     if echo.operation() != Operation::Request {
         return Err(WireError::BadOpcode);
     }
-    let (v6, at) = match &view {
+    let (v6, offset) = match &view {
         ip::View::V4(v4) => (false, v4.header_len()),
+        // The message may lie behind extension headers.
         ip::View::V6(v6) => (true, ipv6::HEADER_LEN + v6.payload().len() - upper.payload.len()),
     };
+    // Type and code are one word of the checksum, and the code is 0 in both.
     let word = |operation: Operation| u16::from(operation.number(v6)) << 8;
     let (old, new) = (word(Operation::Request), word(Operation::Reply));
     let sum = match checksum::update(be16(echo.header, CHECKSUM), old, new) {
@@ -119,8 +124,9 @@ pub fn answer(ethertype: EtherType, packet: &mut [u8]) -> Result<(), WireError> 
         0 => 0xffff,
         sum => sum,
     };
-    packet[at] = Operation::Reply.number(v6);
-    packet[at + CHECKSUM..at + CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+    // Only now, because a packet that is refused must stay unchanged.
+    packet[offset] = Operation::Reply.number(v6);
+    packet[offset + CHECKSUM..offset + CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
     if v6 {
         ipv6::ViewMut::new(packet)?.turn_round(ANSWER_TTL);
     } else {

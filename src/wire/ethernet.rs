@@ -75,7 +75,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     const GOLDEN: [u8; 14] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x00];
 
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        rig::hold(&golden(), &GOLDEN, Repr::parse, Repr::emit);
+        tests::hold(&golden(), &GOLDEN, Repr::parse, Repr::emit);
         assert_eq!(golden().to_string(), "02:00:00:00:00:02 > 02:00:00:00:00:01 type 0x0800");
         assert!(View::new(&GOLDEN).unwrap().payload().is_empty());
     }
@@ -100,7 +100,7 @@ mod tests {
             dst in any::<[u8; 6]>(), src in any::<[u8; 6]>(), t in any::<u16>()
         ) {
             let repr = Repr { dst: Mac(dst), src: Mac(src), ethertype: EtherType(t) };
-            rig::round(&repr, HEADER_LEN, Repr::parse, Repr::emit);
+            tests::round(&repr, HEADER_LEN, Repr::parse, Repr::emit);
         }
     }
 }

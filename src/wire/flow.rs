@@ -36,6 +36,7 @@ impl FiveTuple {
         let (protocol, ports) = match (packet.upper(), packet) {
             (Ok(upper), _) => (upper.protocol, ports(&upper)),
             (Err(_), ip::View::V4(v)) => (v.protocol(), None),
+            // Too many extension headers, or truncated ones; the addresses still identify the flow.
             (Err(_), ip::View::V6(v)) => (v.next_header(), None),
         };
         let (src_port, dst_port) = ports.unwrap_or_default();
@@ -54,7 +55,9 @@ impl FiveTuple {
         let (ethertype, h): (_, &[u8]) =
             if tagged { (&f[16..18], &f[18..]) } else { (&f[12..14], &f[14..14 + PLAIN]) };
         let h: &[u8; PLAIN] = h.first_chunk()?;
+        // VID 4095 is refused by `vlan::walk`, and both ways must agree.
         let reserved_vid = tagged && f[14] & 0xf == 0xf && f[15] == 0xff;
+        // 0x45: version 4, a header of five words.
         if *ethertype != [0x08, 0] || h[0] != 0x45 || reserved_vid {
             return None;
         }
@@ -70,13 +73,16 @@ impl FiveTuple {
         let whole = be16(h, 6) & 0x3fff == 0;
         let protocol = Protocol(h[9]);
         let ported = match protocol {
+            // The UDP view refuses a length below its header, and then the flow has no ports.
             Protocol::UDP => usize::from(be16(h, 24)) >= udp::HEADER_LEN,
             other => other == Protocol::TCP,
         };
         if !(whole && ported) || usize::from(be16(h, 2)) < PLAIN {
             return None;
         }
-        let address = |at: usize| IpAddr::V4([h[at], h[at + 1], h[at + 2], h[at + 3]].into());
+        let address = |offset: usize| {
+            IpAddr::V4([h[offset], h[offset + 1], h[offset + 2], h[offset + 3]].into())
+        };
         let (src, dst) = (address(12), address(16));
         Some(Self { src, dst, protocol, src_port: be16(h, 20), dst_port: be16(h, 22) })
     }
@@ -95,6 +101,7 @@ impl FiveTuple {
 #[must_use]
 #[inline]
 pub fn ports(upper: &Upper<'_>) -> Option<(u16, u16)> {
+    // Later fragments have no ports. The first one counts as they do, so that all stay in one flow.
     if upper.fragment != Fragment::Whole {
         return None;
     }

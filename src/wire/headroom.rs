@@ -139,6 +139,7 @@ impl Adjustment {
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         let sum = self.0.saturating_add(other.0);
+        // The least number means that there is no compensation.
         Self(if sum == NO_COMPENSATION { -i32::MAX } else { sum })
     }
 }
@@ -265,6 +266,7 @@ impl Repr {
         if EtherType(be16(f, 12)) != EtherType::CIM {
             return Err(WireError::BadEthertype);
         }
+        // The byte behind the EtherType is common to all messages of 89-A2; the PDU has another version.
         let (version, subtype) = (f[field::SUBTYPE] >> 4, f[field::SUBTYPE] & 0xf);
         if version != VERSION {
             return Err(WireError::BadVersion);
@@ -279,6 +281,8 @@ impl Repr {
         if dialect.length(kind) != Some(f[field::LENGTH]) {
             return Err(WireError::BadLength);
         }
+        // t1 and PSN come first. A message of both kinds has a second pair, p_t1 and p_PSN, whose owner the proposal
+        // leaves open.
         let own = (time(f, field::T1), f[field::PSN]);
         let piggybacked = || (time(f, field::P_T1), f[field::P_PSN]);
         let request = |(t1, psn)| Request { t1, psn };
@@ -308,6 +312,7 @@ impl Repr {
     pub fn emit(&self, buf: &mut [u8], dialect: &Dialect) -> Result<(), WireError> {
         let length = dialect.length(self.message.kind()).ok_or(WireError::OutOfRange)?;
         let out = buf.get_mut(..dialect.frame_len()).ok_or(WireError::NoRoom)?;
+        // t4 and the padding are sent as 0: only the receiver can set t4.
         out.fill(0);
         out[..6].copy_from_slice(&self.dst.0);
         out[6..12].copy_from_slice(&self.src.0);
@@ -315,7 +320,8 @@ impl Repr {
         out[field::SUBTYPE] = VERSION << 4 | SUBTYPE;
         out[field::KIND] = VERSION << 4 | dialect.code(self.message.kind());
         out[field::LENGTH] = length;
-        let mut put = |at: usize, t: u64| out[at..at + 8].copy_from_slice(&t.to_be_bytes());
+        let mut put =
+            |offset: usize, t: u64| out[offset..offset + 8].copy_from_slice(&t.to_be_bytes());
         let ((t1, psn), piggyback) = match (self.message, dialect.piggyback) {
             (Message::Request(r), _) => ((r.t1, r.psn), None),
             (Message::Response(r), _) => ((r.t1, r.psn), None),
@@ -350,10 +356,10 @@ impl fmt::Display for Repr {
     }
 }
 
-/// Returns the 64-bit time at offset `at`.
+/// Returns the 64-bit time at offset `offset`.
 #[inline(always)]
-fn time(frame: &[u8; ethernet::MIN_FRAME], at: usize) -> u64 {
-    u64::from_be_bytes(*frame[at..].first_chunk().expect("a time within the fields"))
+fn time(frame: &[u8; ethernet::MIN_FRAME], offset: usize) -> u64 {
+    u64::from_be_bytes(*frame[offset..].first_chunk().expect("a time within the fields"))
 }
 
 #[cfg(test)]

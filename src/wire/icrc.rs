@@ -10,7 +10,8 @@ use super::{WireError, ipv4, ipv6, roce, udp};
 /// Bytes of the ICRC.
 pub const LEN: usize = 4;
 
-/// The CRC-32 of the eight leading bytes of ones.
+/// The CRC-32 of the eight leading bytes of ones. Before the final inversion it is 0xDEBB20E3, as in Linux
+/// (rxe_icrc.c).
 const SEED: u32 = 0x2144_df1c;
 
 /// The last bytes of a BTH, after the one of FECN and BECN, which are not masked.
@@ -67,6 +68,7 @@ impl Begun {
     pub fn new(packet: &[u8], at: usize) -> Result<Self, WireError> {
         let span = Span::of(packet)?;
         let masked = span.masked();
+        // The part before `at` must include the last masked byte: `close` takes the rest as it is.
         if !(masked - MASK_END..=span.end).contains(&at) {
             return Err(WireError::OutOfRange);
         }
@@ -84,6 +86,7 @@ impl Begun {
     pub fn close(self, rest: &[u8]) -> [u8; LEN] {
         let mut crc = crc32fast::Hasher::new_with_initial(self.0);
         crc.update(rest);
+        // Least significant byte first, unlike all other fields.
         crc.finalize().to_le_bytes()
     }
 }
@@ -116,6 +119,7 @@ impl Span {
             return Err(WireError::Unsupported);
         }
         let udp_len = usize::from(udp::View::new(&packet[l4..])?.len());
+        // BTH and ICRC lie in UDP and UDP in IP; otherwise the CRC would cover bytes of another layer.
         if udp_len < udp::HEADER_LEN + roce::BTH_LEN + LEN || l4 + udp_len > ip_end {
             return Err(WireError::BadLength);
         }

@@ -4,7 +4,7 @@ use core::fmt;
 use core::net::Ipv4Addr;
 
 use super::checksum::{self, Sum};
-use super::ip::fields::{self, CeMark, Ecn, Fragment, Protocol, Upper};
+use super::ip::{self, CeMark, Ecn, Fragment, Protocol, Upper};
 use super::{WireError, be16, ipv4_at};
 use ground::units::Dscp;
 
@@ -81,6 +81,7 @@ impl<'a> View<'a> {
     #[must_use]
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
+        // A short packet is padded by Ethernet, and a long one may be cut off.
         let end = self.packet.len().min(usize::from(self.total_len()));
         &self.packet[self.header_len()..end]
     }
@@ -117,25 +118,25 @@ impl<'a> ViewMut<'a> {
         packet.first_chunk_mut().map(Self).ok_or(WireError::Truncated)
     }
 
-    /// Replaces the 16-bit word at `at`, checksum included.
+    /// Replaces the 16-bit word at `offset`, checksum included.
     #[inline]
-    fn set_word(&mut self, at: usize, new: [u8; 2]) {
-        let old = be16(self.0, at);
+    fn set_word(&mut self, offset: usize, new: [u8; 2]) {
+        let old = be16(self.0, offset);
         let sum = checksum::update(be16(self.0, CHECKSUM), old, u16::from_be_bytes(new));
-        self.0[at..at + 2].copy_from_slice(&new);
+        self.0[offset..offset + 2].copy_from_slice(&new);
         self.0[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
     }
 
     /// Sets DSCP and ECN.
     #[inline]
     pub fn set_dscp_ecn(&mut self, dscp: Dscp, ecn: Ecn) {
-        self.set_word(0, [self.0[0], fields::octet_of(dscp, ecn)]);
+        self.set_word(0, [self.0[0], ip::octet_of(dscp, ecn)]);
     }
 
     /// Sets CE if the packet is ECT.
     #[inline]
     pub fn mark_ce(&mut self) -> CeMark {
-        let mark = fields::after_mark(Ecn::from_octet(self.0[1]));
+        let mark = ip::after_mark(Ecn::from_octet(self.0[1]));
         if mark == CeMark::Marked {
             self.set_word(0, [self.0[0], self.0[1] | Ecn::Ce as u8]);
         }
@@ -152,6 +153,7 @@ impl<'a> ViewMut<'a> {
     #[inline]
     pub fn decrement_ttl(&mut self) -> Option<u8> {
         let left = self.0[8].checked_sub(1).filter(|left| *left > 0)?;
+        // TTL and protocol are one word of the checksum.
         self.set_word(8, [left, self.0[9]]);
         Some(left)
     }
@@ -160,6 +162,7 @@ impl<'a> ViewMut<'a> {
     /// leaves the checksum unchanged, and sets the TTL to `ttl`.
     pub fn turn_round(&mut self, ttl: u8) {
         let (src, dst) = self.0[12..20].split_at_mut(4);
+        // A sum does not depend on the order of its words.
         src.swap_with_slice(dst);
         self.set_word(8, [ttl, self.0[9]]);
     }
@@ -169,7 +172,7 @@ fields! {
     /// An IPv4 header.
     Repr<'a> of View as v {
         /// Differentiated services code point.
-        dscp: Dscp = fields::dscp_of(v.fixed[1]),
+        dscp: Dscp = ip::dscp_of(v.fixed[1]),
         /// ECN code point.
         ecn: Ecn = Ecn::from_octet(v.fixed[1]),
         /// Identification of the datagram, which its fragments share.
@@ -234,7 +237,7 @@ impl<'a> Repr<'a> {
         let flags = (u16::from(self.dont_fragment) * DONT_FRAGMENT)
             | (u16::from(self.more_fragments) * MORE_FRAGMENTS);
         out[0] = 0x40 | (header_len / 4) as u8;
-        out[1] = fields::octet_of(self.dscp, self.ecn);
+        out[1] = ip::octet_of(self.dscp, self.ecn);
         out[2..4].copy_from_slice(&total.to_be_bytes());
         out[4..6].copy_from_slice(&self.identification.to_be_bytes());
         out[6..8].copy_from_slice(&(flags | self.fragment_offset).to_be_bytes());
@@ -244,6 +247,7 @@ impl<'a> Repr<'a> {
         out[12..16].copy_from_slice(&self.src.octets());
         out[16..20].copy_from_slice(&self.dst.octets());
         out[HEADER_LEN..].copy_from_slice(self.options);
+        // The checksum field is still 0, as the sum requires.
         let sum = Sum::default().octets(out).finish();
         out[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
         Ok(())

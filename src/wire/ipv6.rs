@@ -3,7 +3,7 @@
 use core::fmt;
 use core::net::Ipv6Addr;
 
-use super::ip::fields::{self, CeMark, Ecn, Fragment, Protocol, Upper};
+use super::ip::{self, CeMark, Ecn, Fragment, Protocol, Upper};
 use super::{WireError, be16, be32, room};
 use ground::units::Dscp;
 
@@ -77,6 +77,7 @@ impl<'a> View<'a> {
             payload: self.payload(),
         };
         for _ in 0..MAX_EXTENSIONS {
+            // Behind the header of a later fragment comes data, whatever the next header says.
             if upper.fragment == Fragment::Later || !is_extension(upper.protocol) {
                 return Ok(upper);
             }
@@ -96,20 +97,22 @@ const fn is_extension(next: Protocol) -> bool {
     )
 }
 
-/// Skips the extension header at the start of `at`.
-fn pass_extension<'a>(at: &Upper<'a>) -> Result<Upper<'a>, WireError> {
-    let head: &[u8; 8] = at.payload.first_chunk().ok_or(WireError::Truncated)?;
-    let mut fragment = at.fragment;
-    let len = match at.protocol.0 {
+/// Skips the extension header at the start of `upper`.
+fn pass_extension<'a>(upper: &Upper<'a>) -> Result<Upper<'a>, WireError> {
+    let head: &[u8; 8] = upper.payload.first_chunk().ok_or(WireError::Truncated)?;
+    let mut fragment = upper.fragment;
+    let len = match upper.protocol.0 {
         extension::FRAGMENT => {
             let word = be16(head, 2);
+            // Offset in the upper 13 bits, two reserved bits, more fragments (RFC 8200 4.5).
             fragment = Fragment::new(word >> 3, word & 1 != 0);
             8
         }
+        // The length of AH counts units of 4 bytes, less 2 (RFC 4302 2.2); others count units of 8, less 1.
         extension::AUTHENTICATION => (usize::from(head[1]) + 2) * 4,
         _ => (usize::from(head[1]) + 1) * 8,
     };
-    let payload = at.payload.get(len..).ok_or(WireError::Truncated)?;
+    let payload = upper.payload.get(len..).ok_or(WireError::Truncated)?;
     Ok(Upper { protocol: Protocol(head[0]), fragment, payload })
 }
 
@@ -119,18 +122,18 @@ const fn class_of(fixed: &[u8; HEADER_LEN]) -> u8 {
     fixed[0] << 4 | fixed[1] >> 4
 }
 
-/// Returns the address at offset `at`.
+/// Returns the address at offset `offset`.
 #[inline(always)]
-const fn address_at(f: &[u8; HEADER_LEN], at: usize) -> Ipv6Addr {
+const fn address_at(f: &[u8; HEADER_LEN], offset: usize) -> Ipv6Addr {
     Ipv6Addr::new(
-        be16(f, at),
-        be16(f, at + 2),
-        be16(f, at + 4),
-        be16(f, at + 6),
-        be16(f, at + 8),
-        be16(f, at + 10),
-        be16(f, at + 12),
-        be16(f, at + 14),
+        be16(f, offset),
+        be16(f, offset + 2),
+        be16(f, offset + 4),
+        be16(f, offset + 6),
+        be16(f, offset + 8),
+        be16(f, offset + 10),
+        be16(f, offset + 12),
+        be16(f, offset + 14),
     )
 }
 
@@ -152,6 +155,7 @@ impl<'a> ViewMut<'a> {
     /// Sets the traffic class, without changing version and flow label.
     #[inline]
     const fn set_class(&mut self, class: u8) {
+        // The class lies across two bytes, between the version and the flow label.
         self.0[0] = self.0[0] & 0xf0 | class >> 4;
         self.0[1] = self.0[1] & 0x0f | class << 4;
     }
@@ -159,14 +163,14 @@ impl<'a> ViewMut<'a> {
     /// Sets DSCP and ECN.
     #[inline]
     pub const fn set_dscp_ecn(&mut self, dscp: Dscp, ecn: Ecn) {
-        self.set_class(fields::octet_of(dscp, ecn));
+        self.set_class(ip::octet_of(dscp, ecn));
     }
 
     /// Sets CE if the packet is ECT.
     #[inline]
     pub fn mark_ce(&mut self) -> CeMark {
         let class = class_of(self.0);
-        let mark = fields::after_mark(Ecn::from_octet(class));
+        let mark = ip::after_mark(Ecn::from_octet(class));
         if mark == CeMark::Marked {
             self.set_class(class | Ecn::Ce as u8);
         }
@@ -200,7 +204,7 @@ fields! {
     /// An IPv6 fixed header.
     Repr of View as v, HEADER_LEN {
         /// Differentiated services code point.
-        dscp: Dscp = fields::dscp_of(v.class()),
+        dscp: Dscp = ip::dscp_of(v.class()),
         /// ECN code point.
         ecn: Ecn = Ecn::from_octet(v.class()),
         /// Flow label. Range 0 to [`FLOW_LABEL_MAX`].
@@ -228,7 +232,8 @@ impl Repr {
             return Err(WireError::OutOfRange);
         }
         let out: &mut [u8; HEADER_LEN] = room(buf)?;
-        let class = u32::from(fields::octet_of(self.dscp, self.ecn));
+        let class = u32::from(ip::octet_of(self.dscp, self.ecn));
+        // Version, traffic class and flow label have 4, 8 and 20 bits (RFC 8200 section 3).
         out[..4].copy_from_slice(&(6 << 28 | class << 20 | self.flow_label).to_be_bytes());
         out[4..6].copy_from_slice(&self.payload_len.to_be_bytes());
         out[6] = self.next_header.0;

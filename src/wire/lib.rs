@@ -20,8 +20,75 @@
 
 #![warn(missing_docs)]
 
-#[macro_use]
-mod fields;
+/// Declares fields of the view in its module: name, type and the expression that reads it, which
+/// becomes an accessor. With a name before `of`, they are also the fields of a struct of that name, which
+/// its function `of` reads from a view; with a length before them, that of every such header, the struct
+/// also has the functions to parse it.
+macro_rules! fields {
+    (View $(<$life:lifetime>)? as $v:ident {
+        $($(#[$doc:meta])+ $field:ident: $ty:ty = $value:expr,)+
+    }) => {
+        fields! { @view ($($life)?) $v $($(#[$doc])+ $field: $ty = $value,)+ }
+    };
+    (
+        $(#[$meta:meta])+ $repr:ident of View as $v:ident, $len:ident { $($fields:tt)+ }
+    ) => {
+        fields! { $(#[$meta])+ $repr of View as $v { $($fields)+ } }
+
+        impl $repr {
+            /// Parses the bytes at the front of `octets`.
+            ///
+            /// # Errors
+            /// As [`View::new`].
+            #[inline]
+            pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
+                View::new(octets).map(|view| Self::of(&view))
+            }
+
+            /// Returns the number of bytes that `emit` writes.
+            #[must_use]
+            pub const fn buffer_len(&self) -> usize {
+                $len
+            }
+        }
+    };
+    (
+        $(#[$meta:meta])+ $repr:ident $(<$life:lifetime>)? of View as $v:ident {
+            $($(#[$doc:meta])+ $field:ident: $ty:ty = $value:expr,)+
+        }
+    ) => {
+        fields! { @view ($($life)?) $v $($(#[$doc])+ $field: $ty = $value,)+ }
+
+        $(#[$meta])+
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct $repr $(<$life>)? {
+            $($(#[$doc])+ pub $field: $ty,)+
+        }
+
+        impl $(<$life>)? $repr $(<$life>)? {
+            #[inline]
+            fn of(view: &fields!(@type $($life)?)) -> Self {
+                Self { $($field: view.$field(),)+ }
+            }
+        }
+    };
+    (@type) => { View<'_> };
+    (@type $life:lifetime) => { View<$life> };
+    (@view ($($life:lifetime)?) $v:ident $($(#[$doc:meta])+ $field:ident: $ty:ty = $value:expr,)+) => {
+        impl $(<$life>)? fields!(@type $($life)?) {
+            $(
+                $(#[$doc])+
+                #[must_use]
+                #[inline]
+                pub fn $field(&self) -> $ty {
+                    // Under a name of the caller, because hygiene hides `self` from its expressions.
+                    let $v = self;
+                    $value
+                }
+            )+
+        }
+    };
+}
 
 pub mod aeth;
 pub mod arp;
@@ -48,12 +115,12 @@ pub mod pause;
 pub mod pfc;
 pub mod ptp;
 pub mod reth;
-#[cfg(test)]
-mod rig;
 pub mod roce;
 pub mod segment;
 pub mod sfcm;
 pub mod tcp;
+#[cfg(test)]
+mod tests;
 pub mod udp;
 pub mod vlan;
 
@@ -166,39 +233,40 @@ pub mod group {
     #[must_use]
     #[inline]
     pub const fn is_reserved(mac: Mac) -> bool {
+        // The sixteen differ in the last four bits alone.
         mac.to_u64() & !0xf == NEAREST_CUSTOMER_BRIDGE.to_u64()
     }
 }
 
-/// Returns the big-endian number at `at`, a constant in every call, so that no bounds check is
+/// Returns the big-endian number at `offset`, a constant in every call, so that no bounds check is
 /// needed.
 #[inline(always)]
-const fn be16<const N: usize>(octets: &[u8; N], at: usize) -> u16 {
-    u16::from_be_bytes([octets[at], octets[at + 1]])
+const fn be16<const N: usize>(octets: &[u8; N], offset: usize) -> u16 {
+    u16::from_be_bytes([octets[offset], octets[offset + 1]])
 }
 
-/// Returns the big-endian number at `at`.
+/// Returns the big-endian number at `offset`.
 #[inline(always)]
-const fn be32<const N: usize>(octets: &[u8; N], at: usize) -> u32 {
-    u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+const fn be32<const N: usize>(octets: &[u8; N], offset: usize) -> u32 {
+    u32::from_be_bytes([octets[offset], octets[offset + 1], octets[offset + 2], octets[offset + 3]])
 }
 
-/// Returns the IPv4 address at `at`.
+/// Returns the IPv4 address at `offset`.
 #[inline(always)]
-const fn ipv4_at<const N: usize>(octets: &[u8; N], at: usize) -> Ipv4Addr {
-    Ipv4Addr::new(octets[at], octets[at + 1], octets[at + 2], octets[at + 3])
+const fn ipv4_at<const N: usize>(octets: &[u8; N], offset: usize) -> Ipv4Addr {
+    Ipv4Addr::new(octets[offset], octets[offset + 1], octets[offset + 2], octets[offset + 3])
 }
 
-/// Returns the MAC address at `at`.
+/// Returns the MAC address at `offset`.
 #[inline(always)]
-const fn mac_at<const N: usize>(octets: &[u8; N], at: usize) -> Mac {
+const fn mac_at<const N: usize>(octets: &[u8; N], offset: usize) -> Mac {
     Mac([
-        octets[at],
-        octets[at + 1],
-        octets[at + 2],
-        octets[at + 3],
-        octets[at + 4],
-        octets[at + 5],
+        octets[offset],
+        octets[offset + 1],
+        octets[offset + 2],
+        octets[offset + 3],
+        octets[offset + 4],
+        octets[offset + 5],
     ])
 }
 
@@ -206,23 +274,4 @@ const fn mac_at<const N: usize>(octets: &[u8; N], at: usize) -> Mac {
 #[inline]
 fn room<const N: usize>(buf: &mut [u8]) -> Result<&mut [u8; N], WireError> {
     buf.first_chunk_mut().ok_or(WireError::NoRoom)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_sixteen_reserved_addresses_and_no_others_are_reserved() {
-        for last in 0..=0xff {
-            assert_eq!(group::is_reserved(Mac([1, 0x80, 0xc2, 0, 0, last])), last < 16, "{last}");
-        }
-        assert!(!group::is_reserved(Mac([1, 0x80, 0xc2, 0, 1, 0])));
-        assert!(!group::is_reserved(Mac::BROADCAST));
-    }
-
-    #[test]
-    fn a_type_is_written_in_hexadecimal() {
-        assert_eq!(EtherType::MAC_CONTROL.to_string(), "0x8808");
-    }
 }

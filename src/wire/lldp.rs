@@ -136,6 +136,7 @@ impl<'a> Tlv<'a> {
 /// Splits off the first TLV in `octets`.
 fn split(octets: &[u8]) -> Result<(Tlv<'_>, &[u8]), WireError> {
     let (&[a, b], rest) = octets.split_first_chunk().ok_or(WireError::Truncated)?;
+    // Seven bits of type and nine of length (8.4).
     let len = usize::from(a & 1) << 8 | usize::from(b);
     let (value, rest) = rest.split_at_checked(len).ok_or(WireError::Truncated)?;
     Ok((Tlv { kind: TlvType(a >> 1), value }, rest))
@@ -180,11 +181,13 @@ impl<'a> View<'a> {
         if header.ethertype() != EtherType::LLDP {
             return Err(WireError::BadEthertype);
         }
+        // The three mandatory TLVs come first, in this order (clause 8).
         let (chassis, rest) = mandatory(header.payload(), TlvType::CHASSIS)?;
         let (port, rest) = mandatory(rest, TlvType::PORT)?;
         let (ttl, rest) = mandatory(rest, TlvType::TTL)?;
         let &ttl = ttl.first_chunk().ok_or(WireError::BadLength)?;
         let (chassis, port) = (Id::parse(chassis)?, Id::parse(port)?);
+        // Once here, so that the iterator cannot fail.
         check_chain(rest)?;
         let ttl = u16::from_be_bytes(ttl);
         Ok(Self { header, chassis, port, ttl, optional: Tlvs(rest) })
@@ -208,6 +211,7 @@ fn check_chain(mut octets: &[u8]) -> Result<(), WireError> {
     while !octets.is_empty() {
         let (tlv, rest) = split(octets)?;
         match tlv.kind {
+            // What follows is padding of the frame.
             TlvType::END => return Ok(()),
             TlvType::CHASSIS | TlvType::PORT | TlvType::TTL => return Err(WireError::BadOpcode),
             _ => octets = rest,
@@ -245,6 +249,7 @@ impl<'a> Repr<'a> {
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         let ids = self.chassis.octets.len() + self.port.octets.len();
+        // Two identifiers with header and subtype, the time to live, the end.
         let len = ethernet::HEADER_LEN + 3 + 3 + ids + 4 + 2;
         if len > ethernet::MIN_FRAME { len } else { ethernet::MIN_FRAME }
     }
@@ -334,6 +339,7 @@ impl<'b> Writer<'b> {
         if len > VALUE_MAX || kind.0 > TlvType::ORGANIZATIONAL.0 {
             return Err(WireError::OutOfRange);
         }
+        // The length is at most 511, which its nine bits hold.
         let header = u16::from(kind.0) << 9 | len as u16;
         let out = self.buf.get_mut(self.len..self.len + 2 + len).ok_or(WireError::NoRoom)?;
         let (front, mut rest) = out.split_at_mut(2);

@@ -69,15 +69,19 @@ impl<'a> View<'a> {
         if tci & V != 0 {
             return Err(WireError::BadVersion);
         }
+        // ES and SCB derive the SCI from the source address, so an explicit one beside them is an error (9.12 d).
         let sci_twice = tci & SC != 0 && tci & (ES | SCB) != 0;
+        // The GCM suites change all that they encrypt and nothing else, so both bits are equal (9.5).
         if sci_twice || (tci & E != 0) != (tci & C != 0) {
             return Err(WireError::Unsupported);
         }
         let around = front(tci) + ICV_LEN;
         let there = behind.len().checked_sub(around).ok_or(WireError::BadLength)?;
         let secure_len = if short == 0 { there } else { short };
+        // 0 stands for 48 bytes or more; the least secure data is an EtherType (9.7).
         let fits = match short {
             0 => there >= SHORT,
+            // A MAC pads a short frame behind the ICV.
             2..SHORT => short == there || short < there && frame.len() <= MIN_FRAME,
             _ => false,
         };
@@ -109,8 +113,8 @@ impl<'a> View<'a> {
     #[must_use]
     #[inline]
     pub fn inner(&self) -> EtherType {
-        let at = TAG_OFFSET + self.front();
-        EtherType(u16::from_be_bytes([self.frame[at], self.frame[at + 1]]))
+        let offset = TAG_OFFSET + self.front();
+        EtherType(u16::from_be_bytes([self.frame[offset], self.frame[offset + 1]]))
     }
 }
 
@@ -184,6 +188,7 @@ impl Repr {
     /// association above 3 or an invalid short length.
     #[inline]
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        // SL is 0 for 48 bytes or more, and else 2 to 47 (9.7).
         if self.an > AN || usize::from(self.short_len) >= SHORT || self.short_len == 1 {
             return Err(WireError::OutOfRange);
         }

@@ -48,6 +48,7 @@ pub fn bounded<'a, const MIN: usize>(
 pub fn network(msdu: &[u8]) -> Option<(EtherType, &[u8])> {
     let mut rest = msdu;
     for _ in 0..vlan::MAX_TAGS {
+        // The outermost tag is not part of an MSDU; tags in it are a customer's.
         let Ok(tag) = vlan::View::new(rest) else { break };
         rest = tag.payload();
     }

@@ -47,6 +47,7 @@ pub enum Kind {
 #[must_use]
 pub const fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     let o = address.octets();
+    // FF02::1:FF00:0/104, and the low 24 bits of the address.
     let last = u16::from_be_bytes([o[14], o[15]]);
     Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | o[13] as u16, last)
 }
@@ -78,6 +79,7 @@ impl<'a> View<'a> {
             octets.split_first_chunk::<MESSAGE_LEN>().ok_or(WireError::Truncated)?;
         let flag = |bit: u8| message[4] & bit != 0;
         let (kind, option) = match (message[0], message[1]) {
+            // Option 1 is the source's link-layer address, option 2 the target's (RFC 4861 4.6.1).
             (135, 0) => (Kind::Solicitation, 1),
             (136, 0) => {
                 let (router, solicited, overrides) = (flag(0x80), flag(0x40), flag(0x20));
@@ -112,6 +114,7 @@ fn link_layer(mut options: &[u8], wanted: u8) -> Result<Option<Mac>, WireError> 
     let mut found = None;
     while let Some((kind, rest)) = options.split_first() {
         let units = *rest.first().ok_or(WireError::Truncated)?;
+        // The length is in units of 8 bytes; one of 0 would never end the loop.
         if units == 0 {
             return Err(WireError::BadLength);
         }
@@ -151,6 +154,7 @@ impl Repr {
             return Err(WireError::Unsupported);
         }
         let message = ip.payload();
+        // Neither the checksum nor all options can be validated in a part of the message.
         if message.len() < usize::from(ip.payload_len()) {
             return Err(WireError::Truncated);
         }
@@ -161,6 +165,7 @@ impl Repr {
         if sum(message, ip.src(), ip.dst()) != 0 {
             return Err(WireError::BadChecksum);
         }
+        // RFC 4861 7.1.1 for solicitations, 7.1.2 for advertisements.
         let right = match v.kind {
             Kind::Solicitation if ip.src().is_unspecified() => {
                 v.link_layer.is_none() && ip.dst() == solicited_node(v.target())
@@ -191,6 +196,7 @@ impl Repr {
             dscp: Dscp::MIN,
             ecn: Ecn::NotEct,
             flow_label: 0,
+            // At most a message and one option, 32 bytes.
             payload_len: (out.len() - ipv6::HEADER_LEN) as u16,
             next_header: Protocol::ICMPV6,
             hop_limit: HOP_LIMIT,
@@ -203,6 +209,7 @@ impl Repr {
         let (number, flags, option) = match self.kind {
             Kind::Solicitation => (135, 0, 1),
             Kind::Advertisement { router, solicited, overrides } => {
+                // R, S and O, from the highest bit down (RFC 4861 4.4).
                 let flags = u8::from(router) << 7 | u8::from(solicited) << 6;
                 (136, flags | u8::from(overrides) << 5, 2)
             }

@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-use super::mac_control::view::{self, FRAME_LEN, Opcode, PARAMETERS};
+use super::mac_control::{self, FRAME_LEN, Opcode, PARAMETERS};
 use super::{WireError, be16, group, room};
 use ground::units::{Mac, Quanta};
 
 /// A PAUSE frame, from its destination address on.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a>(view::View<'a>);
+pub struct View<'a>(mac_control::View<'a>);
 
 impl<'a> View<'a> {
     /// Parses a frame that the port with address `port` received.
@@ -19,10 +19,11 @@ impl<'a> View<'a> {
     /// destination that is neither 01-80-C2-00-00-01 nor `port` (802.3 31B.3.3 allows both).
     #[inline]
     pub fn new(frame: &'a [u8], port: Mac) -> Result<Self, WireError> {
-        let v = view::View::new(frame)?;
+        let v = mac_control::View::new(frame)?;
         if v.opcode() != Opcode::Pause {
             return Err(WireError::BadOpcode);
         }
+        // PAUSE may be sent to the port itself (31B.3.3), unlike PFC.
         if v.dst() != group::MAC_CONTROL && v.dst() != port {
             return Err(WireError::BadAddress);
         }
@@ -71,7 +72,7 @@ impl Repr {
     #[inline]
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out: &mut [u8; FRAME_LEN] = room(buf)?;
-        *out = view::blank(self.dst, self.src, Opcode::Pause);
+        *out = mac_control::blank(self.dst, self.src, Opcode::Pause);
         out[PARAMETERS..PARAMETERS + 2].copy_from_slice(&self.time.0.to_be_bytes());
         Ok(())
     }
@@ -88,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     const PORT: Mac = Mac([2, 0, 0, 0, 0, 9]);
 
@@ -105,7 +106,7 @@ mod tests {
     #[test]
     fn golden_bytes() {
         let (mut octets, repr) = golden();
-        rig::hold(&repr, &octets.clone(), |octets| Repr::parse(octets, PORT), Repr::emit);
+        tests::hold(&repr, &octets.clone(), |octets| Repr::parse(octets, PORT), Repr::emit);
         assert_eq!(repr.to_string(), "02:00:00:00:00:05 > 01:80:c2:00:00:01 PAUSE 4660");
         octets[18..].fill(0xff);
         assert_eq!(Repr::parse(&octets, PORT), Ok(repr), "padding is ignored");
@@ -133,7 +134,7 @@ mod tests {
         ) {
             let dst = if unicast { PORT } else { group::MAC_CONTROL };
             let repr = Repr { dst, src: Mac(src), time: Quanta(time) };
-            rig::round(&repr, 60, |octets| Repr::parse(octets, PORT), Repr::emit);
+            tests::round(&repr, 60, |octets| Repr::parse(octets, PORT), Repr::emit);
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use super::mac_control::view::{self, FRAME_LEN, Opcode, PARAMETERS};
+use super::mac_control::{self, FRAME_LEN, Opcode, PARAMETERS};
 use super::{WireError, be16, group, room};
 use ground::units::{Mac, PRIORITIES, Priority, PrioritySet, Quanta};
 
@@ -13,7 +13,7 @@ const TIMES: usize = PARAMETERS + 2;
 
 /// A PFC frame, from its destination address on.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a>(view::View<'a>);
+pub struct View<'a>(mac_control::View<'a>);
 
 impl<'a> View<'a> {
     /// Parses a frame from its destination address on.
@@ -24,10 +24,11 @@ impl<'a> View<'a> {
     /// destination than 01-80-C2-00-00-01, the only one that PFC is sent to (802.3 31D.3).
     #[inline]
     pub fn new(frame: &'a [u8]) -> Result<Self, WireError> {
-        let v = view::View::new(frame)?;
+        let v = mac_control::View::new(frame)?;
         if v.opcode() != Opcode::Pfc {
             return Err(WireError::BadOpcode);
         }
+        // The only destination of PFC (31D.3).
         if v.dst() != group::MAC_CONTROL {
             return Err(WireError::BadAddress);
         }
@@ -38,8 +39,8 @@ impl<'a> View<'a> {
     #[must_use]
     #[inline]
     pub const fn time_field(&self, p: Priority) -> Quanta {
-        let (frame, at) = (self.0.octets(), TIMES + 2 * p.index());
-        Quanta(be16(frame, at))
+        let (frame, offset) = (self.0.octets(), TIMES + 2 * p.index());
+        Quanta(be16(frame, offset))
     }
 }
 
@@ -94,6 +95,7 @@ impl Repr {
         let mut repr = Self::new(v.src());
         repr.enabled = v.enabled();
         for p in Priority::ALL {
+            // The time of a bit that is off means nothing (31D). As 0, equal pauses are equal values.
             if repr.enabled.contains(p) {
                 repr.times[p.index()] = v.time_field(p);
             }
@@ -114,12 +116,13 @@ impl Repr {
     #[inline]
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out: &mut [u8; FRAME_LEN] = room(buf)?;
-        *out = view::blank(group::MAC_CONTROL, self.src, Opcode::Pfc);
+        *out = mac_control::blank(group::MAC_CONTROL, self.src, Opcode::Pfc);
+        // The first byte of the vector is reserved and stays 0.
         out[PARAMETERS + 1] = self.enabled.0;
         for p in Priority::ALL {
             let time = self.time(p).unwrap_or_default();
-            let at = TIMES + 2 * p.index();
-            out[at..at + 2].copy_from_slice(&time.0.to_be_bytes());
+            let offset = TIMES + 2 * p.index();
+            out[offset..offset + 2].copy_from_slice(&time.0.to_be_bytes());
         }
         Ok(())
     }
@@ -140,7 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     fn golden() -> ([u8; 60], Repr) {
         let mut octets = [0; 60];
@@ -158,7 +161,7 @@ mod tests {
     #[test]
     fn golden_bytes() {
         let (octets, repr) = golden();
-        rig::hold(&repr, &octets, Repr::parse, Repr::emit);
+        tests::hold(&repr, &octets, Repr::parse, Repr::emit);
         assert_eq!(repr.to_string(), "02:00:00:00:00:05 PFC 3:65535 7:0");
         assert_eq!(
             Repr::parse(&[&octets[..], &[0xee; 9]].concat()),
@@ -208,7 +211,7 @@ mod tests {
                     repr.set(p, Quanta(t));
                 }
             }
-            rig::round(&repr, 60, Repr::parse, Repr::emit);
+            tests::round(&repr, 60, Repr::parse, Repr::emit);
             for (p, t) in Priority::ALL.into_iter().zip(times) {
                 prop_assert_eq!(repr.time(p), t.map(Quanta));
             }

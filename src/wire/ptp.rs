@@ -109,9 +109,10 @@ pub struct Timestamp {
 impl Timestamp {
     /// Splits a timestamp into whole nanoseconds and a correction.
     #[must_use]
-    pub const fn split(at: Instant) -> (Self, Correction) {
-        let ps = at.as_picos();
+    pub const fn split(time: Instant) -> (Self, Correction) {
+        let ps = time.as_picos();
         let (seconds, rest) = (ps / 1_000_000_000_000, ps % 1_000_000_000_000);
+        // What a timestamp in nanoseconds cannot hold is in the correction (1588 13.3.2.9).
         let left = Correction::of_picos((rest % 1_000) as i64);
         (Self { seconds: seconds as u64, nanos: (rest / 1_000) as u32 }, left)
     }
@@ -148,6 +149,7 @@ impl Correction {
     /// Converts picoseconds, rounded to the nearest unit of the field. Within 2 hours.
     #[must_use]
     pub const fn of_picos(ps: i64) -> Self {
+        // Half a unit away from zero, because the division truncates towards it.
         let scaled = ps as i128 * 65_536;
         let half = if scaled < 0 { -500 } else { 500 };
         Self(((scaled + half) / 1_000) as i64)
@@ -258,6 +260,7 @@ impl Repr {
         if EtherType(be16(header, 12)) != EtherType::PTP {
             return Err(WireError::BadEthertype);
         }
+        // The upper four bits are the minor version, which does not change the format.
         if header[field::VERSION] & 0xf != VERSION {
             return Err(WireError::BadVersion);
         }
@@ -301,12 +304,14 @@ impl Repr {
             return Err(WireError::OutOfRange);
         }
         let out: &mut [u8; FRAME] = room(buf)?;
+        // Reserved fields are 0, and so are the last ten bytes of a request.
         *out = [0; FRAME];
         out[..6].copy_from_slice(&self.dst.0);
         out[6..12].copy_from_slice(&self.src.0);
         out[12..14].copy_from_slice(&EtherType::PTP.0.to_be_bytes());
         out[field::KIND] = m.major_sdo_id << 4 | kind;
         out[field::VERSION] = MINOR_VERSION << 4 | VERSION;
+        // 54, so the upper byte of the length stays 0.
         out[field::LENGTH + 1] = MESSAGE as u8;
         out[field::DOMAIN] = m.domain;
         out[field::MINOR_SDO] = m.minor_sdo_id;
@@ -333,6 +338,7 @@ fn body(kind: u8, length: usize, frame: &[u8]) -> Result<Body, WireError> {
     if !matches!(kind, kind::PDELAY_REQ | kind::PDELAY_RESP | kind::PDELAY_RESP_FOLLOW_UP) {
         return Ok(Body::Other(kind));
     }
+    // TLVs may follow, so a longer message is valid.
     if length < MESSAGE {
         return Err(WireError::BadLength);
     }
@@ -346,9 +352,9 @@ fn body(kind: u8, length: usize, frame: &[u8]) -> Result<Body, WireError> {
     })
 }
 
-/// Returns the ten bytes at `at`.
-fn ten<const N: usize>(octets: &[u8; N], at: usize) -> [u8; 10] {
-    core::array::from_fn(|i| octets[at + i])
+/// Returns the ten bytes at `offset`.
+fn ten<const N: usize>(octets: &[u8; N], offset: usize) -> [u8; 10] {
+    core::array::from_fn(|i| octets[offset + i])
 }
 
 #[cfg(test)]

@@ -72,13 +72,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     #[test]
     fn golden_bytes() {
         let repr = Repr { virtual_address: 0x0102_0304_0506_0708, r_key: 0xa0b, dma_len: 4096 };
         let octets = [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0x0a, 0x0b, 0, 0, 0x10, 0];
-        rig::hold(&repr, &octets, Repr::parse, Repr::emit);
+        tests::hold(&repr, &octets, Repr::parse, Repr::emit);
         assert_eq!(repr.to_string(), "write 4096 octets at 0x102030405060708 key 0xa0b");
     }
 

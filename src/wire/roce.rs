@@ -89,6 +89,7 @@ impl U24 {
     /// 2^23 away.
     #[must_use]
     pub const fn unwrap_near(self, near: u64) -> Option<u64> {
+        // Modulo 2^24: less than half of the circle is ahead of `near`, the rest is behind.
         let ahead = (self.0.wrapping_sub(near as u32) & Self::MAX.0) as u64;
         if ahead < 1 << 23 { near.checked_add(ahead) } else { (near + ahead).checked_sub(1 << 24) }
     }
@@ -105,10 +106,10 @@ impl U24 {
         Self((self.0 + 1) & Self::MAX.0)
     }
 
-    /// Returns the three bytes at `at`.
+    /// Returns the three bytes at `offset`.
     #[inline(always)]
-    const fn at<const N: usize>(octets: &[u8; N], at: usize) -> Self {
-        Self::from_octets([octets[at], octets[at + 1], octets[at + 2]])
+    const fn at<const N: usize>(octets: &[u8; N], offset: usize) -> Self {
+        Self::from_octets([octets[offset], octets[offset + 1], octets[offset + 2]])
     }
 
     /// Decodes three bytes from the wire.
@@ -150,6 +151,7 @@ impl<'a> View<'a> {
     #[inline]
     pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
         let (bth, payload) = octets.split_first_chunk::<BTH_LEN>().ok_or(WireError::Truncated)?;
+        // TVer, the version of the transport header.
         if bth[1] & 0x0f != 0 {
             return Err(WireError::BadVersion);
         }
@@ -222,6 +224,7 @@ impl Repr {
         out[1] =
             bit(self.solicited, SOLICITED) | bit(self.migrated, MIGRATED) | (self.pad_count << 4);
         out[2..4].copy_from_slice(&self.p_key.to_be_bytes());
+        // The six bits beside them are reserved.
         out[4] = bit(self.fecn, FECN) | bit(self.becn, BECN);
         out[5..8].copy_from_slice(&self.dest_qp.octets());
         out[8] = bit(self.ack_request, ACK_REQUEST);
@@ -253,7 +256,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     const GOLDEN: [u8; 12] = [0x24, 0xe0, 0xff, 0xff, 0xc0, 0, 0x02, 0xd3, 0x80, 0x12, 0x34, 0x56];
 
@@ -271,7 +274,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        rig::hold(&golden(), &GOLDEN, Repr::parse, Repr::emit);
+        tests::hold(&golden(), &GOLDEN, Repr::parse, Repr::emit);
         assert_eq!(golden().to_string(), "roce opcode 0x24 qp 723 psn 1193046 ack fecn becn");
     }
 
@@ -329,7 +332,7 @@ mod tests {
                 ack_request,
                 psn: U24(psn),
             };
-            rig::round(&repr, BTH_LEN, Repr::parse, Repr::emit);
+            tests::round(&repr, BTH_LEN, Repr::parse, Repr::emit);
         }
     }
 }

@@ -49,6 +49,7 @@ impl<'a> View<'a> {
     #[must_use]
     #[inline]
     pub const fn header_len(&self) -> usize {
+        // The data offset counts words of 32 bits.
         (self.header[12] >> 4) as usize * 4
     }
 
@@ -103,6 +104,7 @@ impl Repr {
         out[13] = self.flags;
         out[14..16].copy_from_slice(&self.window.to_be_bytes());
         out[CHECKSUM_AT..18].copy_from_slice(&self.checksum.to_be_bytes());
+        // The urgent pointer, which means nothing without URG.
         out[18..].fill(0);
         Ok(())
     }
@@ -120,7 +122,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     fn golden() -> Repr {
         Repr {
@@ -140,7 +142,7 @@ mod tests {
             0x12, 0x34, 0x01, 0xbb, 1, 2, 3, 4, 0xa0, 0xb0, 0xc0, 0xd0, 0x50, 0x18, 0xff, 0xfe,
             0x55, 0x66, 0, 0,
         ];
-        rig::hold(&golden(), &octets, Repr::parse, Repr::emit);
+        tests::hold(&golden(), &octets, Repr::parse, Repr::emit);
         assert_eq!(golden().to_string(), "tcp 4660 > 443 seq 16909060 ack 2695938256");
     }
 

@@ -173,6 +173,7 @@ impl<'a> Repr<'a> {
         }
         let len = usize::from(be16(f, 8));
         let octets = rest.get(..len).ok_or(WireError::Truncated)?;
+        // Nothing follows the flow in this version; more bytes are of another layout.
         if rest.len() > len {
             return Err(WireError::BadLength);
         }
@@ -185,9 +186,10 @@ impl<'a> Repr<'a> {
         let message = Sfcm {
             form,
             priority: priority(f),
-            dscp: super::ip::fields::dscp_of(f[2]),
+            dscp: super::ip::dscp_of(f[2]),
             pause: pause(f),
             locator: Locator::from_bits(f[1] >> 6),
+            // 0 and 255 both mean that the level is not known.
             level: Level::new(f[3]).filter(|level| level.get() <= LEVEL_MAX),
         };
         let repr = Self { headers, message };
@@ -198,9 +200,11 @@ impl<'a> Repr<'a> {
     /// Checks the flow, for parsing and for writing.
     fn check(&self) -> Result<(), WireError> {
         let flow = self.message.flow().ok_or(WireError::Unsupported)?;
+        // Messages about messages could be answered without end.
         if self.headers.carries(&flow) {
             return Err(WireError::AboutItself);
         }
+        // Only the source of a flow may be asked to pause for it.
         if flow.src != self.headers.dst || !is_host(self.headers.dst) {
             return Err(WireError::BadAddress);
         }
@@ -239,6 +243,7 @@ impl<'a> Repr<'a> {
         if !fits || level.is_some_and(|level| level.get() > LEVEL_MAX) {
             return Err(WireError::OutOfRange);
         }
+        // The checks of the receiver, so that nothing is sent that it has to refuse.
         self.check()?;
         let out = buf.get_mut(..self.buffer_len()).ok_or(WireError::NoRoom)?;
         let pdu = &mut out[self.headers.header_len()..];
@@ -304,6 +309,7 @@ const fn is_host(address: IpAddr) -> bool {
 
 /// Parses a simplified flow whose addresses are of the version of `like`.
 fn simplified(octets: &[u8], like: IpAddr) -> Result<FiveTuple, WireError> {
+    // The flow's source is the destination of the packet, so both are of one version.
     let (src, dst, rest) = match like {
         IpAddr::V4(_) => {
             let (src, rest) = octets.split_first_chunk::<4>().ok_or(WireError::BadLength)?;

@@ -58,12 +58,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     #[test]
     fn golden_bytes() {
         let repr = Repr { src_port: 0x1234, dst_port: 443 };
-        rig::hold(&repr, &[0x12, 0x34, 0x01, 0xbb], Repr::parse, Repr::emit);
+        tests::hold(&repr, &[0x12, 0x34, 0x01, 0xbb], Repr::parse, Repr::emit);
         assert_eq!(repr.to_string(), "tcp 4660 > 443");
     }
 
@@ -71,7 +71,7 @@ mod tests {
         #[test]
         fn what_is_emitted_parses_to_the_same((src_port, dst_port) in any::<(u16, u16)>()) {
             let repr = Repr { src_port, dst_port };
-            rig::round(&repr, PORTS_LEN, Repr::parse, Repr::emit);
+            tests::round(&repr, PORTS_LEN, Repr::parse, Repr::emit);
         }
     }
 }

@@ -58,6 +58,7 @@ impl<'a> View<'a> {
     /// [`WireError::Truncated`] when the datagram is incomplete.
     pub fn checksum_ok(&self, src: IpAddr, dst: IpAddr) -> Result<bool, WireError> {
         let whole = self.datagram.get(..usize::from(self.len())).ok_or(WireError::Truncated)?;
+        // The sender has calculated none (RFC 768).
         if self.checksum() == 0 {
             return Ok(true);
         }
@@ -121,7 +122,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     /// Between the addresses of `ends`.
     const GOLDEN: [u8; 10] = [0x30, 0x39, 0x12, 0xb7, 0x00, 0x0a, 0x47, 0x85, 0x61, 0x62];
@@ -174,7 +175,7 @@ mod tests {
             (src_port, dst_port, checksum) in any::<(u16, u16, u16)>(), payload_len in 0_u16..65528
         ) {
             let repr = Repr { src_port, dst_port, payload_len, checksum };
-            rig::round(&repr, HEADER_LEN, Repr::parse, Repr::emit);
+            tests::round(&repr, HEADER_LEN, Repr::parse, Repr::emit);
         }
 
         #[test]

@@ -117,6 +117,7 @@ impl Repr {
     #[inline]
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
         let v = View::new(octets)?;
+        // VID 0 makes a priority tag, whose frame belongs to the VLAN of its port (9.6).
         let vid = match v.vid_bits() {
             0 => None,
             n => Some(Vid::new(n).ok_or(WireError::ReservedVid)?),
@@ -147,6 +148,7 @@ impl Repr {
             Some(vid) => vid.get(),
             None => 0,
         };
+        // PCP, DEI and VID have 3, 1 and 12 bits (9.6).
         let tci = (self.pcp.get() as u16) << 13 | (self.dei as u16) << 12 | vid;
         let ([a, b], [c, d]) = (self.tpid.ethertype().0.to_be_bytes(), tci.to_be_bytes());
         [a, b, c, d]
@@ -199,6 +201,7 @@ pub fn walk(frame: &[u8]) -> Result<Walk, WireError> {
         return Ok(walk);
     }
     walk.outer = Some(Repr::parse(&frame[TAG_OFFSET..])?);
+    // Inner tags are not decoded: they belong to the customer.
     while walk.tags < MAX_TAGS && Tpid::new(walk.ethertype).is_some() {
         let next: &[u8; 4] = frame[walk.l3..].first_chunk().ok_or(WireError::Truncated)?;
         walk.ethertype = EtherType(be16(next, 2));
@@ -216,6 +219,7 @@ pub fn walk(frame: &[u8]) -> Result<Walk, WireError> {
 #[inline]
 pub fn insert(frame: &mut [u8], tag: &Repr) -> Result<(), WireError> {
     let head: &mut [u8; TAG_OFFSET + TAG_LEN] = room(frame)?;
+    // The twelve bytes of the addresses move, and not the frame behind them.
     head.copy_within(TAG_LEN.., 0);
     head[TAG_OFFSET..].copy_from_slice(&tag.octets());
     Ok(())
@@ -239,6 +243,7 @@ pub fn remove(frame: &mut [u8]) -> Result<(), WireError> {
 /// As [`View::new`] on the old tag; the state is then unchanged.
 #[inline]
 pub fn replace(frame: &mut [u8], tag: &Repr) -> Result<(), WireError> {
+    // What is overwritten must be a tag.
     let old = frame.get_mut(TAG_OFFSET..).ok_or(WireError::Truncated)?;
     View::new(old)?;
     tag.emit(old)
@@ -249,7 +254,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rig;
+    use crate::tests;
 
     const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
     const C_TAG: [u8; 4] = [0x81, 0x00, 0x7f, 0xfe];
@@ -273,7 +278,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        rig::hold(&c_tag(), &C_TAG, Repr::parse, Repr::emit);
+        tests::hold(&c_tag(), &C_TAG, Repr::parse, Repr::emit);
         assert_eq!(c_tag().to_string(), "C-tag vid 4094 pcp 3 dei");
     }
 
@@ -313,7 +318,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_emitted_parses_to_the_same(tag in any_tag()) {
-            rig::round(&tag, TAG_LEN, Repr::parse, Repr::emit);
+            tests::round(&tag, TAG_LEN, Repr::parse, Repr::emit);
         }
 
         #[test]

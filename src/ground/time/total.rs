@@ -142,6 +142,7 @@ impl fmt::Display for Total {
             [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
         for (scale, unit) in UNITS {
             if self.as_picos() >= scale.into() {
+                // Three decimals reach the next unit; zeros at the end are left out.
                 let text = format!("{:.3}", self.as_picos() as f64 / scale as f64);
                 let text = text.trim_end_matches('0').trim_end_matches('.');
                 return write!(f, "{text}{unit}");
@@ -171,6 +172,7 @@ pub mod nanos {
     /// Those of the serialiser.
     pub fn exact<S: Serializer>(total: &Total, to: S) -> Result<S::Ok, S::Error> {
         match total.as_picos() % 1_000 {
+            // An integer where possible: JSON readers may lose digits of other numbers.
             0 => serialize(total, to),
             _ => to.serialize_f64(total.as_nanos_f64()),
         }

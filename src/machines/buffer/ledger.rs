@@ -9,8 +9,7 @@
 //! [`Ledger::credit`] returns cells of its groups that others released. Port ids must be those of
 //! the plan; any other panics.
 
-use super::cells::CellSize;
-use super::group::{Crossing, Group, GroupUsage};
+use super::group::{CellSize, Crossing, Group, GroupUsage};
 use super::{BufferError, BufferPlan, Charge, GroupKind, GroupPlan, SharedLimit};
 use ground::memory::{fetch, fetch_item};
 use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup};
@@ -81,6 +80,7 @@ impl Ledger {
             }
         }
         let groups: Box<[Group]> = plan.groups.iter().flatten().map(Group::new).collect();
+        // What no group has for itself is shared, less the slack.
         let pool = shared_pool(&groups, plan.total.0, plan.slack.0, cell)?;
         Ok(Self {
             groups,
@@ -123,6 +123,7 @@ impl Ledger {
     /// Returns the free cells of the shared pool, as far as this worker knows.
     #[inline]
     const fn free(&self) -> u32 {
+        // Delayed updates may let the workers together overuse the pool for a while; the plan's `slack` is for that.
         self.pool.saturating_sub(self.shared_used.saturating_add(self.elsewhere))
     }
 
@@ -152,6 +153,7 @@ impl Ledger {
         let used = u64::from(g.used) + u64::from(cells.0);
         let new_shared = used.saturating_sub(u64::from(g.reserved));
         let grown = new_shared - u64::from(shared);
+        // With headroom in use the group is at XOFF, and frames over its limit belong in headroom.
         if grown > u64::from(free) || g.headroom > 0 {
             return None;
         }
@@ -159,6 +161,7 @@ impl Ledger {
         // last one holds behind each.
         let free_after = free - grown as u32;
         let limit = u64::from(g.limit.now(new_shared as u32, free_after));
+        // The condition of XOFF in `Group::turn`: admitted one by one, the right frame causes the crossing.
         if used >= u64::from(g.reserved) && new_shared >= limit {
             return None;
         }
@@ -208,6 +211,7 @@ impl Ledger {
             return Admission::Refused(Refusal::HeadroomFull);
         }
         g.note_peaks();
+        // An admission never leads to XON: it raises the use and lowers the limit.
         let crossed = if g.xoff { None } else { g.turn(free_after) };
         Admission::Admitted { charge: Charge::new(port, group, Cells(cells)), crossed }
     }
@@ -234,6 +238,7 @@ impl Ledger {
     #[inline]
     fn give_back(&mut self, index: usize, cells: u32) -> Option<Crossing> {
         let g = &mut self.groups[index];
+        // Headroom first, whichever frame leaves: what the next XOFF needs is free again before the shared part.
         let from_headroom = cells.min(g.headroom);
         let from_used = cells - from_headroom;
         let from_shared = from_used.min(g.shared());
@@ -244,6 +249,7 @@ impl Ledger {
         g.headroom -= from_headroom;
         g.used -= from_used;
         self.shared_used -= from_shared;
+        // XON requires that no headroom is in use (SAI), so nothing can turn before.
         if !g.xoff || g.headroom > 0 {
             return None;
         }
@@ -341,6 +347,7 @@ impl Ledger {
         check_group(port, group, &plan)?;
         let i = index(port, group);
         let old = self.groups[i];
+        // Counters and pause state go on: the frames admitted by the old plan are still in the buffer.
         let new = Group {
             used: old.used,
             headroom: old.headroom,
@@ -353,6 +360,7 @@ impl Ledger {
             let (held, size) = (new.headroom, new.headroom_size);
             return Err(BufferError::HeadroomInUse { port, group, held, size });
         }
+        // What the group gets or gives up, reserved or as headroom, is taken from the shared pool or returned to it.
         let pool = self.pool_with(i, new)?;
         let shared_used = self.shared_used - old.shared() + new.shared();
         let used = shared_used.saturating_add(self.elsewhere);
@@ -366,6 +374,7 @@ impl Ledger {
         self.shared_used = shared_used;
         self.shared_peak = self.shared_peak.max(shared_used);
         let free = self.free();
+        // A threshold may be crossed by the change alone, without a frame.
         Ok(self.groups[i].turn(free))
     }
 
@@ -394,6 +403,7 @@ impl Ledger {
         for (i, g) in self.groups.iter().enumerate() {
             assert!(g.headroom <= g.headroom_size, "headroom of group {i}: {g:?}");
             assert!(g.headroom == 0 || g.xoff, "headroom is used under XOFF alone, {i}: {g:?}");
+            // A paused group holds cells: without any, no release would come to resume it.
             assert!(!g.xoff || (g.lossless && g.used + g.headroom > 0), "empty XOFF, {i}: {g:?}");
             assert!(g.peak >= g.used + g.headroom && g.headroom_peak >= g.headroom, "{i}: {g:?}");
         }
@@ -407,6 +417,7 @@ fn check_group(port: PortId, group: PriorityGroup, plan: &GroupPlan) -> Result<(
         return Err(BufferError::NoHeadroom { port, group });
     }
     match plan.limit {
+        // XON above the limit would be sent at once after XOFF, and both would alternate with every frame.
         SharedLimit::Static(limit) if xon > limit => {
             Err(BufferError::XonAboveLimit { port, group, xon: xon.0, limit: limit.0 })
         }

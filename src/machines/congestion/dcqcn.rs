@@ -1,13 +1,134 @@
-//! DCQCN's reaction point: the rate of one flow, decreased by notifications, increased by time and
-//! bytes.
+//! The two ends of DCQCN in hosts: the reaction point (the rate of one flow, decreased by
+//! notifications, increased by time and bytes), and the notification point (the marked packets that
+//! are answered with a CNP).
 //!
 //! Uses integers only, so that every machine calculates the same rates. Alpha decays by a separate
 //! timer but matters only when a notification arrives, so it is updated then and needs no timer.
 //! Increases have one. At the full rate no timer runs.
 
-use super::plan::DcqcnPlan;
-use ground::time::Instant;
-use ground::units::BitsPerSec;
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Bytes};
+
+/// The reaction point of one flow: DCQCN as in Zhu et al., "Congestion Control for Large-Scale RDMA
+/// Deployments", SIGCOMM 2015, section 3, with extensions of later implementations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DcqcnPlan {
+    /// Gain g of alpha per notification, in parts of [`DcqcnPlan::GAIN_ONE`]. 1 to
+    /// [`DcqcnPlan::GAIN_ONE`].
+    pub gain: u32,
+    /// Alpha before the first notification, in parts of [`DcqcnPlan::GAIN_ONE`].
+    pub initial_alpha: u32,
+    /// Interval without notifications after which alpha decays, repeatedly (K). Not zero.
+    pub alpha_period: Duration,
+    /// Interval between increases by time (T). Not zero.
+    pub increase_period: Duration,
+    /// Bytes of frames between increases by bytes (B). Not zero.
+    pub increase_bytes: Bytes,
+    /// Number of increases by either cause that only go halfway back to the target rate (F).
+    pub recoveries: u32,
+    /// Increment of the target rate by an additive increase (R_AI).
+    pub additive: BitsPerSec,
+    /// Increment of the target rate by a hyper increase (R_HAI), if there is such a phase.
+    pub hyper: Option<BitsPerSec>,
+    /// Minimum rate.
+    pub min_rate: BitsPerSec,
+    /// Minimum time between decreases; notifications in between update only alpha.
+    pub decrease_period: Duration,
+    /// Maximum decrease of the rate by one cut, in percent. 1 to 100.
+    pub decrease_max: u8,
+    /// If true, each decrease makes the rate before it the target. Otherwise consecutive decreases
+    /// without an increase in between leave the target unchanged.
+    pub clamp_target: bool,
+    /// Rate after the first notification to a flow at line rate without recovery under way; `None`
+    /// lets alpha decide.
+    pub first_rate: Option<BitsPerSec>,
+}
+
+impl DcqcnPlan {
+    /// Fixed-point value of a gain, or an alpha, of one.
+    pub const GAIN_ONE: u32 = 1 << 20;
+
+    /// Values of the paper. g, K and the 50 us between notifications are from the paper; T, B, F
+    /// and R_AI, which it gives in a table, are from texts that quote it. It has no value for a
+    /// hyper increase; the minimum rate is the 100 Mb/s of its simulator.
+    #[must_use]
+    pub const fn sigcomm15() -> Self {
+        Self {
+            gain: Self::GAIN_ONE / 256,
+            initial_alpha: Self::GAIN_ONE,
+            alpha_period: Duration::from_micros(55),
+            increase_period: Duration::from_micros(55),
+            increase_bytes: Bytes(10_000_000),
+            recoveries: 5,
+            additive: mbps(40),
+            hyper: None,
+            min_rate: mbps(100),
+            decrease_period: Duration::ZERO,
+            decrease_max: 100,
+            clamp_target: true,
+            first_rate: None,
+        }
+    }
+
+    /// Values in the configuration of the authors' simulator on ns-3: T 60 us, B 300 MB, R_AI 40
+    /// and R_HAI 200 Mb/s, g 1/256. (The defaults in its code, which the configuration overrides: T
+    /// 1.5 ms, B 150 KB, 5 and 50 Mb/s, g 1/16.) Verified in its source.
+    #[must_use]
+    pub const fn ns3() -> Self {
+        Self {
+            increase_period: Duration::from_micros(60),
+            increase_bytes: Bytes(300_000_000),
+            hyper: Some(mbps(200)),
+            ..Self::sigcomm15()
+        }
+    }
+
+    /// Defaults of ConnectX firmware. The numbers are confirmed by many listings of its settings;
+    /// their meaning is from NVIDIA's description: `dce_tcp_g` 1019 of 1024 is retained,
+    /// `dce_tcp_rtt` 1 us, `rpg_time_reset` 300 us, `rpg_byte_reset` 32767 (in units of 64 bytes by
+    /// a note of the vendor, the least certain), `rpg_threshold` 1, `rpg_ai_rate` 5, `rpg_hai_rate`
+    /// 50, `rpg_min_rate` 1, `rate_reduce_monitor_period` 4 us, `rpg_min_dec_fac` 50,
+    /// `initial_alpha_value` 1023 of 1024, `clamp_tgt_rate` 0. Its CNPs are at least 4 us apart.
+    #[must_use]
+    pub const fn mellanox() -> Self {
+        Self {
+            // dce_tcp_g keeps 1019 of 1024, so g is 5 / 1024 = 0.0049.
+            gain: Self::GAIN_ONE / 1024 * 5,
+            initial_alpha: Self::GAIN_ONE / 1024 * 1023,
+            alpha_period: Duration::from_micros(1),
+            increase_period: Duration::from_micros(300),
+            // About 2 MB, if the unit is 64 bytes.
+            increase_bytes: Bytes(32_767 * 64),
+            recoveries: 1,
+            additive: mbps(5),
+            hyper: Some(mbps(50)),
+            min_rate: mbps(1),
+            decrease_period: Duration::from_micros(4),
+            decrease_max: 50,
+            clamp_target: false,
+            first_rate: None,
+        }
+    }
+
+    /// Returns true if every number is in its range.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        (1..=Self::GAIN_ONE).contains(&self.gain)
+            && self.initial_alpha <= Self::GAIN_ONE
+            && self.alpha_period > Duration::ZERO
+            && self.increase_period > Duration::ZERO
+            && self.increase_bytes > Bytes(0)
+            && (1..=100).contains(&self.decrease_max)
+    }
+}
+
+/// Returns a rate of `n` Mbit/s.
+const fn mbps(n: u64) -> BitsPerSec {
+    match BitsPerSec::new(n * 1_000_000) {
+        Some(rate) => rate,
+        None => unreachable!(),
+    }
+}
 
 /// Fixed-point value of alpha = 1.
 const ALPHA_ONE: u64 = 1 << 32;
@@ -91,10 +212,12 @@ impl Dcqcn {
     pub fn on_cnp(&mut self, now: Instant) {
         self.on_timeout(now);
         self.decay(now);
-        let early = |at: Instant| now.since(at) < self.plan.decrease_period;
+        // A notification within the period changes alpha alone, as with rate_reduce_monitor_period.
+        let early = |last: Instant| now.since(last) < self.plan.decrease_period;
         if !self.decreased_at.is_some_and(early) {
             self.decrease(now);
         }
+        // alpha + g (1 - alpha) = (1 - g) alpha + g.
         self.alpha += self.gain_of(ALPHA_ONE - self.alpha);
         self.alpha_at = now;
     }
@@ -102,6 +225,7 @@ impl Dcqcn {
     /// Performs all increases that are due at `now`, in order.
     pub fn on_timeout(&mut self, now: Instant) {
         while self.due <= now {
+            // From the deadline and not from `now`: a late call performs as many increases as were due.
             self.due = self.due.saturating_add(self.plan.increase_period);
             self.increase();
             self.timed = self.timed.saturating_add(1);
@@ -112,6 +236,7 @@ impl Dcqcn {
     /// Accounts for a sent frame of `bytes` bytes. The caller has handled all earlier timeouts.
     #[inline]
     pub fn on_sent(&mut self, bytes: u32) {
+        // At the full rate nothing is counted; the counters begin with the next decrease.
         if self.due == Instant::NEVER {
             return;
         }
@@ -149,6 +274,7 @@ impl Dcqcn {
     fn decay(&mut self, now: Instant) {
         let period = self.plan.alpha_period;
         let periods = now.since(self.alpha_at).as_picos() / period.as_picos();
+        // Only whole periods are applied, and the rest stays for the next notification.
         self.alpha_at = self.alpha_at.saturating_add(period.saturating_mul(periods));
         for _ in 0..periods {
             if self.alpha == 0 || self.decreased_at.is_none() {
@@ -159,13 +285,16 @@ impl Dcqcn {
     }
 
     fn decrease(&mut self, now: Instant) {
+        // Without clamping, cuts in a row keep the target of the first: a burst does not lose the original rate.
         if self.plan.clamp_target || self.timed > 0 || self.counted > 0 {
             self.target = self.rate;
         }
+        // 128 bits, because a rate times alpha exceeds 64 bits from 4.3 Gb/s on.
         let cut =
             (u128::from(self.rate) * u128::from(self.alpha) / (2 * u128::from(ALPHA_ONE))) as u64;
         let most = (u128::from(self.rate) * u128::from(self.plan.decrease_max) / 100) as u64;
         let cut = self.rate - cut.min(most);
+        // The rate is still that before this cut.
         let first = self.plan.first_rate.filter(|_| self.is_idle());
         self.rate = first.map_or(cut, |r| r.get().min(self.line)).max(self.floor());
         self.decreased_at = Some(now);
@@ -202,6 +331,36 @@ impl Dcqcn {
         if self.is_idle() {
             self.due = Instant::NEVER;
         }
+    }
+}
+
+/// Limits notifications to one per flow and interval (SIGCOMM'15, 3.1).
+///
+/// A marked packet that arrives within the interval is not answered later. The first marked packet
+/// after the interval is. Lasting congestion marks many packets, so no notification is lost and no
+/// timer is needed.
+#[derive(Clone, Copy, Debug)]
+pub struct CnpGate {
+    interval: Duration,
+    opens: Instant,
+}
+
+impl CnpGate {
+    /// Creates an open gate. The usual interval is 50 us.
+    #[must_use]
+    pub const fn new(interval: Duration) -> Self {
+        Self { interval, opens: Instant::ZERO }
+    }
+
+    /// Returns true if the marked packet that arrived is to be answered; the gate then closes for
+    /// one interval.
+    #[inline]
+    pub fn on_marked(&mut self, now: Instant) -> bool {
+        let open = now >= self.opens;
+        if open {
+            self.opens = now.saturating_add(self.interval);
+        }
+        open
     }
 }
 

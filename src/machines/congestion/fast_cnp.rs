@@ -15,8 +15,8 @@ use core::net::IpAddr;
 
 use super::detect::{Detect, Queue};
 use super::flow_key::FlowKey;
-use super::limit::{Limit, LimitPlan};
 use super::streams::{CreateMask, Place, Stream, StreamPlan, StreamTable};
+use super::{Limit, LimitPlan};
 use ground::counters;
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
@@ -96,6 +96,7 @@ pub struct FastCnp {
 
 /// Returns the lifetime of an entry: twice the spacing, because not every access is recorded.
 fn remembered(spacing: Duration) -> Duration {
+    // Not zero, which would be the end of an entry at once.
     spacing.saturating_mul(2).max(Duration::from_picos(1))
 }
 
@@ -107,6 +108,7 @@ impl FastCnp {
     #[must_use]
     pub fn new(plan: &CnpPlan, ports: u16) -> Self {
         let mut pairs = plan.pairs.clone();
+        // For the binary search in `source`.
         pairs.sort_unstable();
         let table = |life| StreamPlan { capacity: plan.flows, life, seed: plan.seed };
         Self {
@@ -129,6 +131,7 @@ impl FastCnp {
     pub fn set_limits(&mut self, spacing: Duration, budget: LimitPlan) {
         self.spacing = spacing;
         self.notified.set_life(remembered(spacing));
+        // An unchanged limit keeps its state: a new one would grant another burst.
         if budget != self.budget_plan {
             (self.budget, self.budget_plan) = (Limit::new(budget), budget);
         }
@@ -160,6 +163,7 @@ impl FastCnp {
     /// Handles a selected frame of `flow` to the queue pair `destination`. Returns the queue pair
     /// to be notified, if any.
     pub fn on_picked(&mut self, now: Instant, flow: &FiveTuple, destination: U24) -> Option<U24> {
+        // First: without the source's queue pair there is nothing to send, and the reason is counted there.
         let source = self.source(now, flow, destination)?;
         let key = FlowKey::Ip(*flow);
         let found = self.notified.find(ANY, &key);
@@ -194,6 +198,7 @@ impl FastCnp {
             if !self.learnt.is_over(now, place) {
                 self.learnt.touch(now, place);
                 let source = &mut self.learnt.get_mut(place).state;
+                // Never cleared during the entry's life: a notification would sometimes reach the wrong queue pair.
                 source.several |= source.qp != qp;
                 return;
             }
@@ -210,8 +215,8 @@ impl FastCnp {
     fn source(&mut self, now: Instant, flow: &FiveTuple, destination: U24) -> Option<U24> {
         let configured =
             self.pairs.binary_search_by_key(&(flow.dst, destination), |(ip, qp, _)| (*ip, *qp));
-        if let Ok(at) = configured {
-            return Some(self.pairs[at].2);
+        if let Ok(index) = configured {
+            return Some(self.pairs[index].2);
         }
         let found = self.learnt.find(ANY, &FlowKey::Ip(*flow));
         let Some(place) = found.filter(|place| !self.learnt.is_over(now, *place)) else {

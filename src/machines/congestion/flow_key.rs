@@ -42,11 +42,13 @@ impl Packed {
     #[inline(always)]
     pub(super) fn ipv4(
         queue: Queue,
-        (src, dst): (u32, u32),
+        addresses: (u32, u32),
         protocol: u8,
-        (src_port, dst_port): (u16, u16),
+        ports: (u16, u16),
     ) -> Self {
+        let ((src, dst), (src_port, dst_port)) = (addresses, ports);
         let ports = u64::from(src_port) << 16 | u64::from(dst_port);
+        // From the top: kind (3 bits), class (3), port (10), 8 bits free, protocol (8), ports (32).
         let rest = IPV4 << KIND_SHIFT | of_queue(queue) | u64::from(protocol) << 32 | ports;
         Self(u64::from(src) << 32 | u64::from(dst), rest)
     }
@@ -60,6 +62,7 @@ impl Packed {
     /// Returns true if an IP flow has this protocol and destination port.
     #[inline(always)]
     pub(super) fn goes_to(self, protocol: u8, dst_port: u16) -> bool {
+        // The protocol and the lower of the ports, as `ipv4` packs them.
         self.1 & 0xff_0000_ffff == u64::from(protocol) << 32 | u64::from(dst_port)
     }
 }
@@ -99,6 +102,7 @@ impl FlowHash {
                     IpAddr::V6(a) => a.to_bits(),
                 };
                 let Packed(_, rest) = Packed::ipv4(queue, (0, 0), flow.protocol.0, ports);
+                // Exclusive or turns the one kind into the other.
                 let kind = (IPV4 ^ IPV6) << KIND_SHIFT;
                 Packed(self.fold_all(address(flow.src), address(flow.dst)), rest ^ kind)
             }
@@ -114,6 +118,7 @@ impl FlowHash {
     #[inline(always)]
     pub(super) fn of(&self, Packed(first, second): Packed) -> u64 {
         let [a, b, c, d, _] = self.0;
+        // After one round alone, a word that equals its secret would give 0 whatever the other word is.
         fold(fold(first ^ a, second ^ b) ^ c, d)
     }
 
@@ -121,6 +126,7 @@ impl FlowHash {
         let [a, b, c, d, e] = self.0;
         let src = fold(src as u64 ^ a, (src >> 64) as u64 ^ b);
         let dst = fold(dst as u64 ^ c, (dst >> 64) as u64 ^ d);
+        // Rotated, so that source and destination cannot be exchanged.
         fold(src ^ dst.rotate_left(32) ^ a, dst ^ e)
     }
 }

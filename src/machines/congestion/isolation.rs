@@ -27,27 +27,22 @@
 //! timers, and nothing is allocated after `new`.
 
 mod cims;
-mod heard;
-mod peers;
 mod placing;
 mod plan;
-mod queues;
 
-pub use cims::{CimOrder, Received};
-pub use heard::Heard;
-pub use peers::{CimType, Peer, PeerError};
+pub use cims::{CimOrder, CimType, Heard, Peer, PeerError, Received};
+pub use placing::Hold;
 pub use plan::{
     CimRepeat, Dialect, IsolationCounters, IsolationError, IsolationPlan, MapReading, QueueMap,
     Watch,
 };
-pub use queues::Hold;
 
-use peers::Peers;
-use queues::Queues;
+use cims::Peers;
+use placing::Queues;
 
+use super::Limit;
 use super::detect::Queue;
 use super::flow_key::FlowKey;
-use super::limit::Limit;
 use super::streams::{CreateMask, Stream, StreamCounters, StreamPlan, StreamTable};
 use ground::rand::Rng;
 use ground::time::Instant;
@@ -196,10 +191,12 @@ impl Isolation {
         if plan.heard != old.heard {
             self.heard.fill(Limit::new(plan.heard));
         }
+        // A queue whose thresholds were set separately keeps them.
         for watch in self.watches.iter_mut().filter(|watch| **watch == old.watch) {
             *watch = plan.watch;
         }
         self.streams.set_life(plan.max_flow_life);
+        // The tables have been allocated, and another seed would no longer find their flows.
         let (streams, peers_max, seed) = (old.streams, old.peers_max, old.seed);
         self.plan = IsolationPlan { streams, peers_max, seed, ..plan };
         self.find_floors();
@@ -219,6 +216,7 @@ impl Isolation {
 
     /// Recalculates the lengths that [`Self::concerns`] compares with.
     fn find_floors(&mut self) {
+        // While flows of an earlier map are isolated, their classes stay marked: their frames must be looked up.
         if self.streams.is_empty() {
             self.monitored = 0;
         }
@@ -299,7 +297,7 @@ impl Isolation {
     /// Returns the flows in at most `most` slots of the table from slot `from` on, each with its
     /// slot number.
     pub fn flows_in(&self, from: usize, most: usize) -> impl Iterator<Item = (u32, IsolatedFlow)> {
-        self.streams.page(from, most).map(|(at, stream)| (at, IsolatedFlow::of(stream)))
+        self.streams.page(from, most).map(|(slot, stream)| (slot, IsolatedFlow::of(stream)))
     }
 
     /// Returns the number of slots in the table, used or free.
@@ -320,6 +318,7 @@ impl Isolation {
     /// If more frames left than joined: order is then unknown.
     #[inline]
     pub fn on_dequeued(&mut self, queue: Queue, hold: Hold) {
+        // Also for a dropped frame: what waits for it must not wait forever.
         self.queues.leave(queue, hold);
     }
 

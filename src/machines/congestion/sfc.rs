@@ -20,23 +20,22 @@
 //! signal are counted by reason. Forged flows use at most their entries in the table, and messages
 //! at most their budget.
 
-mod hot;
 mod meter;
 mod plan;
 mod quiet;
 
 pub use meter::MeterPlan;
 pub use plan::{CENTISECOND, Count, Dialect, Life, Monitor, SfcError, SfcPlan};
+pub use quiet::Ahead;
 pub use wire::sfcm::Locator;
 
+use super::Limit;
 use super::detect::Queue;
 use super::flow_key::FlowKey;
-use super::limit::Limit;
 use super::streams::{CreateMask, Place, Refusal, Stream, StreamCounters, StreamPlan, StreamTable};
-use hot::{Hot, Quick};
 use meter::Meter;
 use plan::NANOSECOND;
-pub use quiet::Ahead;
+use quiet::{Hot, Quick};
 
 use ground::counters;
 use ground::rand::Rng;
@@ -238,8 +237,10 @@ impl SfcPoint {
             self.budget = Limit::new(plan.budget);
         }
         self.streams.set_life(plan.max_flow_life);
+        // Before the plan is replaced, because it compares with the old spacing.
         self.settle(plan.spacing);
         self.quick = Quick::of(&plan);
+        // The table has been allocated, and another seed would no longer find its flows.
         self.plan = SfcPlan { streams: self.plan.streams, seed: self.plan.seed, ..plan };
         self.set_floors();
         Ok(())
@@ -282,10 +283,10 @@ impl SfcPoint {
         from: usize,
         most: usize,
     ) -> impl Iterator<Item = (u32, CongestingFlow)> {
-        self.streams.page_hot(from, most).map(|(at, stream, hot)| {
+        self.streams.page_hot(from, most).map(|(slot, stream, hot)| {
             let Stream { key, queue, created, mask, messages, state } = *stream;
             let (octets, rate) = (hot.octets, self.plan.meter.rate.map(|_| state.rate));
-            (at, CongestingFlow { key, queue, created, mask, messages, octets, rate })
+            (slot, CongestingFlow { key, queue, created, mask, messages, octets, rate })
         })
     }
 
@@ -339,6 +340,7 @@ impl SfcPoint {
 
     fn set_floors(&mut self) {
         for (n, watched) in self.queues.iter_mut().enumerate() {
+            // Queues are in the order of ports, eight for each.
             let monitored = self.plan.enabled && self.plan.monitored_queues >> (n % 8) & 1 == 1;
             let monitor = watched.monitor.filter(|_| monitored);
             watched.floor = monitor.map_or(NEVER, |monitor| monitor.detect.floor());
@@ -359,11 +361,13 @@ impl SfcPoint {
             self.counters.no_room += 1;
             return None;
         };
+        // A message carries whole nanoseconds.
         let longest = Duration::from_nanos(self.plan.pause_max.as_nanos());
         let pause = pause(joined.length, monitor.target, joined.drain).min(longest);
         if !self.is_due(now, place, pause) {
             return None;
         }
+        // Until both are over a copy may be due, or another reason applies, so `is_quiet` leaves the frames alone.
         let busy_until = now.saturating_add(pause.max(self.plan.spacing));
         self.streams.hot_mut(place).busy_until = busy_until;
         let stream = self.streams.get_mut(place);
@@ -381,6 +385,7 @@ impl SfcPoint {
             self.counters.not_ip += 1;
             return false;
         };
+        // Messages about messages could be answered without end.
         if flow.protocol == Protocol::UDP && flow.dst_port == self.plan.udp_port {
             self.counters.about_itself += 1;
             return false;
@@ -395,6 +400,7 @@ impl SfcPoint {
         let found = self.streams.find(joined.queue, &joined.key);
         let place = match found.filter(|place| !self.streams.is_over(now, *place)) {
             Some(place) => {
+                // To the letter, a life begins with the entry and is never renewed.
                 if self.plan.dialect.life == Life::SinceLastPicked {
                     self.streams.touch(now, place);
                 }
@@ -431,9 +437,11 @@ impl SfcPoint {
         let stream = self.streams.get_mut(place);
         let young = now.since(stream.created) < self.plan.patience;
         let state = &mut stream.state;
+        // The quiet path does not touch the count; it leaves a mark that the count has to restart.
         if restarts || self.plan.dialect.count == Count::PerPause && now >= state.paused_until {
             state.counted = 0;
         }
+        // Before the first message `last` is zero and means nothing.
         let soon = stream.messages > 0 && now.since(state.last) < self.plan.spacing;
         let refused = if young || octets < self.plan.octets_min.0 {
             &mut self.counters.not_yet

@@ -17,15 +17,14 @@
 //!
 //! The caller's times never decrease.
 
-mod ahead;
-mod bucket;
+mod lookup;
 
-pub(crate) use ahead::Hint;
+pub(crate) use lookup::Hint;
 
 use super::detect::Queue;
 use super::flow_key::{FlowHash, FlowKey, Packed};
-use bucket::{Bucket, WAYS};
 use ground::time::{Duration, Instant};
+use lookup::{Bucket, WAYS};
 
 /// Used slots up to which the first bucket of a flow is preferred to an emptier second one, so that
 /// most lookups end there.
@@ -181,6 +180,8 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
     pub fn new(plan: StreamPlan) -> Self {
         assert!((1..=STREAMS_MAX).contains(&plan.capacity), "{} flows", plan.capacity);
         assert!(plan.life > Duration::ZERO, "flows that are over at once");
+        // Twice as many slots as flows keep full pairs of buckets rare; a flow has two buckets, so there are two at
+        // least.
         let buckets = (plan.capacity * 2).div_ceil(WAYS).next_power_of_two().max(2);
         Self {
             plan,
@@ -261,6 +262,7 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
             return;
         }
         self.lines[place.0 as usize].touched = now;
+        // The list stays in the order of touches, so that the one to expire next is at its start.
         self.unlink(place.0);
         self.link_newest(place.0);
     }
@@ -291,14 +293,15 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
         };
         let node = Node { stream, older: NONE, newer: NONE, bucket: bucket as u32 };
         let line = Line { packed: hashed.packed, touched: now, hot: H::default() };
-        let at = self.new_node(node, line);
-        self.link_newest(at);
-        let slot = &mut self.buckets[bucket];
-        slot.set(way, hashed.tag);
-        slot.at[way] = at as u16;
+        let slot = self.new_node(node, line);
+        self.link_newest(slot);
+        let bucket = &mut self.buckets[bucket];
+        bucket.set(way, hashed.tag);
+        // Below STREAMS_MAX, which is 2^16.
+        bucket.slots[way] = slot as u16;
         self.len += 1;
         self.counters.created += 1;
-        Ok(Place(at))
+        Ok(Place(slot))
     }
 
     /// Removes the least recently touched stream if it has expired; if `may_go` is false for it, it
@@ -311,8 +314,9 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
     pub fn remove(&mut self, place: Place) {
         let node = self.nodes[place.0 as usize];
         let bucket = &mut self.buckets[node.bucket as usize];
-        let at = |way: &usize| bucket.tag(*way) != 0 && u32::from(bucket.at[*way]) == place.0;
-        let way = (0..WAYS).find(at).expect("a stream is in its bucket");
+        // A free slot keeps a stale number, so its tag has to be compared as well.
+        let holds = |way: &usize| bucket.tag(*way) != 0 && u32::from(bucket.slots[*way]) == place.0;
+        let way = (0..WAYS).find(holds).expect("a stream is in its bucket");
         bucket.set(way, 0);
         self.lines[place.0 as usize].packed = Packed::NONE;
         self.unlink(place.0);
@@ -324,10 +328,10 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
 
     /// Returns all streams, least recently touched first.
     pub fn iter(&self) -> impl Iterator<Item = &Stream<T>> {
-        let mut at = self.oldest;
+        let mut slot = self.oldest;
         core::iter::from_fn(move || {
-            let node = self.nodes.get(at as usize)?;
-            at = node.newer;
+            let node = self.nodes.get(slot as usize)?;
+            slot = node.newer;
             Some(&node.stream)
         })
     }
@@ -341,13 +345,14 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
     /// Returns the streams in at most `most` slots from slot `from` on, each with its slot number:
     /// for reading a long table in parts.
     pub fn page(&self, from: usize, most: usize) -> impl Iterator<Item = (u32, &Stream<T>)> {
-        self.page_hot(from, most).map(|(at, stream, _)| (at, stream))
+        self.page_hot(from, most).map(|(slot, stream, _)| (slot, stream))
     }
 
     #[inline(always)]
     fn hash(&self, packed: Packed) -> Hashed {
         let hash = self.hash.of(packed);
         let mask = self.buckets.len() - 1;
+        // Other bits than those of the tag, which otherwise would be alike within a bucket.
         let first = (hash >> 16) as usize & mask;
         let second = (hash >> 40) as usize & mask;
         // Two buckets even if both numbers are equal.
@@ -357,14 +362,14 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
 
     fn find_hashed(&self, hashed: &Hashed, key: &FlowKey) -> Option<Place> {
         let packed = hashed.packed;
-        let is_it = |at: &u32| {
-            let same = self.lines[*at as usize].packed == packed;
+        let is_it = |slot: &u32| {
+            let same = self.lines[*slot as usize].packed == packed;
             // The second word has the queue.
-            same && (packed.is_whole() || self.nodes[*at as usize].stream.key == *key)
+            same && (packed.is_whole() || self.nodes[*slot as usize].stream.key == *key)
         };
-        let of = |bucket: usize| self.buckets[bucket].with(hashed.tag).find(is_it).map(Place);
+        let find_in = |bucket: usize| self.buckets[bucket].with(hashed.tag).find(is_it).map(Place);
         let [first, second] = hashed.buckets;
-        of(first).or_else(|| of(second))
+        find_in(first).or_else(|| find_in(second))
     }
 
     /// Returns a free slot in the first bucket of a flow, or in the emptier one if that is fuller
@@ -382,9 +387,10 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
         if let Some(way) = self.buckets[emptier].free() {
             return Some((emptier, way));
         }
+        // Both buckets are full: any stream in them that has expired makes room.
         for bucket in hashed.buckets {
             for way in 0..WAYS {
-                let place = Place(u32::from(self.buckets[bucket].at[way]));
+                let place = Place(u32::from(self.buckets[bucket].slots[way]));
                 if self.is_over(now, place) && may_go(self.get(place)) {
                     self.remove(place);
                     return Some((bucket, way));
@@ -403,26 +409,27 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
         if may_go(self.get(place)) {
             self.remove(place);
         } else {
+            // Its owner still needs it. As the newest it does not keep the others from going.
             self.counters.renewed += 1;
             self.touch(now, place);
         }
     }
 
     fn new_node(&mut self, node: Node<T>, line: Line<H>) -> u32 {
-        let at = self.free;
-        if at == NONE {
+        let slot = self.free;
+        if slot == NONE {
             // Within the reserved capacity, as there are no more nodes than streams.
             self.nodes.push(node);
             self.lines.push(line);
             return self.nodes.len() as u32 - 1;
         }
-        self.free = self.nodes[at as usize].newer;
-        (self.nodes[at as usize], self.lines[at as usize]) = (node, line);
-        at
+        self.free = self.nodes[slot as usize].newer;
+        (self.nodes[slot as usize], self.lines[slot as usize]) = (node, line);
+        slot
     }
 
-    fn unlink(&mut self, at: u32) {
-        let Node { older, newer, .. } = self.nodes[at as usize];
+    fn unlink(&mut self, slot: u32) {
+        let Node { older, newer, .. } = self.nodes[slot as usize];
         match older {
             NONE => self.oldest = newer,
             older => self.nodes[older as usize].newer = newer,
@@ -433,14 +440,14 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
         }
     }
 
-    fn link_newest(&mut self, at: u32) {
-        let node = &mut self.nodes[at as usize];
+    fn link_newest(&mut self, slot: u32) {
+        let node = &mut self.nodes[slot as usize];
         (node.older, node.newer) = (self.newest, NONE);
         match self.newest {
-            NONE => self.oldest = at,
-            newest => self.nodes[newest as usize].newer = at,
+            NONE => self.oldest = slot,
+            newest => self.nodes[newest as usize].newer = slot,
         }
-        self.newest = at;
+        self.newest = slot;
     }
 }
 

@@ -1,17 +1,17 @@
-//! LLDP agent of one port: 802.1AB's state machines around the table of neighbours, and DCBX.
+//! LLDP agent of one port: 802.1AB's state machines around the table of neighbours, and DCBX. Its
+//! counters have the names of 802.1AB-2016 9.2.6 and of its remote systems' tables.
 
 use arrayvec::ArrayVec;
 
-use super::compose::{Own, compose, frame_len};
-use super::counters::Counters;
 use super::neighbours::{NEIGHBOURS_MAX, Neighbour, Received, read};
 use super::plan::{
     AdminStatus, Application, CongestionIsolation, DcbxPlan, LldpPlan, SourceFlowControl, Subtypes,
     Topology,
 };
+use super::recognition::Surroundings;
 use super::resolve::{Resolved, peer_of, resolve};
-use super::surroundings::Surroundings;
-use super::transmit::{Pdu, Transmitter};
+use super::transmit::{Own, Pdu, Transmitter, compose, frame_len};
+use ground::counters;
 use ground::time::{Duration, Instant};
 use ground::units::{Mac, PrioritySet};
 use wire::lldp::{self, View};
@@ -112,6 +112,7 @@ impl Lldp {
 
     /// Handles link down. Neighbours stay valid for their time to live, or until the link is up.
     pub fn stop(&mut self, now: Instant) {
+        // Neighbours that have aged by now have done so while the link was up.
         self.on_timeout(now);
         self.up = false;
         self.transmitter.stop();
@@ -130,6 +131,7 @@ impl Lldp {
         if !self.listens || !self.up {
             return;
         }
+        // The other group addresses reach further and belong to agents of other scopes (802.1Q Table 8-1).
         if frame.first_chunk() != Some(&lldp::DESTINATION.0) {
             self.counters.frames_elsewhere += 1;
             return;
@@ -141,9 +143,10 @@ impl Lldp {
             return;
         };
         let known = self.neighbours.iter().position(|n| n.is_sender_of(&view));
+        // A shutdown LLDPDU revokes the earlier information of its sender at once.
         if view.ttl() == 0 {
-            if let Some(at) = known {
-                let gone = self.neighbours.remove(at);
+            if let Some(slot) = known {
+                let gone = self.neighbours.remove(slot);
                 self.counters.deletes += 1;
                 self.tell(Event::NeighbourLeft(gone.received.mac));
             }
@@ -155,14 +158,15 @@ impl Lldp {
 
     fn hear(&mut self, now: Instant, view: &View<'_>, known: Option<usize>) {
         let subtypes = self.dcbx.as_ref().map_or(Subtypes::DEFAULT, |dcbx| dcbx.plan.subtypes);
-        let said = read(view, &subtypes, &mut self.counters);
+        let received = read(view, &subtypes, &mut self.counters);
         let expires = now.saturating_add(Duration::from_secs(view.ttl().into()));
         match known {
-            Some(at) => self.update(at, said, expires),
+            Some(slot) => self.update(slot, received, expires),
             None if self.neighbours.len() < NEIGHBOURS_MAX => {
                 self.counters.inserts += 1;
-                self.tell(Event::NeighbourNew(said.mac));
-                self.neighbours.push(Neighbour { received: said, expires });
+                self.tell(Event::NeighbourNew(received.mac));
+                self.neighbours.push(Neighbour { received, expires });
+                // A new neighbour needs this port's information soon (txFast).
                 self.transmitter.hurry(now);
             }
             None => {
@@ -172,12 +176,13 @@ impl Lldp {
         }
     }
 
-    fn update(&mut self, at: usize, said: Received, expires: Instant) {
-        let neighbour = &mut self.neighbours[at];
+    fn update(&mut self, slot: usize, received: Received, expires: Instant) {
+        let neighbour = &mut self.neighbours[slot];
         neighbour.expires = expires;
-        if neighbour.received != said {
-            let mac = said.mac;
-            neighbour.received = said;
+        // Most LLDPDUs repeat the last one and only renew its life.
+        if neighbour.received != received {
+            let mac = received.mac;
+            neighbour.received = received;
             self.tell(Event::NeighbourChanged(mac));
         }
     }
@@ -186,8 +191,8 @@ impl Lldp {
     pub fn on_timeout(&mut self, now: Instant) {
         self.transmitter.advance(now);
         let before = self.neighbours.len();
-        while let Some(at) = self.neighbours.iter().position(|n| n.expires <= now) {
-            let gone = self.neighbours.remove(at);
+        while let Some(slot) = self.neighbours.iter().position(|n| n.expires <= now) {
+            let gone = self.neighbours.remove(slot);
             self.counters.ageouts += 1;
             self.counters.deletes += 1;
             self.tell(Event::NeighbourAged(gone.received.mac));
@@ -233,6 +238,7 @@ impl Lldp {
     /// txTTL (9.2.5.22), in seconds.
     fn ttl(&self) -> u16 {
         let seconds = self.lldp.interval.as_picos().div_ceil(Duration::from_secs(1).as_picos());
+        // msgTxInterval * msgTxHold + 1, at most 65535.
         let ttl = seconds * u64::from(self.lldp.hold) + 1;
         u16::try_from(ttl).unwrap_or(u16::MAX)
     }
@@ -255,6 +261,7 @@ impl Lldp {
     fn tell(&mut self, event: Event) {
         if self.events.is_full() {
             self.events.remove(0);
+            // The oldest goes: events say that something changed, and the state itself can be read.
             self.counters.events_lost += 1;
         }
         self.events.push(event);
@@ -262,6 +269,7 @@ impl Lldp {
 
     /// Recalculates the results from the neighbours' information.
     fn conclude(&mut self) {
+        // From all neighbours anew: the result must not depend on the order in which they came and went.
         let surroundings = Surroundings::of(&self.neighbours);
         if surroundings != self.surroundings {
             self.surroundings = surroundings;
@@ -285,6 +293,7 @@ impl Lldp {
         let Some(dcbx) = self.dcbx.as_mut().filter(|dcbx| dcbx.plan.pfc.is_some()) else { return };
         if dcbx.enable != enable {
             dcbx.enable = enable;
+            // Neighbours learn of it at once, and not after the interval (somethingChangedLocal).
             self.transmitter.changed(now);
             self.negotiate();
         }
@@ -293,9 +302,11 @@ impl Lldp {
     /// Advertises this topology from now on, if DCBX advertises it.
     pub fn set_topology(&mut self, now: Instant, topology: Topology) {
         self.on_timeout(now);
-        let Some(said) = self.dcbx.as_mut().and_then(|dcbx| dcbx.topology.as_mut()) else { return };
-        if *said != topology {
-            *said = topology;
+        let Some(advertised) = self.dcbx.as_mut().and_then(|dcbx| dcbx.topology.as_mut()) else {
+            return;
+        };
+        if *advertised != topology {
+            *advertised = topology;
             self.transmitter.changed(now);
         }
     }
@@ -351,5 +362,38 @@ impl Lldp {
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
+    }
+}
+
+counters! {
+    /// Counters of one port's agent.
+    Counters {
+        /// statsFramesOutTotal: LLDPDUs sent, shutdowns included.
+        frames_out,
+        /// statsFramesInTotal: LLDPDUs received.
+        frames_in,
+        /// statsFramesInErrorsTotal: LLDPDUs received with at least one error.
+        frames_in_errors,
+        /// statsFramesDiscardedTotal: LLDPDUs discarded.
+        frames_discarded,
+        /// LLDPDUs to another destination than the nearest bridge: for an agent that does not run
+        /// here.
+        frames_elsewhere,
+        /// statsTLVsDiscardedTotal: TLVs that are malformed or duplicates.
+        tlvs_discarded,
+        /// statsTLVsUnrecognizedTotal: TLVs of reserved types, and of unknown organizations and
+        /// subtypes.
+        tlvs_unrecognized,
+        /// statsAgeoutsTotal: neighbours whose time to live ran out.
+        ageouts,
+        /// lldpStatsRemTablesInserts: neighbours added.
+        inserts,
+        /// lldpStatsRemTablesDeletes: neighbours deleted, for any reason.
+        deletes,
+        /// lldpStatsRemTablesDrops: LLDPDUs of new neighbours while the table was full
+        /// (tooManyNeighbors).
+        drops,
+        /// Events lost because too many were pending.
+        events_lost,
     }
 }

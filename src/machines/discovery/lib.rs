@@ -13,27 +13,21 @@
 #![warn(missing_docs)]
 
 mod agent;
-mod compose;
-mod counters;
 mod neighbours;
 pub mod plan;
 mod recognition;
-mod refusal;
 mod resolve;
-mod surroundings;
 mod transmit;
 
-pub use agent::{Event, Lldp};
-pub use compose::{FRAME_MAX, frame_len};
-pub use counters::Counters;
+pub use agent::{Counters, Event, Lldp};
 pub use neighbours::{
-    APPLICATIONS_MAX, Identity, NEIGHBOURS_MAX, Neighbour, PeerDcbx, Received, Text,
+    APPLICATIONS_MAX, Identity, NEIGHBOURS_MAX, Neighbour, PeerDcbx, Received, Refusal, Refusals,
+    Text, Why,
 };
 pub use plan::*;
-pub use recognition::Recognition;
-pub use refusal::{Refusal, Refusals, Why};
+pub use recognition::{Recognition, Surroundings};
 pub use resolve::{EtsResolved, Methods, Party, Peer, PeerState, PfcResolved, Resolved};
-pub use surroundings::Surroundings;
+pub use transmit::{FRAME_MAX, frame_len};
 
 #[cfg(test)]
 mod tests;

@@ -250,6 +250,7 @@ impl DcbxPlan {
             encapsulation: 0,
             mac: self.mac,
             udp_port: 0,
+            // The longest form of the TLV has an IPv6 address.
             address: Some(Ipv6Addr::UNSPECIFIED.into()),
             family: FamilyWidth::One,
         }));

@@ -2,7 +2,7 @@
 //! of each of its ports.
 //!
 //! One [`Recognition`] per system. [`Recognition::hear`] takes the information about the other end
-//! of a port whenever it changes, and [`Recognition::said`] returns the port's advertisement from
+//! of a port whenever it changes, and [`Recognition::advertised`] returns the port's advertisement from
 //! then on. Servers are always level 0; every other system is one above the lowest level that it
 //! receives. The result depends only on the present information, not on its order of arrival.
 //!
@@ -12,8 +12,16 @@
 //! level is recalculated from the remaining ones. A neighbour that calls its port to this system a
 //! downlink has its level from this one or is above it, so its level is not used as a base: two
 //! systems without servers would otherwise increase each other's level forever.
+//!
+//! [`Surroundings`] is the congestion-related information about the other end of a port. It is
+//! informational, not negotiated, so it is taken from every neighbour, with or without DCBX.
+//! Contradictory information of several neighbours counts as unknown.
 
+use super::neighbours::{Neighbour, Received};
+use wire::dcbx::isolation::CongestionIsolation;
+use wire::dcbx::source_flow::SourceFlowControl;
 use wire::dcbx::topology::{Device, Orientation, Topology};
+use wire::lldp::Capabilities;
 
 /// Maximum level that can be advertised.
 const LEVEL_MAX: u8 = 254;
@@ -52,8 +60,10 @@ impl Recognition {
             from_above: peer.orientation == Orientation::Downlink,
         });
         if self.device != Device::EndStation {
+            // A neighbour above has its level from this system or from another below it.
             let below = self.heard.iter().filter(|heard| !heard.from_above);
             let lowest = below.filter_map(|heard| heard.level).min();
+            // A level above the maximum is unknown, which also ends a circle of systems that raise each other.
             self.level = lowest.filter(|level| *level < LEVEL_MAX).map(|level| level + 1);
         }
     }
@@ -97,4 +107,50 @@ fn orientation(own: Option<u8>, peer: Option<u8>) -> Orientation {
         -1 => Orientation::Downlink,
         _ => Orientation::Unknown,
     }
+}
+
+/// Information that the neighbours of a port advertise about themselves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Surroundings {
+    /// Topology.
+    pub place: Option<Topology>,
+    /// Destination of their Congestion Isolation messages.
+    pub isolation: Option<CongestionIsolation>,
+    /// Source Flow Control settings.
+    pub sfc: Option<SourceFlowControl>,
+}
+
+impl Surroundings {
+    pub(super) fn of(neighbours: &[Neighbour]) -> Self {
+        let all = || neighbours.iter().map(|n| &n.received);
+        Self {
+            place: agreed(all().filter_map(place)),
+            isolation: agreed(all().filter_map(|received| received.dcbx.isolation)),
+            sfc: agreed(all().filter_map(|received| received.dcbx.sfc)),
+        }
+    }
+}
+
+/// Returns the value, if all are equal.
+fn agreed<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
+}
+
+/// Returns the topology of a neighbour, advertised or derived from its capabilities: a system that
+/// is only an end station is at the edge, even without Topology Recognition. Our choice, since most
+/// hosts implement only 802.1AB.
+fn place(received: &Received) -> Option<Topology> {
+    let device = |is: Capabilities| match is.enabled {
+        // The station bit alone: a bridge may also be a host.
+        Capabilities::STATION => Some(Device::EndStation),
+        is if is & Capabilities::ROUTER != 0 => Some(Device::Router),
+        is if is & Capabilities::BRIDGE != 0 => Some(Device::Bridge),
+        _ => None,
+    };
+    received.dcbx.topology.or_else(|| {
+        let device = received.capabilities.and_then(device)?;
+        let level = (device == Device::EndStation).then_some(0);
+        Some(Topology { device, level, orientation: Orientation::Unknown })
+    })
 }

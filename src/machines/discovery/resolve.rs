@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::neighbours::{Neighbour, Received};
+use super::neighbours::{Neighbour, Received, Why};
 use super::plan::{DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, PfcForm, Precedence};
-use super::refusal::Why;
 use ground::time::Duration;
 use ground::units::{Mac, PRIORITIES, PrioritySet};
 use wire::dcbx::ets::algorithm;
@@ -99,10 +98,12 @@ pub struct Resolved {
 
 /// Returns the number of neighbours that take part in DCBX, and the only one.
 pub(super) fn peer_of(neighbours: &[Neighbour]) -> (PeerState, Option<&Received>) {
-    let mut peers = neighbours.iter().map(|n| &n.received).filter(|said| said.dcbx.is_peer());
+    let mut peers =
+        neighbours.iter().map(|n| &n.received).filter(|received| received.dcbx.is_peer());
     match (peers.next(), peers.next()) {
         (None, _) => (PeerState::Absent, None),
-        (Some(said), None) => (PeerState::Present, Some(said)),
+        (Some(received), None) => (PeerState::Present, Some(received)),
+        // Two peers could request different settings of the one port.
         (Some(_), Some(_)) => (PeerState::Several, None),
     }
 }
@@ -110,15 +111,15 @@ pub(super) fn peer_of(neighbours: &[Neighbour]) -> (PeerState, Option<&Received>
 /// Resolves this port's advertisement, which is `plan` with the priorities `enable`, against that
 /// of its neighbours.
 pub(super) fn resolve(plan: &DcbxPlan, enable: PrioritySet, neighbours: &[Neighbour]) -> Resolved {
-    let (state, said) = peer_of(neighbours);
-    let peer = said.map(|said| Peer {
-        mac: said.mac,
-        pfc: said.dcbx.pfc,
-        ets: said.dcbx.ets,
-        internal_delay: said.dcbx.information.map(|said| said.internal_delay),
-        compensation: said.dcbx.information.and_then(|said| said.compensation),
+    let (state, received) = peer_of(neighbours);
+    let peer = received.map(|received| Peer {
+        mac: received.mac,
+        pfc: received.dcbx.pfc,
+        ets: received.dcbx.ets,
+        internal_delay: received.dcbx.information.map(|information| information.internal_delay),
+        compensation: received.dcbx.information.and_then(|information| information.compensation),
     });
-    let ets = plan.ets.map(|local| resolve_ets(&local, said));
+    let ets = plan.ets.map(|local| resolve_ets(&local, received));
     let classes = ets.map(|ets| ets.table.class);
     let pfc = plan.pfc.map(|local| resolve_pfc(plan, &local, enable, peer.as_ref(), classes));
     let methods = plan.pfc.and_then(|local| methods(local.form, peer?.pfc?.proposed?));
@@ -146,11 +147,13 @@ fn resolve_pfc(
     let Some((mac, remote)) = peer.and_then(|peer| Some((peer.mac, peer.pfc?))) else {
         return own;
     };
+    // An unwilling port keeps its setting. Of two willing ones the addresses decide, so that both use the same.
     if !local.willing || remote.willing && keeps_own(plan.precedence, plan.mac, mac) {
         return own;
     }
     let (needed, supported) =
         (count_classes(remote.enable, classes), pfc_classes(local.capability));
+    // The capability counts traffic classes and not priorities.
     if needed > supported {
         let refused = Some(Why::PfcClasses(needed as u8, supported as u8));
         return PfcResolved { refused, ..own };
@@ -182,7 +185,8 @@ fn count_classes(set: PrioritySet, classes: Option<[u8; PRIORITIES]>) -> usize {
 /// Runs the asymmetric state machine (38.4.1): a willing port adopts its peer's recommendation.
 fn resolve_ets(local: &EtsPlan, peer: Option<&Received>) -> EtsResolved {
     let own = EtsResolved { table: local.local, from: Party::Local, refused: None };
-    match peer.and_then(|said| said.dcbx.recommended) {
+    match peer.and_then(|received| received.dcbx.recommended) {
+        // ETS is asymmetric: the configuration of the peer itself does not matter.
         Some(recommended) if local.willing => {
             let table = recommended.table;
             match impossible(local, &table) {
@@ -201,6 +205,7 @@ fn impossible(local: &EtsPlan, table: &EtsTable) -> Option<Why> {
         algorithm::CREDIT_BASED => local.cbs,
         _ => false,
     };
+    // Only the classes that priorities are mapped to: the table has entries for all eight in any case.
     let class = |class: u8| {
         let algorithm = table.algorithm[usize::from(class)];
         if class >= local.classes {

@@ -220,6 +220,7 @@ pub(super) const fn bits_in(rate: BitsPerSec, ps: u64) -> u64 {
 #[must_use]
 pub fn delay_value(inputs: &DelayInputs) -> DelayValue {
     let cable_ps = u64::from(inputs.cable_m) * u64::from(inputs.cable_ps_per_m);
+    // Both ways: the pause travels to the peer while data is still coming.
     with_cable(inputs, bits_in(inputs.rate(), 2 * cable_ps))
 }
 
@@ -236,10 +237,12 @@ pub(super) fn with_cable(inputs: &DelayInputs, cable_bits: u64) -> DelayValue {
         term("cable both ways", cable_bits, "length and velocity"),
     ];
     for s in inputs.interface.sublayers() {
+        // A table has transmit and receive of one node; the PFC frame and the data each cross both nodes once.
         terms.push(term(s.name, 2 * s.bits, s.source));
     }
     let higher = bits_in(rate, inputs.higher_layer.as_picos());
     terms.push(term("higher layer of the peer", higher, ANNEX_N));
+    // A frame that has begun when the pause takes effect is completed.
     terms.push(term("frame begun by the peer", frame, ANNEX_N));
     for (name, delay) in [
         ("MACsec shims, PFC frame", inputs.macsec.pfc_delay),

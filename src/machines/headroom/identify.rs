@@ -84,6 +84,7 @@ impl Identifier {
     #[must_use]
     pub fn new(peer: Mac) -> Self {
         let mut candidates = vec![];
+        // Each default comes first: of several that fit, the first candidate is preferred.
         for kind in [KindCodes::Flags, KindCodes::Numbers] {
             for length in [LengthField::Whole, LengthField::Rest, LengthField::Fields] {
                 for unit in [TimeUnit::Nanoseconds, TimeUnit::Picoseconds] {
@@ -114,12 +115,12 @@ impl Identifier {
         self.peer
     }
 
-    /// Observes a frame of the link at `at`: its first bytes (64 suffice), and its length without
+    /// Observes a frame of the link at `time`: its first bytes (64 suffice), and its length without
     /// FCS. Frames of other protocols are ignored.
-    pub fn observe(&mut self, at: Instant, frame: &[u8], len: usize) {
+    pub fn observe(&mut self, time: Instant, frame: &[u8], len: usize) {
         let Some(src) = source(frame) else { return };
         if src == self.peer {
-            self.on_message(at, frame, padding(len));
+            self.on_message(time, frame, padding(len));
         } else {
             self.on_other_end(frame, padding(len));
         }
@@ -127,13 +128,14 @@ impl Identifier {
 
     /// Handles a message of the peer: candidates that it refutes are removed, unless it refutes all
     /// of them.
-    fn on_message(&mut self, at: Instant, frame: &[u8], pdu: PduLength) {
+    fn on_message(&mut self, time: Instant, frame: &[u8], pdu: PduLength) {
         self.messages += 1;
         let left: Vec<_> = self
             .candidates
             .iter()
-            .filter_map(|candidate| candidate.after(at, frame, pdu, &self.requests))
+            .filter_map(|candidate| candidate.after(time, frame, pdu, &self.requests))
             .collect();
+        // A message that refutes every reading is damaged or forged; what was known stays.
         if left.is_empty() {
             self.unreadable += 1;
             return;
@@ -144,6 +146,7 @@ impl Identifier {
 
     /// Remembers the requests of the other end, by any reading.
     fn on_other_end(&mut self, frame: &[u8], pdu: PduLength) {
+        // All readings: those that the peer's messages refute may still be the other end's.
         for candidate in Self::new(self.peer).candidates {
             let dialect = Dialect { pdu, ..candidate.dialect };
             let Ok(Repr { message, .. }) = Repr::parse(frame, &dialect) else { continue };
@@ -164,13 +167,13 @@ impl Identifier {
     /// Returns what is known of the peer's readings.
     #[must_use]
     pub fn readings(&self) -> Readings {
-        let seen = self.messages > self.unreadable;
+        let any_read = self.messages > self.unreadable;
         Readings {
-            kind: self.common(seen, |d| d.kind),
-            length: self.common(seen, |d| d.length),
-            unit: self.common(seen, |d| d.unit),
-            piggyback: self.common(seen, |d| d.piggyback),
-            compensation: self.common(seen, |d| d.compensation),
+            kind: self.common(any_read, |d| d.kind),
+            length: self.common(any_read, |d| d.length),
+            unit: self.common(any_read, |d| d.unit),
+            piggyback: self.common(any_read, |d| d.piggyback),
+            compensation: self.common(any_read, |d| d.compensation),
             pdu: self.pdu,
         }
     }
@@ -183,12 +186,17 @@ impl Identifier {
     }
 
     /// Candidates are in the order of preference, defaults first.
-    fn common<T: Copy + PartialEq>(&self, seen: bool, of: impl Fn(&Dialect) -> T) -> Reading<T> {
-        let Some(first) = self.candidates.first().map(|c| of(&c.dialect)) else {
+    fn common<T: Copy + PartialEq>(
+        &self,
+        any_read: bool,
+        part: impl Fn(&Dialect) -> T,
+    ) -> Reading<T> {
+        let Some(first) = self.candidates.first().map(|c| part(&c.dialect)) else {
             return Reading::None;
         };
-        let same = self.candidates.iter().all(|c| of(&c.dialect) == first);
-        match (seen, same) {
+        let same = self.candidates.iter().all(|c| part(&c.dialect) == first);
+        match (any_read, same) {
+            // There were messages, and none could be read.
             (false, _) if self.messages > 0 => Reading::None,
             (true, true) => Reading::Known(first),
             _ => Reading::Open(first),
@@ -200,7 +208,7 @@ impl Candidate {
     /// Returns the candidate after a message of the peer, or `None` if the message refutes it.
     fn after(
         &self,
-        at: Instant,
+        time: Instant,
         frame: &[u8],
         pdu: PduLength,
         requests: &VecDeque<(u64, u8)>,
@@ -222,13 +230,14 @@ impl Candidate {
                 return None;
             }
         }
+        // Times of the peer's own clock: t1 of its requests, t3 of its responses.
         let own = match message {
             Message::Request(request) | Message::Both { request, .. } => request.t1,
             Message::Response(response) => response.t3,
         };
-        let (first, then) = self.clock.unwrap_or((own, at));
-        if at.saturating_sub(SPAN_MIN) >= then
-            && !has_unit(dialect, own.wrapping_sub(first), at.since(then))
+        let (first, then) = self.clock.unwrap_or((own, time));
+        if time.saturating_sub(SPAN_MIN) >= then
+            && !has_unit(dialect, own.wrapping_sub(first), time.since(then))
         {
             return None;
         }
@@ -238,14 +247,16 @@ impl Candidate {
 
 /// Returns true if `units` of the dialect may be `real` time.
 fn has_unit(dialect: Dialect, units: u64, real: Duration) -> bool {
-    let told = units as f64 * dialect.resolution().as_picos() as f64;
-    let ratio = told / real.as_picos() as f64;
+    let by_message = units as f64 * dialect.resolution().as_picos() as f64;
+    // The units are a thousandfold apart, so a rough comparison suffices, and clocks need not agree.
+    let ratio = by_message / real.as_picos() as f64;
     (1.0 / UNIT_RATIO..UNIT_RATIO).contains(&ratio)
 }
 
 /// Returns true if the fields of a message agree with its kind: a request has no times but its own,
 /// and a response has those of its responder.
 fn is_plausible(message: &Message, frame: &[u8]) -> bool {
+    // t2 and t3 of S4's layout. A responder's clock does not stand at zero.
     let times = frame.get(25..41).is_some_and(|t2_t3| t2_t3.iter().any(|octet| *octet != 0));
     match message {
         Message::Request(_) => !times,

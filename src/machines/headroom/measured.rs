@@ -6,6 +6,9 @@
 //! MACsec is in the measured part, and the serialization time of frames is not.
 //!
 //! [`by_peer_delay`] takes PTP's delay of the medium and adds the internal delays of both ends.
+//!
+//! [`Effect`] is that of an error of a measured delay on the headroom: the accuracy analysis of the
+//! proposal (Qdt, S1), for any link and any error.
 
 use serde::Serialize;
 
@@ -73,6 +76,7 @@ impl Reaction {
     #[must_use]
     pub fn told(told: Adjustment, source: &'static str, configured: Duration) -> Self {
         let picos = match Adjustment::at_least(configured) {
+            // The peer rounds up to nanoseconds; where both say the same, the exact time is known.
             Some(rounded) if rounded == told => Self::configured(configured).picos,
             _ => i64::from(told.nanos()) * 1_000,
         };
@@ -107,6 +111,7 @@ impl LinkEnds {
     ) -> DelayValue {
         let Self { rate, frames, .. } = *self;
         let mut terms = vec![
+            // In the order of the formula (S4): invocation, PFC frame, both ways, reaction, longest frame.
             bits("frame begun before the PFC frame", frames.longest()),
             span("invocation of the PFC frame", rate, self.invocation, DRAFT),
         ];
@@ -168,6 +173,7 @@ pub fn measured(inputs: &MeasuredInputs) -> DelayValue {
                 signed("reaction of the peer", rate, picos, source),
             ]
         }
+        // S1: t4 - t1 stands for both directions and for the reaction.
         Formula::Short => {
             vec![span("t4 - t1", rate, inputs.round_trip, "measured, with the peer's turnaround")]
         }
@@ -210,6 +216,7 @@ pub struct PeerDelayInputs {
 #[must_use]
 pub fn by_peer_delay(inputs: &PeerDelayInputs) -> DelayValue {
     let rate = inputs.ends.rate;
+    // PTP measures the mean of both directions.
     let path = inputs.path.saturating_mul(2);
     let of_link = [
         span("medium both ways", rate, path, "measured, PTP peer delay"),
@@ -242,10 +249,55 @@ impl Accuracy {
     /// Converts `uncertainty` for a link of `rate` that carries `frames`.
     #[must_use]
     pub fn of(uncertainty: Duration, rate: BitsPerSec, frames: Frames) -> Self {
-        let of = |unit: Duration| uncertainty.as_picos() as f64 / unit.as_picos().max(1) as f64;
+        let in_units =
+            |unit: Duration| uncertainty.as_picos() as f64 / unit.as_picos().max(1) as f64;
         Self {
-            quanta: of(Quanta(1).at(rate)),
-            max_frames: of(rate.time_for_bits(frames.longest())),
+            quanta: in_units(Quanta(1).at(rate)),
+            max_frames: in_units(rate.time_for_bits(frames.longest())),
+        }
+    }
+}
+
+/// Effect of an error on a headroom.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Effect {
+    /// Bits that the link carries in the time of the error, rounded up.
+    pub bits: u64,
+    /// The same in bytes, rounded up.
+    pub bytes: u64,
+    /// Cells that the headroom takes more with the error added; 0 if the last cell absorbs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cells: Option<u64>,
+    /// Error in percent of the headroom.
+    pub percent: f64,
+    /// Error in the units that the proposal asks for.
+    #[serde(flatten)]
+    pub accuracy: Accuracy,
+}
+
+impl Effect {
+    /// Returns the effect of `error` on a headroom of `headroom_bits` (1 or more) of a link of
+    /// `rate` that carries `frames`, in a buffer with cells of `cell` bytes (1 or more).
+    #[must_use]
+    pub fn of(
+        error: Duration,
+        rate: BitsPerSec,
+        frames: Frames,
+        headroom_bits: u64,
+        cell: Option<u32>,
+    ) -> Self {
+        assert!(headroom_bits > 0, "a headroom has at least one frame");
+        let bits = bits_in(rate, error.as_picos());
+        let cells = |cell: u32| {
+            let cells_for = |bits: u64| bits.div_ceil(8).div_ceil(u64::from(cell));
+            cells_for(headroom_bits + bits) - cells_for(headroom_bits)
+        };
+        Self {
+            bits,
+            bytes: bits.div_ceil(8),
+            cells: cell.map(cells),
+            percent: bits as f64 / headroom_bits as f64 * 100.0,
+            accuracy: Accuracy::of(error, rate, frames),
         }
     }
 }
@@ -253,6 +305,7 @@ impl Accuracy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::ieee::{Inputs, estimate};
     use crate::{DelayInputs, Interface, Phy};
     use ground::units::Bytes;
 
@@ -419,5 +472,53 @@ mod tests {
         assert!((of.max_frames - 10_000.0 / 16_160.0).abs() < 1e-5, "{of:?}");
         let none = Accuracy::of(Duration::ZERO, RATE, ends().frames);
         assert_eq!(none, Accuracy { quanta: 0.0, max_frames: 0.0 });
+    }
+
+    fn effect(metres: u64, error_ns: u64, cell: Option<u32>) -> Effect {
+        let bits = estimate(&Inputs::new(RATE, metres * 1_000)).unwrap().bits();
+        let frames = Frames::up_to(DelayInputs::MAX_FRAME);
+        Effect::of(Duration::from_nanos(error_ns), RATE, frames, bits, cell)
+    }
+
+    /// All six rows of the table; the proposal gives its percentages with one digit.
+    #[test]
+    fn the_published_table_of_mismatches() {
+        for (metres, error_ns, bytes, percent) in [
+            (500, 10, 125, "0.1"),
+            (500, 100, 1_250, "1"),
+            (100, 10, 125, "0.3"),
+            (100, 100, 1_250, "3"),
+            (20, 10, 125, "0.4"),
+            (20, 100, 1_250, "4"),
+        ] {
+            let effect = effect(metres, error_ns, None);
+            let shown = match error_ns {
+                10 => format!("{:.1}", effect.percent),
+                _ => format!("{:.0}", effect.percent),
+            };
+            assert_eq!(
+                (effect.bytes, shown.as_str()),
+                (bytes, percent),
+                "{metres} m {error_ns} ns"
+            );
+        }
+    }
+
+    #[test]
+    fn an_error_takes_a_cell_only_if_the_last_one_has_no_room() {
+        // 42096 bytes are 263.1 cells of 160: 144 bytes are free in the last one.
+        assert_eq!(effect(100, 10, Some(160)).cells, Some(0));
+        assert_eq!(effect(100, 11, Some(160)).cells, Some(0));
+        assert_eq!(effect(100, 12, Some(160)).cells, Some(1));
+        // 1250 bytes are 7.8 cells.
+        assert_eq!(effect(100, 100, Some(160)).cells, Some(7));
+        assert_eq!(effect(100, 0, Some(160)).cells, Some(0));
+    }
+
+    #[test]
+    fn no_error_has_no_effect() {
+        let none = effect(100, 0, None);
+        assert_eq!((none.bits, none.bytes, none.percent), (0, 0, 0.0));
+        assert_eq!((none.accuracy.quanta, none.cells), (0.0, None));
     }
 }

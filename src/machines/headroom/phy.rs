@@ -182,6 +182,7 @@ impl Phy {
             Self::Base10R => ([8_192, 3_584, 0, 512], "802.3 clause 44"),
             Self::Base10T => ([8_192, 25_600, 0, 0], "802.3 clause 44"),
             Self::Base25R => ([8_192, 3_584, 4_096, 512], "802.3 table 105-3"),
+            // 32 + 22 + 8 + 2 quanta; with FEC and the PMD of CR4 the sum is the 118 quanta of 31B.3.7.
             Self::Base40R => ([16_384, 11_264, 4_096, 1_024], "802.3 table 80-4"),
             Self::Base40Cr4 => ([16_384, 11_264, 4_096, 4_096], "802.3 table 80-4"),
             Self::Base100R => ([24_576, 35_328, 9_216, 2_048], "802.3 table 80-5"),
@@ -202,6 +203,7 @@ impl Phy {
 
     const fn fec_bits(self, fec: Fec) -> Option<u64> {
         match (self, fec) {
+            // 48 quanta at 25G and 40G; 240 and 80 at 100G (802.3 tables 105-3, 80-4 and 80-5).
             (_, Fec::None) => Some(0),
             (Self::Base25R, Fec::Rs) | (Self::Base40R | Self::Base40Cr4, Fec::BaseR) => {
                 Some(24_576)
@@ -214,6 +216,7 @@ impl Phy {
 
     const fn extender_bits(self, extender: Extender) -> Option<u64> {
         match (self, extender) {
+            // XAUI has 8 quanta and WIS 28 (802.3 clause 44).
             (_, Extender::None) => Some(0),
             (Self::Base10R | Self::Base10T, Extender::Xaui) => Some(4_096),
             (Self::Base10R, Extender::Wis) => Some(14_336),
@@ -323,6 +326,7 @@ impl Interface {
         }
         let fec = self.phy.fec_bits(self.fec).expect("checked by the constructor");
         let extender = self.phy.extender_bits(self.extender).expect("checked by the constructor");
+        // From the MAC down to the medium; XAUI or WIS stands above the PCS.
         let all = [
             entry("MAC control, MAC and RS", mac),
             entry(if matches!(self.extender, Extender::Wis) { "WIS" } else { "XAUI" }, extender),

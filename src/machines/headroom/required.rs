@@ -58,6 +58,7 @@ impl Density {
         let mut worst = Self { cells: 0, octets: 1 };
         for len in MIN_FRAME_OCTETS..=max_frame.max(MIN_FRAME_OCTETS) {
             let this = Self { cells: len.div_ceil(cell_bytes), octets: len + overhead };
+            // Compared by cross multiplication, without the rounding of a division.
             if this.cells * worst.octets > worst.cells * this.octets {
                 worst = this;
             }
@@ -79,6 +80,7 @@ const PACKING: &str = "cell size, worst frame length";
 /// which are not stored, exceed the waste.
 fn packing(terms: &[Term], cells: u128, cell: u64) -> Term {
     let buffer = (cells * u128::from(cell) * 8).min(1 << 62) as i64;
+    // Exactly to whole cells, so that the terms add up to the size of the headroom.
     let bits = buffer - Term::sum(terms) as i64;
     Term { name: "cells that short frames waste", bits, source: PACKING }
 }

@@ -8,8 +8,7 @@
 //! a delay. Its time still counts from its arrival (802.3 31B.3), one that is shorter than the
 //! delay has no effect, and neither its extension nor a resume is delayed.
 
-use super::tally::Tally;
-use super::{FlowControl, PauseVector};
+use super::{FlowControl, PauseVector, Tally};
 use ground::memory::fetch;
 use ground::time::{Duration, Instant, Total};
 use ground::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
@@ -69,7 +68,9 @@ impl Receiver {
         if obey.is_empty() {
             return false;
         }
+        // Pauses that are over by now end at their own time, so a new one counts as another transition.
         self.expire(now);
+        // The time of a bit that is off means nothing (802.3 31D.2).
         for p in PrioritySet(vector.enabled.0 & obey.0).iter() {
             self.load(now, p, vector.time[p.index()]);
         }
@@ -94,6 +95,7 @@ impl Receiver {
     pub fn on_pause(&mut self, now: Instant, time: Quanta) -> bool {
         let FlowControl::Pause { obey: true, .. } = self.mode else { return false };
         self.expire(now);
+        // PAUSE stops the whole link (802.3 31B), which is a pause of every priority.
         for p in Priority::ALL {
             self.load(now, p, time);
         }
@@ -114,9 +116,11 @@ impl Receiver {
         if !was && self.delay == Quanta(0) {
             self.paused.start(now, p);
         } else if !was && !self.pending.contains(p) {
+            // A later frame extends a pause that is pending, and does not delay its start again.
             self.pending.insert(p);
             self.begins[p.index()] = now.saturating_add(self.delay.at(self.rate));
         }
+        // The new time replaces the remaining one, shorter or longer (802.3 31B.3); times never add up.
         self.until[p.index()] = now.saturating_add(time.at(self.rate));
     }
 
@@ -127,8 +131,8 @@ impl Receiver {
         self.until[p.index()] = Instant::NEVER;
     }
 
-    fn end(&mut self, at: Instant, p: Priority) {
-        self.paused.stop(at, p);
+    fn end(&mut self, time: Instant, p: Priority) {
+        self.paused.stop(time, p);
         self.until[p.index()] = Instant::NEVER;
     }
 
@@ -136,6 +140,7 @@ impl Receiver {
     fn expire(&mut self, now: Instant) {
         for p in self.pending.iter() {
             let (begin, until) = (self.begins[p.index()], self.until[p.index()]);
+            // A pause shorter than the delay is over before it would be obeyed.
             if begin < until && begin <= now {
                 self.pending.remove(p);
                 self.begins[p.index()] = Instant::NEVER;
@@ -215,6 +220,8 @@ impl Receiver {
         let old = self.rate;
         let times = self.until.iter_mut().chain(&mut self.begins);
         for time in times.filter(|t| **t != Instant::NEVER) {
+            // A timer counts quanta of 512 bit times, so the remaining time changes in the ratio of the rates.
+            // Rounded up: a resume that is too early could overrun the peer's headroom.
             let bits = u128::from(time.since(now).as_picos()) * u128::from(old.get());
             let left = u64::try_from(bits.div_ceil(u128::from(rate.get()))).unwrap_or(u64::MAX);
             *time = now.saturating_add(Duration::from_picos(left));
@@ -232,6 +239,7 @@ impl Receiver {
     /// Changes the obeyed priorities: pauses of all others end.
     pub fn set_mode(&mut self, now: Instant, mode: FlowControl) {
         self.mode = mode;
+        // A priority that is not obeyed any more must not stay stopped until its time is over.
         self.end_all(now, PrioritySet(!mode.obeys().0));
     }
 
@@ -240,12 +248,12 @@ impl Receiver {
         self.end_all(now, PrioritySet::ALL);
     }
 
-    fn end_all(&mut self, now: Instant, of: PrioritySet) {
+    fn end_all(&mut self, now: Instant, priorities: PrioritySet) {
         self.expire(now);
-        for p in PrioritySet(self.pending.0 & of.0).iter() {
+        for p in PrioritySet(self.pending.0 & priorities.0).iter() {
             self.forget(p);
         }
-        for p in PrioritySet(self.paused.running().0 & of.0).iter() {
+        for p in PrioritySet(self.paused.running().0 & priorities.0).iter() {
             self.end(now, p);
         }
         self.find_earliest();

@@ -4,8 +4,7 @@
 //! and confirms with [`Sender::on_sent`] the frames that left. A demand that could not be sent is
 //! due again, so no XOFF and no XON is lost on this side.
 
-use super::tally::Tally;
-use super::{Demand, FlowControl, PauseVector, PfcPlan};
+use super::{Demand, FlowControl, PauseVector, PfcPlan, Tally};
 use ground::memory::fetch;
 use ground::time::{Duration, Instant, Total};
 use ground::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
@@ -106,6 +105,7 @@ impl Sender {
     #[cold]
     fn demand(&self) -> Demand {
         let target = self.target();
+        // Every frame has all present pauses: they are renewed at no cost.
         let enabled = PrioritySet(self.changed.0 | target.0);
         let time = |p: Priority| if target.contains(p) { self.plan.quanta } else { Quanta(0) };
         if matches!(self.plan.mode, FlowControl::Pause { .. }) {
@@ -172,6 +172,7 @@ impl Sender {
     /// for that.
     pub fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {
         self.interval = interval(&self.plan, rate);
+        // Only earlier: a pause that was sent at a slower rate runs out sooner at a faster one.
         self.refresh_at = self.refresh_at.min(now.saturating_add(self.interval));
         if self.requested.is_empty() {
             self.refresh_at = Instant::NEVER;
@@ -182,6 +183,7 @@ impl Sender {
     /// next XOFF.
     pub fn set_mode(&mut self, now: Instant, mode: FlowControl) {
         let gone = PrioritySet(self.plan.mode.sends().0 & !mode.sends().0);
+        // Before the mode is replaced, because `want` ignores priorities without PFC.
         gone.iter().for_each(|p| self.want(now, p, false));
         self.plan.mode = mode;
     }
@@ -190,6 +192,7 @@ impl Sender {
     /// the link is up.
     pub fn on_link_down(&mut self) {
         self.requested = PrioritySet::EMPTY;
+        // Without a change a group that stays at XOFF would never be announced to the peer that comes up.
         self.changed = self.target();
         self.refresh_at = Instant::NEVER;
     }
@@ -199,6 +202,7 @@ impl Sender {
 /// the pause: a link that is faster than planned shortens every quantum.
 fn interval(plan: &PfcPlan, rate: BitsPerSec) -> Duration {
     let pause = plan.quanta.at(rate);
+    // At half of the pause a poll may be late by the other half before the peer resumes.
     let refresh = if plan.refresh < pause { plan.refresh } else { pause.div(2) };
     // A PFC frame takes longer on a slower link than planned.
     let least = PfcPlan::refresh_least(rate);

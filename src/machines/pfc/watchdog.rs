@@ -100,6 +100,7 @@ impl Watchdog {
         let released = if enabled { 0 } else { core::mem::take(&mut self.stormed) };
         if enabled != self.configured {
             self.configured = enabled && self.queues.iter().any(Option::is_some);
+            // The detection time is for a watch without a gap, so what was blocked before does not count.
             for queue in self.queues.iter_mut().flatten() {
                 (queue.blocked_since, queue.stormed_since) = (Instant::NEVER, Instant::NEVER);
             }
@@ -131,6 +132,7 @@ impl Watchdog {
         let Some(q) = self.queues[class.index()].as_mut().filter(|_| self.configured) else {
             return;
         };
+        // A repeated report must not restart the detection time.
         if blocked == (q.blocked_since < Instant::NEVER) {
             return;
         }
@@ -150,6 +152,7 @@ impl Watchdog {
     /// Returns a queue that changed by `now`, earliest first, lowest class first among equals. To
     /// be called until it returns `None`.
     pub fn on_timeout(&mut self, now: Instant) -> Option<(TrafficClass, StormEvent)> {
+        // `now` may be NEVER, which is also the deadline of a queue without one.
         if now < self.earliest || self.earliest == Instant::NEVER {
             return None;
         }
@@ -169,6 +172,7 @@ impl Watchdog {
                 q.stormed_since = now;
                 StormEvent::Detected(q.plan.action)
             };
+            // Detection sets the bit and restoration clears it.
             self.stormed ^= 1 << i;
             self.find_earliest();
             return Some((class, event));

@@ -63,14 +63,14 @@ impl Fifo {
 
     #[inline]
     pub(super) fn push<H>(&mut self, arena: &mut Arena<H>, item: H, len: u32, priority: Priority) {
-        let at = arena.take(item, len, priority);
+        let slot = arena.take(item, len, priority);
         if self.tail == NIL {
-            self.head = at;
+            self.head = slot;
             self.first = (len, priority);
         } else {
-            arena.nodes[self.tail as usize].next = at;
+            arena.nodes[self.tail as usize].next = slot;
         }
-        self.tail = at;
+        self.tail = slot;
         self.frames += 1;
         self.bytes += u64::from(len);
     }
@@ -80,8 +80,8 @@ impl Fifo {
         if self.head == NIL {
             return None;
         }
-        let at = self.head;
-        let node = &mut arena.nodes[at as usize];
+        let slot = self.head;
+        let node = &mut arena.nodes[slot as usize];
         let (len, priority) = (node.len, node.priority);
         let item = node.item.take().expect("a linked node holds an item");
         self.head = node.next;
@@ -93,7 +93,7 @@ impl Fifo {
             }
             None => self.tail = NIL,
         }
-        arena.give(at);
+        arena.give(slot);
         self.frames -= 1;
         self.bytes -= u64::from(len);
         Some((item, len, priority))
@@ -127,26 +127,27 @@ impl<H> Arena<H> {
     #[inline]
     fn take(&mut self, item: H, len: u32, priority: Priority) -> u32 {
         self.used += 1;
+        // The vector grows only while more items wait than ever before.
         if self.free == NIL {
-            let at = u32::try_from(self.nodes.len()).expect("fewer than 2^32 queued items");
+            let slot = u32::try_from(self.nodes.len()).expect("fewer than 2^32 queued items");
             self.nodes.push(Node { item: Some(item), next: NIL, len, priority });
-            return at;
+            return slot;
         }
-        let at = self.free;
-        let node = &mut self.nodes[at as usize];
+        let slot = self.free;
+        let node = &mut self.nodes[slot as usize];
         self.free = node.next;
         debug_assert!(node.item.is_none(), "a free node is empty");
         // Field by field: a whole node would be built on the stack and copied from there at once, which waits
         // for all of its fields to be stored.
         node.item = Some(item);
         (node.next, node.len, node.priority) = (NIL, len, priority);
-        at
+        slot
     }
 
     #[inline]
-    fn give(&mut self, at: u32) {
-        self.nodes[at as usize].next = self.free;
-        self.free = at;
+    fn give(&mut self, slot: u32) {
+        self.nodes[slot as usize].next = self.free;
+        self.free = slot;
         self.used -= 1;
     }
 }

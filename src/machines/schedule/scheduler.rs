@@ -5,7 +5,7 @@
 //! sends control frames first.
 
 use super::arena::{Arena, Fifo};
-use super::plan::{ClassPlan, Meter, SchedulePlan};
+use super::{ClassPlan, Meter, SchedulePlan};
 use ground::memory::fetch;
 use ground::units::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 
@@ -65,6 +65,7 @@ impl Scheduler {
     /// Replaces the transmission selection. Queued items stay in their queues.
     pub fn set_classes(&mut self, classes: &[ClassPlan; PRIORITIES]) {
         (self.strict, self.quantum) = shares(classes);
+        // Deficits of the old weights would distort the first round of the new ones.
         self.deficit = [0; PRIORITIES];
         self.served = false;
     }
@@ -72,6 +73,7 @@ impl Scheduler {
     /// Sets the unit of the shares of DWRR classes; at first these are of bytes.
     pub fn set_meter(&mut self, meter: Meter) {
         self.meter = meter;
+        // A deficit in the other unit means nothing.
         self.deficit = [0; PRIORITIES];
         self.served = false;
     }
@@ -173,6 +175,7 @@ impl Scheduler {
         if ready == 0 {
             return None;
         }
+        // Transmission selection of 802.1Q 8.6.8: strict classes from the highest down, then the shares.
         let strict = ready & self.strict;
         let class = if strict != 0 {
             7 - strict.leading_zeros() as usize
@@ -209,6 +212,7 @@ impl Scheduler {
         let mut ready = 0;
         for class in TrafficClass::ALL {
             if let Some(priority) = self.head_priority(class) {
+                // The first frame decides for its queue: the frames behind it must not overtake it.
                 ready |= u8::from(!paused.contains(priority)) << class.get();
             }
         }
@@ -219,6 +223,7 @@ impl Scheduler {
     /// waits. Its deficit is spent as in its turn, but never falls below zero.
     #[inline]
     fn alone(&mut self, class: usize) -> usize {
+        // A class that was alone for a while owes nothing when others come.
         self.deficit[class] = self.deficit[class].saturating_sub(self.cost(class));
         class
     }
@@ -240,6 +245,7 @@ impl Scheduler {
         loop {
             let i = self.turn;
             if ready & (1 << i) != 0 {
+                // Once per turn: a class whose frame does not fit keeps its deficit for the next round.
                 if !self.served {
                     self.deficit[i] += u64::from(self.quantum[i]);
                     self.served = true;
@@ -262,6 +268,8 @@ impl Scheduler {
         let short = |i: usize, s: &Self| {
             s.cost(i).saturating_sub(s.deficit[i]).div_ceil(u64::from(s.quantum[i]))
         };
+        // The class that needs the fewest rounds will send next. All get the rounds before the last; the loop does
+        // that one.
         let rounds = classes.clone().map(|i| short(i, self)).min().unwrap_or(0);
         if rounds > 1 {
             for i in classes {
@@ -278,6 +286,7 @@ fn shares(classes: &[ClassPlan; PRIORITIES]) -> (u8, [u32; PRIORITIES]) {
         ClassPlan::Dwrr { weight } => u32::from(*weight).max(1),
     };
     let heaviest = classes.iter().map(weight).max().unwrap_or(0).max(1);
+    // A quantum is a weight times the same unit, so the shares are exact however this is rounded.
     let unit = (ROUND_BYTES / heaviest).max(1);
     let mut strict = 0;
     let mut quantum = [0; PRIORITIES];

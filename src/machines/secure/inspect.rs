@@ -78,6 +78,7 @@ impl Inspector {
         let named = sci_of(&tag, frame);
         for key in keys.filter(|key| named.is_none_or(|sci| sci == key.sci)) {
             for pn in self.numbers(key, &tag) {
+                // A copy for each attempt, because one that fails wipes the text.
                 let mut octets = frame[..tag.end()].to_vec();
                 if key.cipher.open(pn, &mut octets, self.readable(&tag)) {
                     return Some(Inspected {
@@ -101,6 +102,7 @@ impl Inspector {
         let tag = self.tag(frame)?;
         let named = sci_of(&tag, frame);
         for key in self.keys.iter().rev().filter(|key| lenience.any_an || key.an == tag.an) {
+            // The SCI is part of the nonce (14.5), so the key of another channel is prepared for the frame's SCI.
             let foreign = named.filter(|sci| *sci != key.sci);
             let cipher = match foreign {
                 None => None,
@@ -109,8 +111,9 @@ impl Inspector {
             };
             let cipher = cipher.as_ref().unwrap_or(&key.cipher);
             for pn in self.numbers(key, &tag) {
-                let octets = stripped(decrypted(cipher, pn, frame, (&tag, self)), &tag);
+                let octets = stripped(self.decrypted(cipher, pn, frame, &tag), &tag);
                 if octets.get(TAG_OFFSET..TAG_OFFSET + 2)
+                    // A wrong key gives random bytes, which are this EtherType once in 65,536 times.
                     == Some(&EtherType::MAC_CONTROL.0.to_be_bytes())
                 {
                     return Some(octets);
@@ -130,9 +133,22 @@ impl Inspector {
         TAG_OFFSET + tag.front + clear
     }
 
+    /// Decrypts a frame without validation.
+    fn decrypted(&self, cipher: &Cipher, pn: u64, frame: &[u8], tag: &Tag) -> Vec<u8> {
+        let mut octets = frame[..tag.end()].to_vec();
+        let text = self.readable(tag)..tag.end() - ICV_LEN;
+        // GCM encrypts by exclusive or with a key stream, and the stream is what zeros are encrypted to.
+        let mut stream = octets.clone();
+        stream[text.clone()].fill(0);
+        cipher.seal(pn, &mut stream, text.start);
+        octets[text.clone()].iter_mut().zip(&stream[text]).for_each(|(octet, key)| *octet ^= key);
+        octets
+    }
+
     /// Returns the packet numbers that a frame may have: the upper half of extended ones is that of the
     /// key's first number, or the next.
     fn numbers(&self, key: &Key, tag: &Tag) -> impl Iterator<Item = u64> + use<> {
+        // Without a window there is no latest number to recover the upper half from.
         let high = if self.kind.suite.is_xpn() { key.sa.pn >> 32 } else { 0 };
         let more = u64::from(self.kind.suite.is_xpn());
         let low = u64::from(tag.pn);
@@ -148,6 +164,7 @@ fn sci_of(tag: &Tag, frame: &[u8]) -> Option<Sci> {
         Channel::Sci([a, b, c, d, e, f, port @ ..]) => {
             Some(Sci { mac: Mac([a, b, c, d, e, f]), port: u16::from_be_bytes(port) })
         }
+        // ES and SCB imply the port numbers 00-01 and 00-00 (9.5).
         Channel::EndStation => Some(Sci { mac: source, port: 1 }),
         Channel::SingleCopy => Some(Sci { mac: source, port: 0 }),
     }
@@ -157,17 +174,5 @@ fn sci_of(tag: &Tag, frame: &[u8]) -> Option<Sci> {
 fn stripped(mut octets: Vec<u8>, tag: &Tag) -> Vec<u8> {
     octets.truncate(tag.end() - ICV_LEN);
     octets.drain(TAG_OFFSET..TAG_OFFSET + tag.front);
-    octets
-}
-
-/// Decrypts a frame without validation. GCM encrypts by exclusive or with a key stream, and this is what
-/// zeros are encrypted to.
-fn decrypted(cipher: &Cipher, pn: u64, frame: &[u8], (tag, of): (&Tag, &Inspector)) -> Vec<u8> {
-    let mut octets = frame[..tag.end()].to_vec();
-    let text = of.readable(tag)..tag.end() - ICV_LEN;
-    let mut stream = octets.clone();
-    stream[text.clone()].fill(0);
-    cipher.seal(pn, &mut stream, text.start);
-    octets[text.clone()].iter_mut().zip(&stream[text]).for_each(|(octet, key)| *octet ^= key);
     octets
 }

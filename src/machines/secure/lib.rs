@@ -20,20 +20,17 @@
 #![warn(missing_docs)]
 
 mod association;
-mod change;
 mod cipher;
 mod counters;
 mod inspect;
 mod plan;
 mod receive;
-mod replay;
 mod secy;
 #[cfg(test)]
 mod tests;
 mod transmit;
 
 pub use association::SaFault;
-pub use change::*;
 pub use cipher::{Aead, BATCH, Ciphers, Direction, Job};
 pub use counters::*;
 pub use inspect::{Inspected, Inspector, Lenience};

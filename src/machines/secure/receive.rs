@@ -1,7 +1,6 @@
 //! Receive channels (802.1AE 10.6).
 
-use super::association::{Associations, Cipher, Live, SaFault};
-use super::replay::{Age, Window};
+use super::association::{Age, Associations, Cipher, Live, SaFault, Window};
 use super::{
     An, ConfidentialityOffset, PfcAccept, ReceiveCounters, ReceiveSaSnapshot, ReceiveSnapshot,
     SaPlan, Sci, SecyCounters, SecyPlan, Validate,
@@ -88,14 +87,14 @@ impl ReceiveCounters {
 
 /// Policy for received frames.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Policy {
-    pub(super) protect_data: bool,
-    pub(super) accept_pfc: PfcAccept,
-    pub(super) validate: Validate,
-    pub(super) xpn: bool,
+struct Policy {
+    protect_data: bool,
+    accept_pfc: PfcAccept,
+    validate: Validate,
+    xpn: bool,
     /// Bytes after the SecTAG that are not encrypted in encrypted frames.
-    pub(super) offset: usize,
-    pub(super) replay_window: Option<u32>,
+    offset: usize,
+    replay_window: Option<u32>,
 }
 
 /// A receive association.
@@ -156,6 +155,7 @@ impl Receive {
                 PfcAccept::Both | PfcAccept::Plain => Ok(()),
             }
         } else if uncontrolled || !policy.protect_data {
+            // EAPOL and the like pass beside the SecY, and so does data where MAC control alone is protected.
             Ok(())
         } else if policy.validate == Validate::Strict {
             Err(Discard::NoTag)
@@ -177,6 +177,7 @@ impl Receive {
         let verdict = self.validate(frame, counters).inspect_err(|&why| counters.note(why))?;
         let addresses: [u8; TAG_OFFSET] =
             *frame.first_chunk().expect("the SecTAG was behind the addresses");
+        // The addresses move over the SecTAG, so that the payload can stay where it is.
         frame[verdict.front..][..TAG_OFFSET].copy_from_slice(&addresses);
         Ok(verdict)
     }
@@ -206,6 +207,7 @@ impl Receive {
             return Ok(accepted);
         }
         let pn = if policy.xpn { sa.window.recover(tag.pn) } else { u64::from(tag.pn) };
+        // Before decryption: a replayed frame costs no work of the cipher.
         let age = sa.window.age(pn);
         sc.counters.discard_old(age)?;
         let octets = if tag.encrypted {
@@ -227,6 +229,7 @@ impl Receive {
         }
         if tag.inner(frame) == EtherType::MAC_CONTROL {
             sc.counters.discard_old(sa.window.control_age(pn))?;
+            // Only here is the frame known to be authentic; a forged number must not move the window.
             sa.window.take_control(pn);
             if policy.accept_pfc == PfcAccept::Plain {
                 return Err(Discard::PauseProtected);
@@ -256,8 +259,8 @@ impl Receive {
         plan: &SaPlan,
         cipher: Cipher,
     ) -> Result<bool, SaFault> {
-        let Some(at) = self.open_channel(sci) else { return Ok(false) };
-        let associations = &mut self.channels[at].associations;
+        let Some(slot) = self.open_channel(sci) else { return Ok(false) };
+        let associations = &mut self.channels[slot].associations;
         if associations.reuses(an, plan) {
             return Err(SaFault::KeyReused);
         }
@@ -336,6 +339,7 @@ impl Tag {
     #[inline]
     pub(super) fn read(frame: &[u8], xpn: bool) -> Result<Self, WireError> {
         let v = macsec::View::new(frame)?;
+        // Numbers begin at 1. With XPN the lower half of a later number may be 0.
         if v.pn() == 0 && !xpn {
             return Err(WireError::OutOfRange);
         }
@@ -359,8 +363,8 @@ impl Tag {
     /// Returns the original EtherType, if it is readable.
     #[inline]
     fn inner(&self, frame: &[u8]) -> EtherType {
-        let at = TAG_OFFSET + self.front;
-        EtherType(u16::from_be_bytes([frame[at], frame[at + 1]]))
+        let offset = TAG_OFFSET + self.front;
+        EtherType(u16::from_be_bytes([frame[offset], frame[offset + 1]]))
     }
 }
 
@@ -373,6 +377,7 @@ fn find<'a>(
 ) -> Option<&'a mut ReceiveSc> {
     let source = Mac(*frame[6..].first_chunk().expect("the SecTAG was behind the addresses"));
     let sci = match channel {
+        // With several channels nothing tells whose frame it is.
         Channel::Implied => return if let [only] = channels { Some(only) } else { None },
         Channel::Sci([a, b, c, d, e, f, port @ ..]) => {
             Sci { mac: Mac([a, b, c, d, e, f]), port: u16::from_be_bytes(port) }

@@ -84,6 +84,7 @@ impl Secy {
     ) -> Result<Self, SecyError> {
         check(plan)?;
         let offset = plan.confidentiality.map_or(0, ConfidentialityOffset::octets);
+        // A device fixes the length of the clear part with the key; a frame has one of these two.
         let readable = [TAG_LEN, TAG_LEN + SCI_LEN].map(|tag| TAG_OFFSET + tag + offset);
         let uncontrolled = plan.uncontrolled.iter().copied().map(EtherType);
         let mut secy = Self {
@@ -93,6 +94,7 @@ impl Secy {
             protect_pfc: plan.protect_pfc,
             protect_measurements: plan.protect_measurements,
             pass_protected: plan.pass_protected,
+            // Key agreement has to pass before there is a key.
             uncontrolled: core::iter::once(EtherType::EAPOL).chain(uncontrolled).collect(),
             counters: SecyCounters::default(),
             transmit: Transmit::new(plan),
@@ -150,6 +152,7 @@ impl Secy {
     pub fn protect_all(&mut self, rooms: &mut [&mut [u8]]) -> u32 {
         let (mut refused, counters) = (0, &mut self.counters);
         self.transmit.protect_all(rooms, |n, why| {
+            // A batch has 32 frames at most, one for each bit.
             refused |= 1 << n;
             counters.refuse(why);
         });
@@ -203,6 +206,7 @@ impl Secy {
         match *change {
             SecyChange::InstallTransmit { an, ref sa } => {
                 let live = self.transmit.associations().get(an).is_some();
+                // Frames are being sent with it: a new key goes to another number, which is used then.
                 if live && an == self.transmit.encoding() {
                     return Err(ChangeRefused::InUse(an));
                 }
@@ -246,6 +250,7 @@ impl Secy {
 
     fn install_transmit(&mut self, an: An, sa: &SaPlan) -> Result<(), ChangeRefused> {
         let cipher = Cipher::new(&self.kind, Direction::Seal, self.sci, sa)?;
+        // The nonce of XPN has the SSCI and no SCI: one key and SSCI in both directions would repeat nonces.
         if self.kind.suite.is_xpn() && self.receive.shares(sa) {
             return Err(ChangeRefused::SharedSsci);
         }
@@ -254,6 +259,7 @@ impl Secy {
 
     fn install_receive(&mut self, sci: Sci, an: An, sa: &SaPlan) -> Result<(), ChangeRefused> {
         let cipher = Cipher::new(&self.kind, Direction::Open, sci, sa)?;
+        // Frames of this port that are reflected would pass as a peer's.
         if sci == self.sci {
             return Err(ChangeRefused::OwnChannel(sci));
         }
@@ -292,6 +298,7 @@ fn check(plan: &SecyPlan) -> Result<(), SecyError> {
         SciForm::EndStation => Some(1),
         SciForm::SingleCopyBroadcast => Some(0),
     };
+    // PFC has a separate policy, and protected frames must not pass unchecked.
     let bad = |&ty: &u16| matches!(EtherType(ty), EtherType::MAC_CONTROL | EtherType::MACSEC);
     let passing = &plan.uncontrolled;
     if xpn && plan.confidentiality.is_some_and(|offset| offset.octets() != 0) {
@@ -306,9 +313,10 @@ fn check(plan: &SecyPlan) -> Result<(), SecyError> {
     if passing.len() > SecyPlan::UNCONTROLLED_MAX || passing.iter().any(bad) {
         return Err(SecyError::Uncontrolled);
     }
-    let twice = |at: usize| plan.receive[..at].iter().any(|sc| sc.sci == plan.receive[at].sci);
-    match (0..plan.receive.len()).find(|&at| twice(at)) {
-        Some(at) => Err(SecyError::DuplicateChannel(plan.receive[at].sci)),
+    let twice =
+        |slot: usize| plan.receive[..slot].iter().any(|sc| sc.sci == plan.receive[slot].sci);
+    match (0..plan.receive.len()).find(|&slot| twice(slot)) {
+        Some(slot) => Err(SecyError::DuplicateChannel(plan.receive[slot].sci)),
         None => Ok(()),
     }
 }

@@ -38,6 +38,7 @@ impl TransmitSa {
     #[inline]
     fn draw(&mut self) -> Option<u64> {
         let pn = self.next;
+        // 0 behind the last number, from which it never moves: numbers do not wrap (10.5.2).
         self.next = if pn == self.last { 0 } else { pn + u64::from(pn != 0) };
         (pn != 0).then_some(pn)
     }
@@ -148,7 +149,7 @@ impl Transmit {
     ) {
         let mut jobs: ArrayVec<Job<'_>, BATCH> = ArrayVec::new();
         // Common parameters of the frames in `jobs`.
-        let mut common = (self.encoding, None);
+        let (mut common_an, mut common_part) = (self.encoding, None);
         for (n, room) in rooms.iter_mut().enumerate() {
             let Ready { an, pn, readable } = match self.tag(room) {
                 Ok(ready) => ready,
@@ -158,17 +159,18 @@ impl Transmit {
                 }
             };
             let part = part(room.len(), readable);
-            if common != (an, part) {
-                self.seal_all(common, &mut jobs);
-                common = (an, part);
+            // A rollover, or a frame with another clear part, ends the batch.
+            if (common_an, common_part) != (an, part) {
+                self.seal_all(common_an, common_part, &mut jobs);
+                (common_an, common_part) = (an, part);
             }
             jobs.push((self.cipher(an).nonce(pn), room));
         }
-        self.seal_all(common, &mut jobs);
+        self.seal_all(common_an, common_part, &mut jobs);
     }
 
     #[inline]
-    fn seal_all(&self, (an, part): (An, Option<usize>), jobs: &mut ArrayVec<Job<'_>, BATCH>) {
+    fn seal_all(&self, an: An, part: Option<usize>, jobs: &mut ArrayVec<Job<'_>, BATCH>) {
         if !jobs.is_empty() {
             self.cipher(an).seal_all(jobs, part);
             jobs.clear();
@@ -185,7 +187,9 @@ impl Transmit {
     fn tag(&mut self, room: &mut [u8]) -> Result<Ready, Refusal> {
         let taken = TAG_OFFSET + self.front + ICV_LEN;
         let user = room.len().checked_sub(taken).filter(|&n| n >= 2).ok_or(Refusal::TooShort)?;
+        // After the other checks: a refused frame uses up no number.
         let (an, pn) = self.draw()?;
+        // The addresses move to the front, and the user data stays where it is.
         let moved: [u8; TAG_OFFSET] =
             *room[self.front..].first_chunk().expect("more than the addresses was counted");
         room[..TAG_OFFSET].copy_from_slice(&moved);
@@ -193,6 +197,7 @@ impl Transmit {
             channel: self.channel(&moved),
             encrypted: self.offset.is_some(),
             an: an.get(),
+            // SL states lengths below 48; 0 means that the frame's length tells (9.7).
             short_len: if user < SHORT { user as u8 } else { 0 },
             pn: pn as u32,
         };
@@ -212,17 +217,18 @@ impl Transmit {
     /// Returns the association in use and its next packet number, after a rollover that is due.
     #[inline]
     fn draw(&mut self) -> Result<(An, u64), Refusal> {
-        if let Some(at) = self.rollover_at {
-            self.roll_over(at);
+        if let Some(threshold) = self.rollover_at {
+            self.roll_over(threshold);
         }
         let sa = self.associations.get_mut(self.encoding).ok_or(Refusal::NoSa)?;
         let pn = sa.draw().ok_or(Refusal::Exhausted)?;
         Ok((self.encoding, pn))
     }
 
-    /// Rolls over to the next association if the one in use has reached `at` and the next has not.
-    fn roll_over(&mut self, at: u64) {
-        let reached = |sa: &TransmitSa| sa.next == 0 || sa.next >= at;
+    /// Rolls over to the next association if the one in use has reached `threshold` and the next has not.
+    fn roll_over(&mut self, threshold: u64) {
+        // 0 is exhausted, which is behind every threshold.
+        let reached = |sa: &TransmitSa| sa.next == 0 || sa.next >= threshold;
         let due = self.associations.get(self.encoding).is_some_and(reached);
         let next = self.encoding.next();
         if due && self.associations.get(next).is_some_and(|sa| !reached(sa)) {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::datagram::tests::headers;
 use crate::ip::Ecn;
-use crate::rig;
+use crate::tests;
 use ground::units::Dscp;
 
 const OTHER: Dialect =
@@ -193,7 +193,7 @@ proptest! {
         let octets = emitted(&repr, &dialect);
         prop_assert!(octets.len() <= LEN_MAX);
         let parse = |octets| Repr::parse(repr.ethertype(), octets, &dialect);
-        rig::hold(&repr, &octets, parse, |repr, out| repr.emit(out, &dialect));
+        tests::hold(&repr, &octets, parse, |repr, out| repr.emit(out, &dialect));
         let padded = [&octets[..], &[0xee; 4]].concat();
         prop_assert_eq!(Repr::parse(repr.ethertype(), &padded, &dialect), Ok(repr));
     }

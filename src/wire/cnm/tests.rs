@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rig;
+use crate::tests;
 
 /// The start of a UDP packet over IPv4, from its EtherType on.
 const MSDU: [u8; 30] = [
@@ -104,7 +104,7 @@ proptest! {
         prop_assume!(!repr.is_about_itself());
         let octets = emitted(&repr);
         prop_assert!(octets.len() <= LEN_MAX);
-        rig::hold(&repr, &octets, |octets| Repr::parse(repr.ethertype(), octets), Repr::emit);
+        tests::hold(&repr, &octets, |octets| Repr::parse(repr.ethertype(), octets), Repr::emit);
         let padded = [&octets[..], &[0xee; 9]].concat();
         prop_assert_eq!(Repr::parse(repr.ethertype(), &padded), Ok(repr));
     }

@@ -82,7 +82,9 @@ pub fn parse(value: &[u8]) -> Result<impl Iterator<Item = Application> + Clone, 
     let (_reserved, entries) = value.split_first().ok_or(WireError::Truncated)?;
     Ok(entries.chunks_exact(ENTRY).filter_map(|entry| {
         Some(Application {
+            // Priority in the upper three bits, two reserved ones, selector in the lower three (D.2.11).
             priority: entry[0] >> 5,
+            // An entry with a reserved selector is left out alone: a later edition may define it.
             selector: Selector::from_bits(entry[0] & 0x7)?,
             protocol: u16::from_be_bytes([entry[1], entry[2]]),
         })

@@ -40,6 +40,7 @@ impl EtsTable {
     /// Returns true if the shares of the ETS classes add up to 100, or there are none.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
+        // The percentages are shares of what the ETS classes have together (D.2.8.5).
         self.shares() == 100 || !self.algorithm.contains(&algorithm::ETS)
     }
 
@@ -54,8 +55,10 @@ impl EtsTable {
         let (map, shares) = octets.split_at(PRIORITIES / 2);
         let mut table = Self { class: [0; 8], bandwidth: [0; 8], algorithm: [0; 8] };
         for (p, class) in table.class.iter_mut().enumerate() {
+            // A nibble per priority, priority 0 in the high nibble of the first byte (D.2.8).
             *class = if p % 2 == 0 { map[p / 2] >> 4 } else { map[p / 2] & 0xf };
         }
+        // A nibble can name 16 classes, and there are eight.
         if table.class.iter().any(|&class| usize::from(class) >= PRIORITIES) {
             return Err(WireError::OutOfRange);
         }
@@ -107,6 +110,7 @@ impl Configuration {
     pub fn parse(value: &[u8]) -> Result<Self, WireError> {
         let (&flags, table) = value.split_first().ok_or(WireError::Truncated)?;
         let table = EtsTable::parse(table.first_chunk().ok_or(WireError::Truncated)?)?;
+        // Three bits cannot hold 8, which is sent as 0.
         let classes = if flags & 0x7 == 0 { 8 } else { flags & 0x7 };
         Ok(Self { willing: flags & 0x80 != 0, cbs: flags & 0x40 != 0, classes, table })
     }

@@ -74,6 +74,7 @@ impl CongestionIsolation {
         let (fixed, rest) = value.split_first_chunk::<FIXED>().ok_or(WireError::Truncated)?;
         let (family, width, address) = match *rest {
             [] => return Err(WireError::Truncated),
+            // An address has 0, 4 or 16 bytes, so the length tells the width of the family in front of it.
             [family, ref address @ ..] if address.len() % 4 == 0 => {
                 (family.into(), FamilyWidth::One, address)
             }
@@ -84,7 +85,7 @@ impl CongestionIsolation {
         for (class, &octet) in queue_map.iter_mut().zip(fixed) {
             *class = octet as i8;
         }
-        let number = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+        let number = |offset: usize| u16::from_be_bytes([fixed[offset], fixed[offset + 1]]);
         let repr = Self {
             queue_map,
             encapsulation: number(PRIORITIES),
@@ -139,6 +140,7 @@ impl CongestionIsolation {
                 IPV6
             }
         };
+        // Both numbers fit in a byte: the narrow form is the low byte alone.
         family.copy_from_slice(&number.to_be_bytes()[2 - self.family.octets()..]);
         Ok(len)
     }

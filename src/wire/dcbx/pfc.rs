@@ -55,9 +55,11 @@ impl Configuration {
     /// [`WireError::Truncated`] below 2 bytes.
     pub fn parse(value: &[u8]) -> Result<Self, WireError> {
         let &[flags, enable] = value.first_chunk().ok_or(WireError::Truncated)?;
+        // A third byte makes it the format of the proposal, 7 octets instead of 6 (Qdt, S4).
         let proposed = value.get(PUBLISHED_LEN).map(|methods| Proposed {
             round_trip: methods & ROUND_TRIP != 0,
             ptp: methods & PTP != 0,
+            // Reserved in the published format, where it is not read.
             macsec: flags & MACSEC_CAPABLE != 0,
         });
         Ok(Self {
@@ -143,6 +145,7 @@ impl Information {
         let compensation = rest.first_chunk().map(|octets| i32::from_be_bytes(*octets));
         Ok(Self {
             internal_delay: Duration::from_nanos(u32::from_be_bytes(octets).into()),
+            // The least number stands for none.
             compensation: compensation.and_then(Adjustment::from_nanos),
         })
     }
@@ -158,6 +161,7 @@ impl Information {
     /// # Errors
     /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for a delay above [`Information::MAX`].
     pub fn emit(&self, buf: &mut [u8]) -> Result<usize, WireError> {
+        // Rounded up: with less the peer's headroom would be too small.
         let nanos = self.internal_delay.as_picos().div_ceil(1_000);
         let nanos = u32::try_from(nanos).map_err(|_| WireError::OutOfRange)?;
         if let Some(compensation) = self.compensation {

@@ -67,6 +67,7 @@ impl SourceFlowControl {
             return Err(WireError::BadVersion);
         }
         let udp_port = u16::from_be_bytes([high, low]);
+        // sfcmUDPPort is a dynamic port (S0; RFC 6335).
         if udp_port < sfcm::PORT_MIN {
             return Err(WireError::OutOfRange);
         }

@@ -65,6 +65,7 @@ impl Topology {
             0 => Device::EndStation,
             1 => Device::Bridge,
             2 => Device::Router,
+            // 255 is unknown, and a reserved value says no more than that.
             _ => Device::Unknown,
         };
         let orientation = match orientation {
@@ -88,6 +89,7 @@ impl Topology {
     /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for level 255.
     pub fn emit(&self, buf: &mut [u8]) -> Result<usize, WireError> {
         let out: &mut [u8; Self::LEN] = room(buf)?;
+        // Receivers would take it for an unknown level.
         if self.level == Some(UNKNOWN) {
             return Err(WireError::OutOfRange);
         }

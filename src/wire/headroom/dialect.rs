@@ -147,8 +147,8 @@ impl Dialect {
     /// Converts a time to a message's unit, modulo 2^64, rounded down.
     #[must_use]
     #[inline]
-    pub const fn stamp(self, at: Instant) -> u64 {
-        let picos = at.as_picos();
+    pub const fn stamp(self, time: Instant) -> u64 {
+        let picos = time.as_picos();
         match self.unit {
             TimeUnit::Picoseconds => picos as u64,
             // Without the division of 128 bits in the first 213 days.
@@ -206,6 +206,7 @@ impl Dialect {
             _ => fields as usize,
         };
         let frame = BEFORE_PDU + pdu;
+        // A PFC frame has the minimum size, too, so both take as long on the line.
         if frame > ethernet::MIN_FRAME { frame } else { ethernet::MIN_FRAME }
     }
 
@@ -225,6 +226,7 @@ impl Dialect {
     #[inline]
     pub(super) fn length(&self, kind: Kind) -> Option<u8> {
         let fields = u16::from(kind.octets(self.compensation));
+        // The padding is part of the PDU in two of the three readings.
         let whole = self.pdu.0.unwrap_or_default().max(fields);
         let length = match self.length {
             LengthField::Whole => whole,

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rig;
+use crate::tests;
 use ground::time::Instant;
 
 const SRC: Mac = Mac([2, 0, 0, 0, 0, 5]);
@@ -86,7 +86,7 @@ fn every_truncation_is_refused_and_padding_accepted() {
     let octets = frame(BOTH, dialect);
     let parse = |octets| Repr::parse(octets, &dialect);
     let repr = Repr { src: SRC, dst: DESTINATION, message: BOTH };
-    rig::hold(&repr, &octets, parse, |repr, out| repr.emit(out, &dialect));
+    tests::hold(&repr, &octets, parse, |repr, out| repr.emit(out, &dialect));
     assert_eq!(Repr::parse(&[&octets[..], &[0xee; 4]].concat(), &dialect), Ok(repr));
 }
 

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rig;
+use crate::tests;
 
 /// The header of the captured CNP in `tests/data_plane/wire_golden.rs`, whose checksum was calculated by a
 /// NIC.
@@ -30,7 +30,7 @@ pub(crate) fn golden() -> Repr<'static> {
 
 #[test]
 fn golden_bytes() {
-    rig::hold(&golden(), &GOLDEN, Repr::parse, Repr::emit);
+    tests::hold(&golden(), &GOLDEN, Repr::parse, Repr::emit);
     assert_eq!(golden().to_string(), "10.0.17.1 > 10.0.18.1 udp ttl 64 dscp 48 Ect0 payload 40");
 }
 
@@ -121,7 +121,7 @@ proptest! {
         let repr = Repr { options: &options, ..repr };
         let mut out = vec![0xff; repr.buffer_len()];
         repr.emit(&mut out).unwrap();
-        rig::hold(&repr, &out, Repr::parse, Repr::emit);
+        tests::hold(&repr, &out, Repr::parse, Repr::emit);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rig;
+use crate::tests;
 
 /// Returns a header, and what it says.
 pub(crate) fn golden() -> ([u8; 40], Repr) {
@@ -35,7 +35,7 @@ fn packet(next: u8, payload: &[u8]) -> Vec<u8> {
 #[test]
 fn golden_bytes() {
     let (octets, repr) = golden();
-    rig::hold(&repr, &octets, Repr::parse, Repr::emit);
+    tests::hold(&repr, &octets, Repr::parse, Repr::emit);
     assert_eq!(repr.to_string(), "2001:db8::1 > 2001:db8::2 udp hops 64 dscp 26 Ect1 payload 40");
 }
 
@@ -120,7 +120,7 @@ prop_compose! {
 proptest! {
     #[test]
     fn what_is_emitted_parses_to_the_same(repr in any_repr()) {
-        rig::round(&repr, HEADER_LEN, Repr::parse, Repr::emit);
+        tests::round(&repr, HEADER_LEN, Repr::parse, Repr::emit);
     }
 
     #[test]
@@ -138,7 +138,7 @@ proptest! {
         }
         prop_assert_eq!(repr.ecn == Ecn::NotEct, want.ecn == Ecn::NotEct);
         prop_assert_eq!(Repr::parse(&octets), Ok(want));
-        let (dscp, ecn) = (fields::dscp_of(class), Ecn::from_octet(class));
+        let (dscp, ecn) = (ip::dscp_of(class), Ecn::from_octet(class));
         ViewMut::new(&mut octets).unwrap().set_dscp_ecn(dscp, ecn);
         prop_assert_eq!(Repr::parse(&octets), Ok(Repr { dscp, ecn, ..want }));
     }

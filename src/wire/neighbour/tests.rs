@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rig;
+use crate::tests;
 
 /// The solicitation of fd00::1 for fd00::fe, and its answer, as scapy builds them.
 const ASKED: &str =
@@ -52,7 +52,7 @@ fn golden_bytes() {
     for (hex, repr, src, dst) in
         [(ASKED, asked(), address(1), group), (TOLD, told(), address(0xfe), address(1))]
     {
-        rig::hold(&repr, &octets(hex), Repr::parse, |repr, out| repr.emit(src, dst, out));
+        tests::hold(&repr, &octets(hex), Repr::parse, |repr, out| repr.emit(src, dst, out));
     }
     assert_eq!(asked().to_string(), "who has fd00::fe tell 02:00:00:00:00:01");
     assert_eq!(told().to_string(), "fd00::fe is at 02:00:00:00:00:fe");
@@ -116,6 +116,6 @@ proptest! {
         };
         let repr = Repr { kind, target: address(target), link_layer: option.then_some(Mac(mac)) };
         let emit = |repr: &Repr, out: &mut [u8]| repr.emit(address(src), address(dst), out);
-        rig::round(&repr, repr.buffer_len(), Repr::parse, emit);
+        tests::round(&repr, repr.buffer_len(), Repr::parse, emit);
     }
 }

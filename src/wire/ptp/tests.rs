@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rig;
+use crate::tests;
 
 const SRC: Mac = Mac([2, 0, 0, 0, 0, 5]);
 const PEER: PortIdentity = PortIdentity { clock: [1, 2, 3, 4, 5, 6, 7, 8], port: 0x0910 };
@@ -74,7 +74,7 @@ fn other_messages_are_named_and_not_emitted() {
 fn every_truncation_is_refused_and_what_lies_behind_accepted() {
     let octets = frame(Body::PdelayReq);
     let repr = Repr::parse(&octets).unwrap();
-    rig::hold(&repr, &octets, Repr::parse, Repr::emit);
+    tests::hold(&repr, &octets, Repr::parse, Repr::emit);
     assert_eq!(Repr::parse(&[&octets[..], &[0xee; 9]].concat()), Ok(repr));
 }
 
@@ -160,6 +160,6 @@ proptest! {
             },
         };
         let repr = Repr { src: Mac(addresses[0]), dst: Mac(addresses[1]), message };
-        rig::round(&repr, 68, Repr::parse, Repr::emit);
+        tests::round(&repr, 68, Repr::parse, Repr::emit);
     }
 }

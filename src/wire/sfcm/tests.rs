@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::datagram::tests::headers as any_headers;
 use crate::ip::Ecn;
-use crate::rig;
+use crate::tests;
 
 /// Headers from 10.9.0.1 (or fd00::9) to the source of [`flow`].
 fn headers(v6: bool) -> datagram::Repr {
@@ -281,7 +281,7 @@ proptest! {
         let repr = Repr { headers, message };
         let octets = emitted(&repr);
         prop_assert!(octets.len() <= LEN_MAX);
-        rig::hold(&repr, &octets, |octets| Repr::parse(repr.ethertype(), octets), Repr::emit);
+        tests::hold(&repr, &octets, |octets| Repr::parse(repr.ethertype(), octets), Repr::emit);
         // A datagram that ends early, with correct checksums, is refused as well.
         for n in repr.headers.header_len()..octets.len() {
             let mut short = octets[..n].to_vec();

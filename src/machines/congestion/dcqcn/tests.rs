@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rig::us;
+use crate::tests::us;
 use ground::time::Duration;
 use ground::units::Bytes;
 
@@ -244,4 +244,20 @@ fn a_first_rate_is_for_flows_that_use_the_whole_link_alone() {
     // The next one uses alpha as usual.
     dcqcn.on_cnp(us(150));
     assert_eq!(dcqcn.rate().get(), 400_000_000);
+}
+
+proptest! {
+    #[test]
+    fn one_passes_per_interval_and_the_first_after_it_always_does(
+        gaps in prop::collection::vec(0_u64..60, 1..200), interval in 0_u64..100
+    ) {
+        let mut gate = CnpGate::new(Duration::from_micros(interval));
+        let (mut now, mut last) = (Instant::ZERO, None::<Instant>);
+        for gap in gaps {
+            now += Duration::from_micros(gap);
+            let due = last.is_none_or(|t| now.since(t) >= Duration::from_micros(interval));
+            prop_assert_eq!(gate.on_marked(now), due);
+            last = if due { Some(now) } else { last };
+        }
+    }
 }

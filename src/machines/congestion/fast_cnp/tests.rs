@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rig::{UNLIMITED, queue, us};
+use crate::tests::{UNLIMITED, queue, us};
 use wire::ip::Protocol;
 
 fn flow(n: u8, port: u16) -> FiveTuple {

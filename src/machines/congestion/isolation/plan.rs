@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
+use crate::LimitPlan;
 use crate::detect::Detect;
-use crate::limit::LimitPlan;
 use crate::streams::STREAMS_MAX;
 use ground::counters;
 use ground::named;
@@ -42,27 +42,29 @@ impl QueueMap {
         if let Some(n) = map.iter().find(|n| !(-8..=8).contains(*n)) {
             return Err(IsolationError::MapNumber(*n));
         }
-        let of = |class: TrafficClass| map[class.index()];
+        let number = |class: TrafficClass| map[class.index()];
         let named = |n: i8| TrafficClass::ALL[usize::from(n.unsigned_abs()) - 1];
         let mut congesting = [None; PRIORITIES];
         for class in TrafficClass::ALL {
-            let n = of(class);
+            let n = number(class);
             let wrong = Err(IsolationError::MapPair(class));
             match reading {
                 MapReading::Partner if n < 0 => {
                     // The partner must be a congesting class, of this or another class.
-                    if of(named(n)) <= 0 {
+                    if number(named(n)) <= 0 {
                         return wrong;
                     }
                     congesting[class.index()] = Some(named(n));
                 }
                 MapReading::Partner if n > 0 => {
-                    if of(named(n)) != -(class.get() as i8 + 1) {
+                    // A congesting class can name one of its monitored classes only; it must name it back.
+                    if number(named(n)) != -(class.get() as i8 + 1) {
                         return wrong;
                     }
                 }
                 MapReading::Pair if n != 0 => {
-                    let mut others = TrafficClass::ALL.into_iter().filter(|c| of(*c) == -n);
+                    let mut others = TrafficClass::ALL.into_iter().filter(|c| number(*c) == -n);
+                    // Exactly one class has the opposite number.
                     let (Some(other), None) = (others.next(), others.next()) else {
                         return wrong;
                     };
@@ -81,6 +83,7 @@ impl QueueMap {
     #[must_use]
     pub fn numbers(&self) -> [i8; PRIORITIES] {
         let mut numbers = [0; PRIORITIES];
+        // From the highest down, so that the lowest monitored class is the one that stays.
         for class in TrafficClass::ALL.into_iter().rev() {
             if let Some(other) = self.congesting(class) {
                 numbers[class.index()] = -(other.get() as i8 + 1);
@@ -187,7 +190,9 @@ impl IsolationPlan {
                 low: Bytes(10_000),
                 cim_above: Bytes(100_000),
             },
+            // The default of 49.4.1.2.7.
             max_cim_tx: 3,
+            // The default of 49.4.1.1.3, 100 centiseconds.
             max_flow_life: Duration::from_secs(1),
             spacing: Duration::from_micros(10),
             budget: limit,

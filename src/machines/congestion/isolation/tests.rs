@@ -6,8 +6,8 @@ mod order;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::*;
-use crate::rig::{UNLIMITED, key as flow, us};
 use crate::streams::STREAMS_MAX;
+use crate::tests::{UNLIMITED, key as flow, us};
 use crate::{Detect, LimitPlan};
 use ground::time::Duration;
 use ground::units::Bytes;
@@ -25,7 +25,7 @@ fn map() -> QueueMap {
 }
 
 fn queue(n: u8) -> Queue {
-    crate::rig::queue(2, n)
+    crate::tests::queue(2, n)
 }
 
 fn plan() -> IsolationPlan {

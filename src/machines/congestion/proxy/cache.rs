@@ -84,20 +84,23 @@ impl Cache {
         let (plan, mut until, mut pause) = (self.plan, now.saturating_add(pause), pause);
         let set = self.set(destination);
         let known = set.iter().position(|e| e.is_for(now, destination, priority));
-        if let Some(at) = known {
-            (until, pause) = (until.max(set[at].until), pause.max(set[at].pause));
+        if let Some(slot) = known {
+            // A message, perhaps a forged one, must not shorten what others have requested.
+            (until, pause) = (until.max(set[slot].until), pause.max(set[slot].pause));
         }
         let life_ends = now.saturating_add(plan.life);
         let dies = match plan.remember {
+            // An entry without a remaining pause would do nothing.
             Remember::Rest => until.min(life_ends),
             Remember::Whole => life_ends,
         };
+        // An entry that is alive is never replaced, or forged messages could displace it.
         let free = || set.iter().position(|e| e.dies <= now);
-        let Some(at) = known.or_else(free) else {
+        let Some(slot) = known.or_else(free) else {
             self.counters.full += 1;
             return;
         };
-        set[at] = Entry { destination, priority, pause, until, dies };
+        set[slot] = Entry { destination, priority, pause, until, dies };
         self.counters.updated += u64::from(known.is_some());
         self.counters.created += u64::from(known.is_none());
     }
@@ -147,9 +150,11 @@ impl Cache {
             IpAddr::V4(a) => u128::from(a.to_bits()),
             IpAddr::V6(a) => a.to_bits(),
         };
+        // Both halves of an address are mixed with the seed: without it addresses that collide cannot be chosen.
         let half = mixed(self.seed ^ (key >> 64) as u64);
         let hash = mixed(half ^ self.seed.rotate_left(32) ^ key as u64);
         let sets = self.entries.len();
+        // The plan has a power of two of entries, and so of sets.
         &mut self.entries[hash as usize & (sets - 1)]
     }
 }

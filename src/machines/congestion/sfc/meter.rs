@@ -47,7 +47,7 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::us;
+    use crate::tests::us;
 
     const WINDOW: Duration = Duration::from_micros(100);
 

@@ -4,8 +4,8 @@
 use thiserror::Error;
 
 use super::MeterPlan;
+use crate::LimitPlan;
 use crate::detect::Detect;
-use crate::limit::LimitPlan;
 use crate::streams::STREAMS_MAX;
 use ground::named;
 use ground::time::Duration;
@@ -153,6 +153,7 @@ impl SfcPlan {
     /// # Errors
     /// Returns the first number out of range.
     pub fn check(&self) -> Result<(), SfcError> {
+        // A lower port may be that of another protocol, whose datagrams would be read as messages.
         if self.udp_port < sfcm::PORT_MIN {
             return Err(SfcError::Port(self.udp_port));
         }

@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 
 use super::*;
-use crate::rig::{UNLIMITED, flow, us};
+use crate::tests::{UNLIMITED, flow, us};
 use crate::{Detect, EcnPlan, LimitPlan, MarkAt, NotEct};
 use ground::units::Mac;
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
 
 fn queue(class: u8) -> Queue {
-    crate::rig::queue(2, class)
+    crate::tests::queue(2, class)
 }
 
 fn joined(length: u64, n: u32) -> Joined {
@@ -315,10 +315,10 @@ proptest! {
             for (turn, (flow_number, length)) in frames.iter().enumerate() {
                 flows.set_turn(turn);
                 let joined = joined(*length, *flow_number);
-                let of = (joined.queue, joined.length);
-                let quiet = ahead.is_quiet(now, of, joined.octets, &flows);
-                let told = if quiet { None } else { ahead.on_enqueue(now, &joined) };
-                prop_assert_eq!(told, plain.on_enqueue(now, &joined));
+                let (queue, length) = (joined.queue, joined.length);
+                let quiet = ahead.is_quiet(now, queue, length, joined.octets, &flows);
+                let signal = if quiet { None } else { ahead.on_enqueue(now, &joined) };
+                prop_assert_eq!(signal, plain.on_enqueue(now, &joined));
             }
             prop_assert_eq!(ahead.counters(), plain.counters());
             prop_assert_eq!(ahead.queue_counters(queue(3)), plain.queue_counters(queue(3)));
@@ -341,7 +341,7 @@ fn a_known_flow_over_the_budget_is_quiet() {
     flows.push(queue(3), (src.to_bits(), dst.to_bits()), protocol, (src_port, dst_port));
     let mut quiet = |point: &mut SfcPoint, now: Instant, length: u64| {
         point.look_ahead(now, queue(3), RATE, &mut flows);
-        point.is_quiet(now, (queue(3), Bytes(length)), Bytes(1_024), &flows)
+        point.is_quiet(now, queue(3), Bytes(length), Bytes(1_024), &flows)
     };
     assert!(!quiet(&mut point, us(10), 200_000), "a flow that is not in the table");
     assert!(point.on_enqueue(us(10), &joined(200_000, 5)).is_some());

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::rig::{key as flow, queue};
+use crate::tests::{key as flow, queue};
 
 fn stream(now: Instant, queue: Queue, key: FlowKey) -> Stream<u32> {
     Stream { key, queue, created: now, mask: CreateMask::LOCAL, messages: 0, state: 0 }

@@ -119,6 +119,7 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     let max_frame = frame("max-frame", inputs.max_frame)?;
     let ways = if inputs.both_ways { 2 } else { 1 };
     let (hundred_metres, _) = octets_in(inputs.rate, per_metre(inputs.ps_per_metre)? * 100);
+    // Whole bytes per 100 m times millimetres, as the publication calculates.
     let cable = u128::from(hundred_metres) * u128::from(length(inputs.length_mm)?) * ways;
     let (whole, rest) = octets_in(inputs.rate, delay("transceiver-delay", inputs.transceiver)?);
     let transceiver = whole + u64::from(rest);
@@ -142,6 +143,7 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
                 ));
             }
         }
+        // The printed sum does without it.
         Err(ModelError::NoReaction(_)) if inputs.sum == Sum::AsPrinted => {}
         Err(error) => return Err(error),
     }

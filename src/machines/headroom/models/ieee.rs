@@ -139,10 +139,12 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     add("interfaces, as given", 2 * bits_in(rate, own), "interface delay, both directions");
     if let Some(macsec) = inputs.macsec {
         const SOURCE: &str = "802.1AE: SecTAG and ICV";
+        // The frames follow one another, so the delay of the SecYs counts once for all data.
         let shim = bits_in(rate, delay("shim-delay", macsec.shim)?);
         let octets = macsec.octets().0;
         add("MACsec on both longest frames", 2 * octets * 8, SOURCE);
         add("MACsec shim, data", shim, "shim delay, transmit and receive");
+        // A PFC frame that bypasses the SecY (MBC is 0) is neither longer nor later.
         if macsec.protects_pfc {
             add("MACsec on the PFC frame", octets * 8, SOURCE);
             add("MACsec shim, PFC frame", shim, "shim delay, transmit and receive");
@@ -153,7 +155,7 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
         formula = "2 x cable + 2 x interface + higher layer + 2 x longest frame + PFC frame + frame that \
                    sends XOFF + software + what short frames waste of cells";
         delay("poll-gap", buffer.software.poll_gap)?;
-        let octets = |of: Macsec| of.octets().0 as u32;
+        let octets = |macsec: Macsec| macsec.octets().0 as u32;
         let frames = Frames {
             data_octets: inputs.macsec.map_or(0, octets),
             pfc_octets: inputs.macsec.filter(|m| m.protects_pfc).map_or(0, octets),

@@ -72,6 +72,7 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     sum.add("fixed, 301 B per Gb/s", 8 * 301 * 100_000 * u128::from(rate), SOURCE);
     sum.add("cable, 2.16 B per m and Gb/s", 8 * 216 * u128::from(mm) * u128::from(rate), SOURCE);
     sum.add("MTU x 2.72", 8 * 272 * u128::from(mtu) * (scale / 100), SOURCE);
+    // The driver has the rate in Mb/s.
     let own = driver(rate / 1_000_000, mm, mtu);
     let mut estimate = Estimate {
         model: Model::Mlx5,
@@ -82,6 +83,7 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     if let Some(buffer) = inputs.buffer {
         let max_mtu = buffer.max_mtu.max(Buffer::MAX_MTU).0;
         let xoff = estimate.bytes().0;
+        // XOFF is sent at the size less the headroom, and XON a longest frame below that (port_buffer.c).
         let needed = Bytes(xoff + max_mtu + u64::from(buffer.cell));
         let size = buffer.size;
         if size < needed {

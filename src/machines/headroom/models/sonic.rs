@@ -1,4 +1,5 @@
-//! SONiC's dynamic buffer model: the sum that its switches calculate for each lossless group.
+//! SONiC's dynamic buffer model: the sum that its switches calculate for each lossless group, and their
+//! use of it: validation of a port's total, and the size of the shared pool.
 //!
 //! The sum is a Lua script in SONiC's database, so its numbers are IEEE 754 doubles and its
 //! rounding is `math.ceil`. The same operations in the same order on `f64` give the same bits on
@@ -6,10 +7,6 @@
 //! pause; `xon` and `size` (the group's private buffer) are figures.
 //!
 //! [`Formula`] has the differences between releases.
-
-mod switch;
-
-pub use switch::Switch;
 
 use super::{Estimate, Model, ModelError, frame, length};
 use crate::delay::Term;
@@ -144,7 +141,7 @@ impl Inputs {
         within("peer-response", "0 to 1 GiB", kib(a.peer_kib))?;
         within("gearbox-delay", "0 to 1 ms", (0.0..=1e6).contains(&self.gearbox_ns))?;
         within("small-packets", "0 to 100 %", (0.0..=100.0).contains(&self.small_packets))?;
-        let groups = |of: Switch| of.groups <= 8 && of.lossy_groups <= 8;
+        let groups = |switch: Switch| switch.groups <= 8 && switch.lossy_groups <= 8;
         within("groups", "0 to 8 of each kind", self.switch.is_none_or(groups))?;
         within("lanes", "1 to 16", (1..=16).contains(&self.lanes))
     }
@@ -183,6 +180,7 @@ fn on_the_way(i: &Inputs) -> OnTheWay {
     let speed = i.rate.get() as f64 / 1e6;
     let metres = i.length_mm as f64 / 1000.0;
     let mtu = i.port_mtu.0 as f64;
+    // The newer scripts of Mellanox divide by 1000; the older ones, and Barefoot's, by 1024.
     let kilobyte = if newer { 1000.0 } else { 1024.0 };
     let cable = 2.0 * metres * speed * 1_000_000_000.0 / SPEED_OF_LIGHT / (8.0 * kilobyte);
     let gearbox = speed * i.gearbox_ns / (8.0 * 1024.0);
@@ -191,8 +189,10 @@ fn on_the_way(i: &Inputs) -> OnTheWay {
         Some(quanta) => (f64::from(quanta) * 512.0 / 8.0, "802.3 31B.3.7, by the rate"),
         None => (i.asic.peer_kib * KIB, "chip"),
     };
+    // Barefoot's script doubles the response of the peer at 400G.
     let twice = i.formula == Formula::Barefoot && i.rate == BitsPerSec::gbps(400);
     let peer = if twice { 2.0 * peer } else { peer };
+    // 120 ns at the rate of the port, for Spectrum-4 and 5 (kb_on_tile).
     let tile =
         if newer && matches!(i.asic.spectrum, 4 | 5) { speed / 1000.0 * 120.0 / 8.0 } else { 0.0 };
     OnTheWay {
@@ -211,6 +211,7 @@ fn on_the_way(i: &Inputs) -> OnTheWay {
 /// Returns the bytes of cells per byte: on average, and if all packets were small.
 fn occupancy(i: &Inputs) -> (f64, f64) {
     let cell = f64::from(i.asic.cell);
+    // A smallest packet alone in a cell, or two cells for a packet that is a byte longer than one.
     let worst = if cell > 2.0 * MIN_FRAME { cell / MIN_FRAME } else { (2.0 * cell) / (1.0 + cell) };
     let small = i.small_packets;
     let average = |share: f64, worst: f64| (100.0 - share + share * worst) / 100.0;
@@ -218,6 +219,7 @@ fn occupancy(i: &Inputs) -> (f64, f64) {
         Formula::Current | Formula::From202405 => {
             let worst = worst.ceil();
             let lossless = i.lossless_mtu.0 as f64;
+            // The share counts packets, and is converted to a share of bytes.
             let by_octets =
                 100.0 * MIN_FRAME / ((small * MIN_FRAME + (100.0 - small) * lossless) / 100.0);
             (average(by_octets, worst), worst)
@@ -246,6 +248,7 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     let mut compensation = 0.0;
     if current && !i.shared_pool && i.small_packets != 100.0 {
         let full = ceil_kib(lossless + way.sum * worst);
+        // Only where the reduced share saves more than 2 KiB of the full worst case.
         if xoff + COMPENSATION < full {
             compensation = COMPENSATION;
         }
@@ -273,10 +276,10 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     add("compensation for a reduced share", compensation, "2 KiB, small packets below 100 %");
     let figure = |name, octets: f64| (name, Bytes(octets as u64));
     let mut figures = vec![figure("xon", xon), figure("xoff", xoff), figure("size", size)];
-    if let Some(of) = &i.switch {
+    if let Some(switch) = &i.switch {
         let shared = (xon + xoff - size).max(0.0) as u64;
-        figures.push(("port_headroom", switch::port_headroom(i, of, size as u64)?));
-        figures.extend(switch::pool(of, shared).map(|pool| ("shared_pool", pool)));
+        figures.push(("port_headroom", port_headroom(i, switch, size as u64)?));
+        figures.extend(pool(switch, shared).map(|pool| ("shared_pool", pool)));
     }
     Ok(Estimate {
         model: Model::Sonic,
@@ -298,14 +301,79 @@ fn thresholds(i: &Inputs, xoff: f64) -> (f64, f64) {
         _ => pipeline * 2.0,
     };
     let xon = ceil_kib(pipeline);
+    // Ports of eight lanes have a port MTU more, and twice the latency of the pipeline.
     let overhead = if eight { i.port_mtu.0 as f64 } else { 0.0 };
     let size = if i.shared_pool || barefoot { xon } else { xoff + xon + overhead };
     (xon, ceil_kib(size))
 }
 
+/// Groups of a port and ports of a switch, all with the same profile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Switch {
+    /// Lossless groups per port. 0 to 8.
+    pub groups: u8,
+    /// Lossy groups per port with a SONiC profile; each adds a pipeline latency. 0 to 8.
+    pub lossy_groups: u8,
+    /// Maximum headroom of a port (`max_headroom_size`), if it is to be checked.
+    pub max_headroom: Option<Bytes>,
+    /// Ports with lossless groups, for the shared pool.
+    pub ports: u16,
+    /// Over-subscription ratio of the shared pool; 0 without one.
+    pub over_subscribe_ratio: u16,
+}
+
+impl Switch {
+    /// Two lossless groups (3 and 4), SONiC's default, on one port.
+    pub const DEFAULT: Self =
+        Self { groups: 2, lossy_groups: 0, max_headroom: None, ports: 1, over_subscribe_ratio: 0 };
+}
+
+/// Margin for deviations of the model, in bytes.
+const DEVIATION: u64 = 4_096;
+/// Two longest frames of 10 KiB, for the egress mirror.
+const MIRROR: u64 = 20 * 1_024;
+/// Private headroom of a lossless port with a shared pool, in bytes.
+const PRIVATE: u64 = 10 * 1_024;
+/// Size of the shared pool if the sum is zero, in bytes.
+const POOL_DEFAULT: u64 = 655_360;
+
+/// Returns the private headroom of a port, whose groups have `size` bytes each.
+///
+/// # Errors
+/// If it exceeds the port's maximum.
+fn port_headroom(i: &Inputs, switch: &Switch, size: u64) -> Result<Bytes, ModelError> {
+    let eight = i.lanes == 8;
+    let pipeline = if eight { i.asic.pipeline_kib * 2.0 - 1.0 } else { i.asic.pipeline_kib };
+    let pipeline = (pipeline * KIB).max(0.0).ceil() as u64;
+    let mirror = if eight { 2 * MIRROR } else { MIRROR };
+    let groups = size * u64::from(switch.groups) + pipeline * u64::from(switch.lossy_groups);
+    // The script compares this sum with max_headroom_size, which it has to stay below.
+    let needed = Bytes(DEVIATION + pipeline + mirror + groups);
+    match switch.max_headroom {
+        Some(max) if needed >= max => Err(ModelError::Port { max, needed }),
+        _ => Ok(needed),
+    }
+}
+
+/// Returns the size of the shared headroom pool, which every group uses with `shared` bytes,
+/// limited to `u64::MAX`.
+fn pool(switch: &Switch, shared: u64) -> Option<Bytes> {
+    if switch.over_subscribe_ratio == 0 {
+        return None;
+    }
+    let ports = u128::from(switch.ports);
+    let sum = u128::from(shared) * u128::from(switch.groups) * ports;
+    // Each lossless port has some of it for itself; the ratio divides the rest.
+    let pool = sum.saturating_sub(u128::from(PRIVATE) * ports);
+    let pool = u64::try_from(pool.div_ceil(switch.over_subscribe_ratio.into())).unwrap_or(u64::MAX);
+    Some(Bytes(if pool == 0 { POOL_DEFAULT } else { pool }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::sonic::{Asic, estimate};
+    use ground::units::BitsPerSec;
     use proptest::prelude::*;
 
     fn bytes(gbps: u64, metres: u64, formula: Formula, asic: Asic) -> u64 {
@@ -375,5 +443,38 @@ mod tests {
             prop_assert!(figure(0) % 1_024 == 0 && figure(2) % 1_024 == 0);
             prop_assert!(!shared_pool || figure(2) == figure(0));
         }
+    }
+
+    fn port(switch: Switch) -> Inputs {
+        let asic = Asic::spectrum(1).unwrap();
+        let port = Inputs::new(BitsPerSec::gbps(100), 40_000, asic);
+        Inputs { shared_pool: switch.over_subscribe_ratio > 0, switch: Some(switch), ..port }
+    }
+
+    fn figure(i: &Inputs, name: &str) -> u64 {
+        let figures = estimate(i).unwrap().figures;
+        figures.iter().find(|(n, _)| *n == name).unwrap().1.0
+    }
+
+    #[test]
+    fn a_port_has_to_have_room_for_its_groups() {
+        // Size 81,920 + 19,456 twice, pipeline 19,456, mirror 20,480, deviation 4,096.
+        let needed = 2 * (81_920 + 19_456) + 19_456 + 20_480 + 4_096;
+        assert_eq!(figure(&port(Switch::DEFAULT), "port_headroom"), needed);
+        let with =
+            |max| estimate(&port(Switch { max_headroom: Some(Bytes(max)), ..Switch::DEFAULT }));
+        assert!(with(needed + 1).is_ok());
+        assert_eq!(with(needed).unwrap_err().field(), "max-headroom");
+    }
+
+    #[test]
+    fn a_shared_pool_is_what_groups_lean_on_by_the_ratio() {
+        let shared = Switch { ports: 32, over_subscribe_ratio: 3, ..Switch::DEFAULT };
+        let i = port(shared);
+        let sum: u64 = 32 * (2 * 81_920 - 10_240);
+        assert_eq!(figure(&i, "shared_pool"), sum.div_ceil(3));
+        assert_eq!(figure(&i, "size"), 19_456);
+        let idle = port(Switch { groups: 0, ..shared });
+        assert_eq!(figure(&idle, "shared_pool"), 655_360);
     }
 }

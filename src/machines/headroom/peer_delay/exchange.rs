@@ -68,9 +68,9 @@ impl Exchange {
 
     /// Sets the time at which the request left to the device's timestamp. Has no effect on a response that was
     /// received before.
-    pub(super) fn left(&mut self, at: Instant) {
+    pub(super) fn left(&mut self, time: Instant) {
         if self.response.is_none() {
-            (self.t1, self.by_device) = (at, true);
+            (self.t1, self.by_device) = (time, true);
         }
     }
 
@@ -91,6 +91,7 @@ impl Exchange {
 
     /// Handles an answer that was received at `t4`.
     pub(super) fn take(&mut self, message: &Message, t4: Instant) -> Outcome {
+        // The answers of two responders would mix two delays.
         if *self.responder.get_or_insert(message.source) != message.source {
             return Outcome::OtherResponder;
         }
@@ -109,6 +110,7 @@ impl Exchange {
             Body::PdelayReq | Body::Other(_) => unreachable!("no answer"),
         }
         let turnaround = match (self.response, self.follow_up) {
+            // A one-step responder has put its turnaround into the correction.
             (Some(r), _) if !r.two_step => Some(r.correction.picos()),
             (Some(r), Some(f)) => two_steps(&r, &f),
             _ => return Outcome::Waits,
@@ -128,11 +130,13 @@ impl Exchange {
     /// Returns `((t4 - t1) - turnaround) / 2` (1588 11.4.2 d), if possible.
     fn delay(&self, turnaround: i128) -> Option<Duration> {
         let t4 = self.response?.t4;
+        // Times may be rounded, and no more: a response does not precede its request.
         if t4 < self.t1 || turnaround < -ROUNDING_PS {
             return None;
         }
         let whole = i128::from(t4.since(self.t1).as_picos());
         let both_ways = whole - turnaround;
+        // On a short link the turnaround, by the responder's clock, may exceed the whole by the drift of the clocks.
         if both_ways < -(whole / DRIFT + ROUNDING_PS) {
             return None;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use crate::replay::{Age, Window};
+use crate::association::{Age, Window};
 
 /// Rules of 802.1AE for a packet number, and a record of those received.
 struct Model {

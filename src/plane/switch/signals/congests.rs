@@ -55,7 +55,7 @@ impl<W: World> Switch<W> {
             return false;
         };
         let (port, octets) = (self.ports[to].id, Bytes(octets.into()));
-        sfc.point.is_quiet(now, (Queue { port, class }, Bytes(length)), octets, ahead)
+        sfc.point.is_quiet(now, Queue { port, class }, Bytes(length), octets, ahead)
     }
 
     /// As [`Self::joins`], for a queue above its floor.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::*;
-use crate::rig::us;
+use crate::tests::us;
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};

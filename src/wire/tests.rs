@@ -1,8 +1,10 @@
-//! Checks that hold for every frame format.
+//! Checks that hold for every frame format, and tests of what the formats share.
 
 use core::fmt::Debug;
 
-use crate::WireError;
+use ground::units::Mac;
+
+use crate::{EtherType, WireError, group};
 
 /// Checks that `repr` is written as `octets` and read from them, and that there is neither room for
 /// it nor a whole frame in any octet less.
@@ -32,4 +34,18 @@ pub(crate) fn round<R: PartialEq + Debug>(
     let mut octets = vec![0xff; len];
     assert_eq!(emit(repr, &mut octets), Ok(()));
     hold(repr, &octets, parse, emit);
+}
+
+#[test]
+fn the_sixteen_reserved_addresses_and_no_others_are_reserved() {
+    for last in 0..=0xff {
+        assert_eq!(group::is_reserved(Mac([1, 0x80, 0xc2, 0, 0, last])), last < 16, "{last}");
+    }
+    assert!(!group::is_reserved(Mac([1, 0x80, 0xc2, 0, 1, 0])));
+    assert!(!group::is_reserved(Mac::BROADCAST));
+}
+
+#[test]
+fn a_type_is_written_in_hexadecimal() {
+    assert_eq!(EtherType::MAC_CONTROL.to_string(), "0x8808");
 }

@@ -11,18 +11,13 @@
 //! timestamps of the port's clock, `now` drives the timers. Nothing is allocated, and extra calls
 //! change nothing.
 
-mod counters;
 mod exchange;
-mod plan;
-
-pub use counters::Counters;
-pub use plan::PeerDelayPlan;
 
 use arrayvec::ArrayVec;
-
 use exchange::{Exchange, Outcome};
 
-use super::samples::{SAMPLES_MAX, Samples};
+use super::{SAMPLES_MAX, Samples};
+use ground::counters;
 use ground::time::{Duration, Instant};
 use ground::units::Mac;
 use wire::ptp::{Body, Correction, Message, PortIdentity, Timestamp};
@@ -157,6 +152,7 @@ impl PeerDelay {
         let others = if !self.up || message.source == self.identity {
             Some(&mut counters.ignored)
         } else if message.major_sdo_id != self.plan.major_sdo_id {
+            // Nodes of IEEE 1588 (0) and of IEEE 802.1AS (1) do not answer each other.
             Some(match message.major_sdo_id {
                 0 => &mut counters.messages_of_1588,
                 1 => &mut counters.messages_of_802_1as,
@@ -184,6 +180,7 @@ impl PeerDelay {
             self.counters.requests_unanswered += 1;
             return;
         }
+        // All of the request is kept: its answers return source, sequence and correction.
         let waiting = Waiting { request: *request, t2: t_rx, t3: None, awaits: false, since: now };
         if self.waiting.try_push(waiting).is_err() {
             self.counters.requests_refused += 1;
@@ -196,6 +193,7 @@ impl PeerDelay {
             self.counters.for_others += 1;
             return;
         }
+        // Exchanges of earlier requests have been given up.
         let Some(exchange) = self.exchange.as_mut().filter(|e| e.is(message.sequence)) else {
             self.counters.late += 1;
             return;
@@ -219,6 +217,7 @@ impl PeerDelay {
             self.counters.done += 1;
             self.current.finish();
             self.last = Some(self.current.clone());
+            // The count of the completed set is read after the next one has begun.
             self.by_software = [0, self.by_software[0]];
             self.failed = false;
             self.event = Some(Event::Done);
@@ -244,7 +243,7 @@ impl PeerDelay {
         }
         // Those that wait for their time do not hold the others.
         let ready = self.waiting.iter().position(|w| !w.awaits);
-        if let Some(waiting) = ready.and_then(|at| self.waiting.pop_at(at)) {
+        if let Some(waiting) = ready.and_then(|slot| self.waiting.pop_at(slot)) {
             let t3 = waiting.t3.expect("all responses have left");
             self.counters.follow_ups_sent += 1;
             return Some(self.follow_up(&waiting.request, t3));
@@ -253,6 +252,7 @@ impl PeerDelay {
             return None;
         }
         let interval = self.plan.interval.expect("only a port that asks has a next request");
+        // One exchange at a time: the next request ends the wait for the answers to the last.
         self.give_up();
         self.next = now.saturating_add(interval);
         self.sequence = self.sequence.wrapping_add(1);
@@ -290,6 +290,7 @@ impl PeerDelay {
     fn follow_up(&self, request: &Message, t3: Instant) -> Message {
         let (origin, left) = Timestamp::split(t3);
         let body = Body::PdelayRespFollowUp { origin, requesting: request.source };
+        // The correction of the request is returned here, in the second of the two steps.
         self.message(request.sequence, false, left.plus(request.correction), body)
     }
 
@@ -315,11 +316,12 @@ impl PeerDelay {
     /// Returns the time of the next action; in the past if a message is due.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
+        // A response whose time the device has yet to tell is not due.
         let ready = self.waiting.iter().find(|w| !w.awaits);
         ready.map_or(self.next, |w| w.since.min(self.next))
     }
 
-    /// Tells that the device timestamps the last response: its Follow_Up waits for [`Self::response_left`].
+    /// Records that the device timestamps the last response: its Follow_Up waits for [`Self::response_left`].
     pub fn await_stamp(&mut self) {
         // Responses leave in their order.
         if let Some(waiting) = self.waiting.iter_mut().rfind(|w| w.t3.is_some()) {
@@ -327,19 +329,19 @@ impl PeerDelay {
         }
     }
 
-    /// Tells when that response left by the device's timestamp; with `None` the time of its hand-over stays.
-    pub fn response_left(&mut self, at: Option<Instant>) {
+    /// Records the device's timestamp of that response; with `None` the time of its hand-over stays.
+    pub fn response_left(&mut self, time: Option<Instant>) {
         // The link may have gone down meanwhile.
         if let Some(waiting) = self.waiting.iter_mut().find(|w| w.awaits) {
             waiting.awaits = false;
-            waiting.t3 = at.or(waiting.t3);
+            waiting.t3 = time.or(waiting.t3);
         }
     }
 
     /// Sets the time at which the device sent the last request. Call it before the answer is handed over.
-    pub fn request_left(&mut self, at: Instant) {
+    pub fn request_left(&mut self, time: Instant) {
         if let Some(exchange) = &mut self.exchange {
-            exchange.left(at);
+            exchange.left(time);
         }
     }
 
@@ -375,6 +377,81 @@ impl PeerDelay {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+}
+
+/// Peer delay mechanism of one port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeerDelayPlan {
+    /// Interval between requests; `None` to respond only.
+    pub interval: Option<Duration>,
+    /// True if requests of the peer are answered (with a Follow_Up, in two steps).
+    pub respond: bool,
+    /// PTP domain, 0 to 239.
+    pub domain: u8,
+    /// Upper four bits of the first octet: 0 for IEEE 1588, 1 for IEEE 802.1AS.
+    pub major_sdo_id: u8,
+    /// Exchanges per set, 1 to 256.
+    pub rounds: u16,
+}
+
+impl PeerDelayPlan {
+    /// A request per second in domain 0 of IEEE 1588, sets of eight exchanges, responding enabled.
+    pub const DEFAULT: Self = Self {
+        interval: Some(Duration::from_secs(1)),
+        respond: true,
+        domain: 0,
+        major_sdo_id: 0,
+        rounds: 8,
+    };
+}
+
+counters! {
+    /// Counters of messages, each counted under the first that applies.
+    Counters {
+        /// Requests sent.
+        requests_sent,
+        /// Responses sent.
+        responses_sent,
+        /// Follow_Ups sent.
+        follow_ups_sent,
+        /// Requests received.
+        requests_received,
+        /// Requests not answered because responding is disabled.
+        requests_unanswered,
+        /// Requests not answered because the queue was full.
+        requests_refused,
+        /// Other PTP messages, those of unknown profiles, the port's own, and messages received while
+        /// the link was down.
+        ignored,
+        /// Messages of another domain.
+        other_domain,
+        /// Messages of IEEE 802.1AS (`majorSdoId` 1) at a port that speaks another profile.
+        messages_of_802_1as,
+        /// Messages of IEEE 1588 (`majorSdoId` 0) at a port that speaks another profile.
+        messages_of_1588,
+        /// Responses and Follow_Ups received.
+        answers_received,
+        /// Responses and Follow_Ups to requests of other ports.
+        for_others,
+        /// Responses and Follow_Ups to another request than the last.
+        late,
+        /// Duplicate responses and Follow_Ups.
+        duplicate,
+        /// Responses and Follow_Ups from another port than the first that answered.
+        other_responder,
+        /// Responses and Follow_Ups with impossible times.
+        impossible,
+        /// Exchanges that gave a delay.
+        exchanges,
+        /// Requests without a response.
+        lost,
+        /// Requests with a response but without the announced Follow_Up.
+        follow_ups_lost,
+        /// Sets of exchanges completed.
+        done,
+        /// Sets of exchanges failed.
+        failed,
     }
 }
 

@@ -7,7 +7,7 @@ mod remembered;
 mod together;
 
 use super::*;
-pub(crate) use crate::rig::us;
+pub(crate) use crate::tests::us;
 use ground::units::Quanta;
 use pfc::{FlowControl, Receiver};
 use wire::ip::Protocol;

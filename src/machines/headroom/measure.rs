@@ -20,22 +20,16 @@
 //! `now` only drives the timers; times of messages are timestamps of the port's clock, which may be
 //! another. Only differences between two timestamps of one clock are used. Nothing is allocated.
 
-mod counters;
 mod plan;
-mod queue;
 mod sent;
-mod shims;
 
-pub use counters::{Counters, RoundTrips};
-pub use plan::{InitiatePlan, MeasurePlan};
+pub use plan::{Counters, InitiatePlan, MeasurePlan, RoundTrips};
 
-use queue::Queue;
-use sent::{Sent, Verdict};
+use sent::{Queue, Sent, ShimMeter, Verdict};
 
-use crate::samples::Samples;
+use crate::Samples;
 use ground::memory::fetch;
 use ground::time::{Duration, Instant};
-use shims::ShimMeter;
 use wire::headroom::{Adjustment, Message, Request, Response, is_protected};
 
 /// Maximum number of the peer's requests that wait for a response. A peer sends them `spacing_min`
@@ -115,7 +109,7 @@ impl Running {
         }
     }
 
-    /// Takes note of a request that leaves at `now`. One that leaves late because of a late poll
+    /// Records a request that leaves at `now`. One that leaves late because of a late poll
     /// does not make the next ones later than their spacing permits.
     fn request(&mut self, now: Instant, plan: &InitiatePlan) {
         if self.requests == 0 {
@@ -195,6 +189,7 @@ impl Measurer {
     /// that does not initiate only starts to respond.
     pub fn start(&mut self, now: Instant) {
         self.up = true;
+        // Responses that are still to come were sent over the link as it was.
         self.abandon();
         if self.plan.initiate.is_some() {
             self.counters.started += 1;
@@ -214,6 +209,7 @@ impl Measurer {
         new.assert_sound();
         let Some(plan) = self.plan.initiate.as_mut().filter(|plan| **plan != new) else { return };
         let old = core::mem::replace(plan, new);
+        // The round trips so far were made with the old parameters.
         if self.running.is_some() {
             self.start(now);
         } else if old.period != new.period && self.up {
@@ -239,6 +235,7 @@ impl Measurer {
             self.counters.while_down += 1;
             return;
         }
+        // A measurement whose time is over by now must not count this response.
         self.advance(now);
         if let Some(response) = message.response() {
             self.on_response(now, &response, t_rx);
@@ -269,6 +266,7 @@ impl Measurer {
                 self.add(now, response, by_device);
                 &mut self.counters.round_trips
             }
+            // Requests were outstanding when the last round trip came.
             Verdict::Sample { .. } => &mut self.counters.redundant,
             Verdict::Duplicate => &mut self.counters.duplicate,
             Verdict::Abandoned => &mut self.counters.late,
@@ -285,10 +283,12 @@ impl Measurer {
             unreachable!("a round trip of a measurement that does not run");
         };
         running.t1_by_software += u16::from(!by_device);
+        // The largest, because headroom must suffice for the slowest reaction.
         running.compensation = response.compensation.max(running.compensation);
         if plan.shims {
             self.shims.on_response(self.plan.dialect, response, &mut self.shim_delays);
         }
+        // Where protected requests measure MACsec, the plain ones alone are round trips.
         running.rounds += u16::from(!(plan.shims && is_protected(response.psn)));
         if running.rounds >= plan.rounds {
             let (running, shims) = (*running, plan.shims);
@@ -321,6 +321,7 @@ impl Measurer {
         self.failed = event != Event::Done;
         self.event = Some(event);
         let period = self.plan.initiate.and_then(|p| p.period);
+        // From the end of this measurement, however long it took.
         self.again = period.map_or(Instant::NEVER, |p| now.saturating_add(p));
     }
 
@@ -339,12 +340,12 @@ impl Measurer {
     /// effect at their deadline, however late the call.
     fn advance(&mut self, now: Instant) {
         if let (Some(running), Some(plan)) = (&self.running, &self.plan.initiate) {
-            let at = running.ends(plan);
-            if now >= at {
+            let deadline = running.ends(plan);
+            if now >= deadline {
                 let Running { rounds, requests, .. } = *running;
                 self.counters.failed += 1;
                 self.abandon();
-                self.end(at, Event::Failed { rounds, requests });
+                self.end(deadline, Event::Failed { rounds, requests });
             }
         }
         if now >= self.again {
@@ -362,10 +363,12 @@ impl Measurer {
     /// Returns the message to send now, if any; it passes to the MAC at `t_tx`.
     pub fn take(&mut self, now: Instant, t_tx: Instant) -> Option<Message> {
         self.advance(now);
+        // Before the response is taken: whether there is one decides when a request may leave.
         let own = self.may_request(now, !self.waiting.is_empty());
         let response =
             self.waiting.pop().map(|Waiting { request: Request { t1, psn }, t2, .. }| {
                 self.counters.responses_sent += 1;
+                // The time until it passes to the MAC is turnaround, which the peer subtracts.
                 let t3 = self.plan.dialect.stamp(t_tx);
                 Response { t1, t2, t3, psn, compensation: self.plan.compensation }
             });
@@ -387,10 +390,12 @@ impl Measurer {
             return false;
         };
         let due = match (on_response, plan.piggyback) {
+            // S4: from t after the last request on, the next one rides on a response.
             (true, true) if !plan.shims && running.requests > 0 => {
                 running.last.saturating_add(plan.spacing_min)
             }
             (true, true) if !plan.shims => running.due,
+            // A frame has one number, and the number says whether MACsec protects it, so requests go alone.
             (true, _) => return false,
             (false, _) => running.due,
         };
@@ -408,10 +413,10 @@ impl Measurer {
         Request { t1, psn: self.sent.send(t_tx, t1) }
     }
 
-    /// Tells that the last request left at this time by the device's timestamp: its t1. To be told before its
-    /// response is.
-    pub fn left(&mut self, at: Instant) {
-        self.sent.left(at);
+    /// Records the device's timestamp of the last request, its t1. To be called before its response is
+    /// handled.
+    pub fn left(&mut self, time: Instant) {
+        self.sent.left(time);
     }
 
     /// Returns the time of the next action; in the past if a message is due.

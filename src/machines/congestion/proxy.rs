@@ -14,12 +14,11 @@
 //! - Within any span of time a host's priority is paused for at most the policy's credit plus its
 //!   share of the span, plus a quantum per frame, because quanta are rounded up.
 //! - Only a message with a time of 0 shortens a pause, by what was requested for its flow alone, as at
-//!   a host that obeys messages ([`SharedPause`](crate::SharedPause)). It never resumes a priority that the port's own flow
-//!   control pauses.
+//!   a host that obeys messages ([`SharedPause`](crate::SharedPause)). It never resumes a priority that
+//!   the port's own flow control pauses.
 //! - Nothing allocates after [`Proxy::new`], and every message is counted by its outcome.
 
 mod cache;
-mod credit;
 mod pauses;
 mod plan;
 #[cfg(test)]
@@ -28,10 +27,9 @@ mod tests;
 use core::net::IpAddr;
 
 use cache::Cache;
-use credit::{Credit, Gate};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PRIORITIES, PauseVector, PortId, Priority, PrioritySet};
-use pauses::Pauses;
+use pauses::{Credit, Gate, Pauses};
 use wire::flow::FiveTuple;
 
 pub use cache::{CacheCounters, Cached};
@@ -212,6 +210,7 @@ impl Proxy {
     ) -> bool {
         let Some(cache) = &mut self.cache else { return false };
         let port = &mut self.ports[ingress.index()];
+        // A host that obeys messages is not paused for its flows to come.
         if !port.is_proxied() || !port.protected.contains(priority) {
             return false;
         }
@@ -229,6 +228,7 @@ impl Proxy {
         if now < port.pauses.next_deadline() {
             return None;
         }
+        // The host was never paused by these, because no frame could be sent in time.
         port.counters.missed += port.pauses.forget_missed(now);
         port.pauses.due(now)
     }
@@ -284,6 +284,7 @@ impl Proxy {
     pub fn set_policy(&mut self, policy: PausePolicy, fabric: Senders, hosts: Senders) {
         assert!(policy.is_sound(), "a policy that was not checked");
         for port in &mut self.ports {
+            // A lower credit holds at once, and a higher one is earned: a change must not grant time.
             port.credit.iter_mut().for_each(|credit| credit.limit(&policy));
         }
         (self.policy, self.fabric, self.hosts) = (policy, fabric, hosts);
@@ -352,6 +353,7 @@ impl Proxy {
             return Err(Refusal::Sender);
         }
         let egress = message.egress.ok_or(Refusal::NotRouted)?;
+        // A host that asks for its own pause, or a loop of routes.
         if Some(egress) == message.ingress {
             return Err(Refusal::Reflected);
         }
@@ -359,6 +361,7 @@ impl Proxy {
         if !port.is_proxied() {
             return Ok(None);
         }
+        // The pause would stop a host that does not send the flow.
         if message.flow.src != message.host {
             return Err(Refusal::OtherHost);
         }
@@ -375,6 +378,7 @@ impl Proxy {
     /// if this host's credit is used up: other hosts have theirs.
     fn pause(&mut self, now: Instant, egress: PortId, message: &Message) -> Outcome {
         let port = &mut self.ports[egress.index()];
+        // The cache gets the requested pause within the limit, and not the part that this host's credit allows.
         let asked = message.pause.min(self.policy.longest);
         let until = now.saturating_add(asked);
         let flow = Some(message.flow);
@@ -398,6 +402,7 @@ impl Proxy {
         let before = port.pauses.until(message.priority);
         port.pauses.shorten(now, message.priority, message.flow, !message.is_paused_by_port);
         let until = port.pauses.until(message.priority);
+        // What lies in the past was granted and used.
         let ended = before.since(until.max(now));
         port.counters.accepted += 1;
         port.counters.granted = port.counters.granted.saturating_sub(ended);
@@ -435,6 +440,7 @@ impl Port {
         until: Instant,
         policy: &PausePolicy,
     ) -> Grant {
+        // Only the extension costs credit: requests that overlap pause the host once.
         let from = self.pauses.until(priority).max(now);
         let more = until.since(from);
         if more == Duration::ZERO {
