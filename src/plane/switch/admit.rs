@@ -1,10 +1,9 @@
 //! From the decision into the buffer: retag, place, admit, enqueue or hand over, and release.
 
 use super::Switch;
-use super::classify::{Meta, UNTAGGED};
+use super::classify::{Meta, Tables, UNTAGGED};
 use super::port_state::Placed;
 use super::shortcut::Decision;
-use super::tables::Tables;
 use buffer::{Admission, Charge, Crossing, Refusal};
 use contracts::frame::Frame;
 use contracts::stats::DropReason;

@@ -4,8 +4,8 @@ use core::fmt;
 
 use super::Switch;
 use super::managed::{At, Object, ObjectError, ObjectValue};
-use super::plan::AttachedKind;
 use super::port_state::passes_empty_queues;
+use crate::AttachedKind;
 use buffer::{BufferError, GroupKind, GroupPlan, SharedLimit};
 use congestion::EcnPlan;
 use congestion::isolation::{Peer, PeerError};

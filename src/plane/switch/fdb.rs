@@ -7,7 +7,7 @@
 //! flooding. A lookup never returns an aged entry, even one not yet swept; only a flow's shortcut
 //! may still lead there, for one part in [`SWEEPS`] of the ageing time.
 
-use super::plan::{BridgePlan, StaticEntry};
+use crate::{BridgePlan, StaticEntry};
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{Mac, PortId, Vid};

@@ -1,5 +1,12 @@
 //! Forwarding of a data frame: to one port, to all of its VLAN, or to the router (802.1Q 8.6.3).
+//!
+//! Where several ports lead to an address at equal cost (ECMP), a hash of the frame's flow selects
+//! one, so that the frames of a flow stay in order. The hash is of the addresses, the protocol and the
+//! ports of an IP packet, and of the MAC addresses of other frames. It has a seed per switch: with the
+//! same hash everywhere, the flows that one switch sends to the next would all have one remainder
+//! there, and take one path.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use super::Switch;
@@ -7,13 +14,14 @@ use super::admit::Origin;
 use super::classify::Meta;
 use super::fdb::Key;
 use super::shortcut::{Decision, Flow, leaves_as_it_came};
+use crate::BridgePlan;
 use contracts::frame::Frame;
 use contracts::stats::DropReason;
 use contracts::world::{Handoff, World};
+use ground::rand::Rng;
 use ground::time::Instant;
-use ground::units::{Mac, PortId};
-use wire::ip::{self, Hop};
-use wire::{EtherType, arp, echo, ethernet};
+use ground::units::{Mac, PortId, Vid};
+use wire::flow::FiveTuple;
 
 impl<W: World> Switch<W> {
     /// Finds the egress port or ports of a frame and delivers it.
@@ -112,95 +120,58 @@ impl<W: World> Switch<W> {
             None => self.count_drop(now, at, Some(meta.priority), DropReason::NoMemory),
         }
     }
-
-    /// Handles a frame for the router: answers, routes, or drops it.
-    pub(super) fn route(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
-        let result = match meta.ethertype {
-            EtherType::ARP => return self.arp(now, at, frame, meta),
-            EtherType::IPV4 | EtherType::IPV6 => self.route_ip(at, &mut frame, meta),
-            _ => Err(DropReason::RouterNotSpoken),
-        };
-        match result {
-            Ok((meta, egress)) => self.deliver(now, at, frame, &meta, egress, Origin::Line),
-            Err(reason) => self.count_drop(now, at, Some(meta.priority), reason),
-        }
-    }
-
-    /// Routes an IP packet: validates it, decrements its TTL, and rewrites its addresses (RFC 1812
-    /// 5.2; no ICMP errors are sent, the drops are counted instead).
-    pub(super) fn route_ip(
-        &self,
-        at: usize,
-        frame: &mut W::Frame,
-        meta: &Meta,
-    ) -> Result<(Meta, PortId), DropReason> {
-        let l3 = usize::from(meta.l3);
-        let packet = &frame.head()[l3..];
-        let view = ip::View::new(meta.ethertype, packet).map_err(|_| DropReason::IpMalformed)?;
-        if let ip::View::V4(v4) = &view {
-            if !v4.checksum_ok() {
-                return Err(DropReason::IpMalformed);
-            }
-        }
-        let dst = view.dst();
-        if self.router.owns(dst) {
-            let answer = self.echo(frame, meta)?;
-            return Ok((answer, self.ports[at].id));
-        }
-        if dst.is_multicast() || dst.is_loopback() || dst.is_unspecified() {
-            return Err(DropReason::RouterNotSpoken);
-        }
-        if view.ttl() <= 1 {
-            return Err(DropReason::TtlExpired);
-        }
-        let to = self.router.lookup(dst)?;
-        match ip::decrement_ttl(meta.ethertype, &mut frame.head_mut()[l3..]) {
-            Hop::Alive(_) => {}
-            Hop::Expired => return Err(DropReason::TtlExpired),
-            Hop::NotIp => return Err(DropReason::IpMalformed),
-        }
-        readdress(frame.head_mut(), to.mac, to.interface.mac);
-        Ok((Meta { vid: to.interface.vid, ..*meta }, to.port))
-    }
-
-    /// Answers an ICMP echo request to one of the router's IPv4 addresses in place.
-    fn echo(&self, frame: &mut W::Frame, meta: &Meta) -> Result<Meta, DropReason> {
-        let mac = self.router.interface(meta).ok_or(DropReason::RouterNotSpoken)?.mac;
-        if meta.ethertype != EtherType::IPV4 {
-            return Err(DropReason::RouterNotSpoken);
-        }
-        let packet = &mut frame.head_mut()[usize::from(meta.l3)..];
-        echo::answer(meta.ethertype, packet).map_err(|_| DropReason::RouterNotSpoken)?;
-        readdress(frame.head_mut(), meta.src(), mac);
-        Ok(*meta)
-    }
-
-    /// Answers an ARP request for one of the router's addresses; any other broadcast request is
-    /// flooded.
-    fn arp(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
-        let l3 = usize::from(meta.l3);
-        let answer = self.router.interface(meta).and_then(|i| {
-            let question = arp::Repr::parse(&frame.head()[l3..]).ok()?;
-            let mine = i.addresses.contains(&IpAddr::V4(question.target_ip));
-            question.answer(i.mac).filter(|_| mine)
-        });
-        match answer {
-            Some(answer) => {
-                let emitted = answer.emit(&mut frame.head_mut()[l3..]);
-                emitted.expect("the answer is as long as the question");
-                readdress(frame.head_mut(), answer.target_mac, answer.sender_mac);
-                let back = self.ports[at].id;
-                self.deliver(now, at, frame, meta, back, Origin::Line);
-            }
-            None if meta.is_to_group() => self.flood(now, at, frame, meta),
-            None => self.count_drop(now, at, Some(meta.priority), DropReason::RouterNotSpoken),
-        }
-    }
 }
 
-/// Overwrites the addresses of a frame.
-fn readdress(head: &mut [u8], dst: Mac, src: Mac) {
-    debug_assert!(head.len() >= ethernet::HEADER_LEN);
-    head[..6].copy_from_slice(&dst.0);
-    head[6..12].copy_from_slice(&src.0);
+/// Separates the seed of the hash from others derived from a switch's seed.
+const SEED: u64 = 0x6563_6d70_0000_0000;
+
+/// The paths of equal cost of a switch; empty where frames to an address leave by one port.
+#[derive(Debug)]
+pub(super) struct Spread {
+    ports: HashMap<(Vid, Mac), Box<[PortId]>>,
+    seed: u64,
+}
+
+impl Spread {
+    pub(super) fn new(plan: &BridgePlan, seed: u64) -> Self {
+        let entry = |e: &crate::SpreadEntry| ((e.vid, e.mac), e.ports.clone().into());
+        Self { ports: plan.spread.iter().map(entry).collect(), seed: seed ^ SEED }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.ports.is_empty()
+    }
+
+    /// Returns the port of this frame among those that are up; `None` if its address has no paths of
+    /// equal cost, or none of them is up.
+    pub(super) fn port(
+        &self,
+        meta: &Meta,
+        head: &[u8],
+        is_up: impl Fn(PortId) -> bool,
+    ) -> Option<PortId> {
+        let ports = self.ports.get(&(meta.vid, meta.dst()))?;
+        let up = || ports.iter().copied().filter(|port| is_up(*port));
+        let count = up().count() as u64;
+        let hash = self.hash(meta, head) >> 32;
+        up().nth(hash.checked_rem(count)? as usize)
+    }
+
+    fn hash(&self, meta: &Meta, head: &[u8]) -> u64 {
+        let mix = |hash, value| Rng::nth(hash ^ value, 1);
+        let of = |address| match address {
+            IpAddr::V4(address) => [0, u32::from(address).into()],
+            IpAddr::V6(address) => {
+                let bits = u128::from(address);
+                [(bits >> 64) as u64, bits as u64]
+            }
+        };
+        let Some(flow) = FiveTuple::of_frame(head) else {
+            return [meta.src, meta.dst].into_iter().fold(self.seed, mix);
+        };
+        let ports = u64::from(flow.src_port) << 16 | u64::from(flow.dst_port);
+        let rest = u64::from(flow.protocol.0) << 32 | ports;
+        [of(flow.src), of(flow.dst), [rest, 0]].into_iter().flatten().fold(self.seed, mix)
+    }
 }

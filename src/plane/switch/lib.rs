@@ -49,11 +49,9 @@
 //! ```
 
 mod admit;
-mod agents;
-mod ahead;
-mod awake;
 mod change;
 mod classify;
+mod congestion_plan;
 mod control;
 mod egress;
 mod fdb;
@@ -69,34 +67,32 @@ pub mod rig;
 mod route;
 mod shortcut;
 mod signals;
-mod snapshot;
-mod spread;
 mod staging;
-mod tables;
 #[cfg(test)]
 mod tests;
 
 pub use change::{Change, ChangeError, Refused};
+pub use congestion_plan::*;
 pub use fdb::{Fdb, Key, Learnt, PortAddresses};
 pub use plan::*;
 pub use reconcile::{Headroom, Reconciler, Step, StepKind, calculate_headroom, delay_found};
 
-use awake::Awake;
 use buffer::{BufferError, Ledger};
+use classify::Tables;
 use contracts::port::{FRAME_MIN, Port};
 use contracts::stats::TakenOver;
 use contracts::world::{Events, World};
+use forward::Spread;
 use ground::rand::Rng;
 use ground::time::Instant;
 use ground::units::{Cells, PortId, Priority, TrafficClass};
 use pfc::Watchdog;
+use poll::Awake;
 use port_state::{PortState, Queued};
 use route::Router;
 use schedule::Arena;
 use secure::{ChangeRefused, SecyChange};
 use signals::Signals;
-use spread::Spread;
-use tables::Tables;
 
 /// One worker's part of a switch; the whole switch if there is only one worker.
 pub struct Switch<W: World> {

@@ -3,13 +3,20 @@
 //! A driver that knows where frames arrived and which deadlines expired (the virtual world does)
 //! need not visit every port at every event, so the cost of a poll does not grow with the number of
 //! ports. Poll invariance guarantees that the result is the same; a property test compares both.
+//!
+//! Such a driver also knows which frames arrive next: the `fetch` functions bring the memory that a
+//! poll will need into the caches, each what the one before leads to. None waits, and no result
+//! depends on them.
 
 use super::Switch;
 use super::fdb::Key;
+use super::port_state::PortState;
+use super::shortcut::{Decision, Flow};
 use contracts::frame::BURST;
 use contracts::world::{Handoff, Next, World};
+use ground::memory::{fetch, fetch_item};
 use ground::time::{Duration, Instant};
-use ground::units::PortId;
+use ground::units::{PortId, Priority, TrafficClass};
 
 /// Interval at which a worker reports its use of the shared pool to the others while it admits
 /// nothing; after a poll that admitted frames it reports at once (`contracts::mesh::exchange` relies on
@@ -126,5 +133,148 @@ impl<W: World> Switch<W> {
         for at in 0..self.ports.len() {
             self.awake.insert(at);
         }
+    }
+}
+
+/// Set of ports, by their local index in this worker.
+#[derive(Clone, Debug)]
+pub(super) struct Awake {
+    /// Bit words: one for up to 64 ports.
+    words: Box<[u64]>,
+}
+
+impl Awake {
+    pub(super) fn none(ports: usize) -> Self {
+        Self { words: vec![0; ports.div_ceil(64).max(1)].into_boxed_slice() }
+    }
+
+    /// Adds a port; returns true if it was not in the set.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, at: usize) -> bool {
+        let word = &mut self.words[at / 64];
+        let new = *word & 1 << (at % 64) == 0;
+        *word |= 1 << (at % 64);
+        new
+    }
+
+    /// Returns true if the set of a worker with up to 64 ports is empty. A larger one is not looked through.
+    #[inline(always)]
+    pub(super) fn is_none(&self) -> bool {
+        matches!(*self.words, [0])
+    }
+
+    /// Returns true if the set is empty.
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
+    /// Removes and returns the first port at or after `from`.
+    #[inline(always)]
+    pub(super) fn pop_from(&mut self, from: usize) -> Option<usize> {
+        if let [word] = &mut *self.words {
+            let found = if from < 64 { *word & u64::MAX << from } else { 0 };
+            *word ^= found & found.wrapping_neg();
+            return (found != 0).then_some(found.trailing_zeros() as usize);
+        }
+        self.pop_from_several(from)
+    }
+
+    #[inline(never)]
+    fn pop_from_several(&mut self, from: usize) -> Option<usize> {
+        let mut mask = u64::MAX << (from % 64);
+        for (word, bits) in self.words.iter_mut().enumerate().skip(from / 64) {
+            let found = *bits & mask;
+            if found != 0 {
+                let bit = found.trailing_zeros() as usize;
+                *bits &= !(1 << bit);
+                return Some(word * 64 + bit);
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+}
+
+impl<W: World> Switch<W> {
+    /// The state of the whole switch.
+    pub fn fetch(&self) {
+        fetch(&self.max_frame);
+        fetch(&self.tables);
+        fetch(&self.index);
+        fetch(&self.ports);
+        fetch(&self.arena);
+        fetch(&self.fdb);
+        fetch(&self.spread);
+        fetch(&self.router);
+        fetch(&self.signals.filter);
+        fetch(&self.exchange_at);
+        fetch(&self.awake);
+        fetch(&self.looked_at);
+        self.ledger.fetch();
+    }
+
+    /// Memory for a frame that is queued.
+    pub fn fetch_place(&self) {
+        self.arena.fetch();
+    }
+
+    /// The state of a port.
+    pub fn fetch_port(&self, id: PortId) {
+        self.tables[id.index()].fetch();
+        if let Some(at) = self.local(id) {
+            self.ports[at].fetch();
+        }
+    }
+
+    /// The cached decision for a frame that arrives at a port.
+    pub fn fetch_way(&self, id: PortId, head: &[u8]) {
+        let (Some(at), Some(flow)) = (self.local(id), Flow::of(head)) else { return };
+        self.ports[at].shortcuts.fetch(&flow);
+    }
+}
+
+impl<W: World> Switch<W> {
+    /// Counters that a frame which arrives at a port changes there and where it leaves, by the cached decision.
+    pub fn fetch_counts(&self, id: PortId, head: &[u8]) {
+        let (Some(at), Some(flow)) = (self.local(id), Flow::of(head)) else { return };
+        let Decision { egress, to, priority, group, .. } = self.ports[at].shortcuts.guess(&flow);
+        self.ledger.fetch_group(id, group);
+        fetch(&self.ports[at].counters.priorities[priority.index()]);
+        let class = self.tables[egress.index()].class(priority);
+        self.signals.fetch_floor(egress, class);
+        self.ports[usize::from(to)].fetch_queue(priority, class);
+    }
+}
+
+impl<W: World> PortState<W> {
+    /// Fields of a frame's queue.
+    fn fetch_queue(&self, priority: Priority, class: TrafficClass) {
+        fetch(&self.limits[class.index()]);
+        fetch(&self.marked_ahead[class.index()]);
+        fetch(&self.counters.priorities[priority.index()]);
+        self.scheduler.fetch_queue(class);
+    }
+
+    /// Fields that every frame needs.
+    fn fetch(&self) {
+        fetch(&self.id);
+        fetch(&self.port);
+        fetch(&self.up);
+        fetch(&self.direct);
+        fetch(&self.undated);
+        fetch(&self.found_at);
+        fetch(&self.deadline);
+        fetch(&self.agents_due);
+        fetch(&self.proxy_due);
+        fetch(&self.shortcuts);
+        fetch(&self.shaper);
+        fetch(&self.counters.rx_frames);
+        fetch(&self.counters.tx_bytes);
+        fetch_item(&self.control, BURST);
+        self.scheduler.fetch();
+        self.staged.fetch();
+        self.sender.fetch();
+        self.receiver.fetch();
+        self.watchdog.fetch();
     }
 }

@@ -7,7 +7,6 @@
 //! [`Step`], with its numbers.
 
 mod negotiated;
-mod neighbours;
 mod step;
 mod surroundings;
 #[cfg(test)]
@@ -28,7 +27,7 @@ use headroom::{
     by_peer_delay, measured,
 };
 use link::{AutoPlan, Found, Method, News, PeerReaction};
-use neighbours::NeighbourInfo;
+use surroundings::NeighbourInfo;
 
 /// Steps kept in the log.
 const STEPS: usize = 256;

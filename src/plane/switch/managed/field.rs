@@ -2,7 +2,7 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::entry::Reason;
+use super::object::Reason;
 use super::value::ObjectValue;
 use congestion::Detect;
 use congestion::sfc::CENTISECOND;

@@ -1,13 +1,13 @@
 //! Managed objects of Congestion Isolation (802.1Qcz 12.33, 49.4.1).
 
-use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::field::{
     Curve, Field, curve, curves, dscp, in_centiseconds, life, one, threshold, word, words,
     write_centiseconds, write_curve, write_threshold, write_word,
 };
+use super::object::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::sfc::{BURST, DSCP, LIFE, OCTETS, PRIORITY, SECOND, STREAMS, US, plain};
 use super::value::{Kind, ObjectValue, Unit};
-use crate::plan::{CongestionPlan, IsolationPoint};
+use crate::{CongestionPlan, IsolationPoint};
 use congestion::Detect;
 use congestion::isolation::{CimRepeat, MapReading, QueueMap, Watch};
 use ground::units::{PRIORITIES, PortId, TrafficClass};

@@ -1,13 +1,13 @@
 //! Managed objects of CNPs from the switch, which are of this project, and of QCN
 //! (IEEE8021-CN-MIB).
 
-use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::field::{
     Curve, Field, curve, curves, dscp, one, queue, threshold, write_curve, write_threshold,
 };
+use super::object::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::sfc::{BURST, DSCP, OCTETS, PRIORITY, SECOND, SHARE, STREAMS, US, plain};
 use super::value::{Counter, Kind, Unit};
-use crate::plan::CongestionPlan;
+use crate::CongestionPlan;
 use congestion::Detect;
 
 /// Range in which QCN's arithmetic fits into 64 bits: see `PointPlan`.

@@ -1,13 +1,13 @@
 //! Managed objects of the Source Flow Control proxy. All but the UDP port and the flow life are of
 //! this project.
 
-use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::field::{
     Field, in_centiseconds, life, one, word, words, write_centiseconds, write_word,
 };
+use super::object::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::sfc::{BURST, LIFE, SHARE, UNKNOWNS, US, attached, plain, write_udp_port};
 use super::value::{Kind, ObjectValue, Unit};
-use crate::plan::{AttachedKind, CongestionPlan, SfcProxyPlan};
+use crate::{AttachedKind, CongestionPlan, SfcProxyPlan};
 use congestion::proxy::{CachePlan, Remember, Senders};
 use wire::sfcm;
 

@@ -1,12 +1,12 @@
 //! Managed objects of Source Flow Control points.
 
-use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::field::{
     Curve, Field, curve, curves, dscp, in_centiseconds, life, one, queue, threshold, word, words,
     write_centiseconds, write_curve, write_threshold, write_word,
 };
+use super::object::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::value::{Counter, Kind, ObjectValue, Unit};
-use crate::plan::{Attached, CongestionPlan, SfcmForm, SfcmFrom, UnknownHost};
+use crate::{Attached, CongestionPlan, SfcmForm, SfcmFrom, UnknownHost};
 use congestion::Detect;
 use congestion::sfc::{Count, Life, SfcPlan};
 use congestion::streams::STREAMS_MAX;

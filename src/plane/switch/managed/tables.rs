@@ -1,6 +1,6 @@
 //! Tables among the managed objects, read only: congesting flows, peers and measured links.
 
-use super::entry::Section;
+use super::object::Section;
 use crate::Switch;
 use crate::port_state::PortState;
 use crate::signals::Paused;

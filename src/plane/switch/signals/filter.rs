@@ -1,9 +1,8 @@
 //! Filter for received frames that may be congestion messages.
 
-use crate::plan::CongestionPlan;
-use wire::EtherType;
+use crate::CongestionPlan;
 use wire::ip::Protocol;
-use wire::roce;
+use wire::{EtherType, roce};
 
 /// Prefilter with a few loads. A frame that it selects is then parsed in full, and forwarded as
 /// data if it is not a message.

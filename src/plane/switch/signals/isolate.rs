@@ -3,7 +3,7 @@
 use super::Signals;
 use super::cim::CimPortCounters;
 use crate::Switch;
-use crate::tables::Tables;
+use crate::classify::Tables;
 use congestion::isolation::{Arrival, Hold, Isolation, Labels, Placement};
 use congestion::{FlowKey, Queue};
 use contracts::frame::Frame;

@@ -1,9 +1,8 @@
 //! Notifications to the sources of RoCEv2 flows (CNP), and Quantized Congestion Notification (CNM,
 //! 802.1Q Clauses 30 to 33), with the switch as congestion point.
 
-use super::draft::{Draft, TTL};
-use super::seen::Seen;
-use crate::plan::{FastCnpPlan, QuantizedPlan, SourceQp, SwitchPlan};
+use super::message::{Draft, Seen, TTL};
+use crate::{FastCnpPlan, QuantizedPlan, SourceQp, SwitchPlan};
 use congestion::Queue;
 use congestion::fast_cnp::{CnpPlan, FastCnp};
 use congestion::qcn::{CongestionPoint, Feedback};
@@ -31,8 +30,7 @@ impl Notifier {
         let pairs = match &of.source_qp {
             SourceQp::Learnt => vec![],
             SourceQp::Configured(pairs) => {
-                let pair =
-                    |p: &crate::plan::QueuePairs| (p.destination, p.destination_qp, p.source_qp);
+                let pair = |p: &crate::QueuePairs| (p.destination, p.destination_qp, p.source_qp);
                 pairs.iter().map(pair).collect()
             }
         };

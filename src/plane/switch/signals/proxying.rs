@@ -7,12 +7,11 @@
 //! validated.
 
 use super::Signals;
-use super::originate::packet;
+use super::message::packet;
 use super::relay::{Relay, protected};
-use crate::Switch;
 use crate::admit::Origin;
 use crate::classify::Meta;
-use crate::plan::UnknownHost;
+use crate::{Switch, UnknownHost};
 use buffer::Charge;
 use congestion::Named;
 use congestion::proxy::{Message, Outcome, Refusal};
@@ -23,8 +22,8 @@ use ground::time::Instant;
 use ground::units::{BitsPerSec, PauseVector, PortId};
 use pfc::FlowControl;
 use wire::flow::FiveTuple;
-use wire::sfcm::Sfcm;
-use wire::{EtherType, ip, sfcm, vlan};
+use wire::sfcm::{self, Sfcm};
+use wire::{EtherType, ip, vlan};
 
 impl Signals {
     /// Returns true if a received message whose destination is unknown is flooded.

@@ -3,9 +3,8 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::draft::{Draft, TTL};
-use super::seen::Seen;
-use crate::plan::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan, UnknownHost};
+use super::message::{Draft, Seen, TTL};
+use crate::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan, UnknownHost};
 use congestion::Queue;
 use congestion::sfc::{Joined, SfcPoint, Signal};
 use contracts::stats::{SfcCounters, SfcSnapshot};

@@ -25,37 +25,29 @@
 //! [`Switch::leaves`]: crate::Switch::leaves
 //! [`Switch::originate`]: crate::Switch::originate
 
-mod adopt;
-mod ahead;
 mod cim;
-mod cim_in;
-mod cim_out;
-mod congests;
-mod discovered;
-mod draft;
+mod detection;
 mod filter;
-mod heard;
 mod isolate;
-mod isolation_seen;
+mod message;
 mod notify;
-mod originate;
 mod proxying;
 mod relay;
 mod sections;
-mod seen;
-mod snapshot;
 mod source_flow;
 
-use super::plan::{AttachedKind, CongestionIsolationPlan, CongestionPlan, SwitchPlan};
+pub(super) use relay::Paused;
+
+use crate::{AttachedKind, CongestionIsolationPlan, CongestionPlan, Switch, SwitchPlan};
 use cim::Cims;
 use congestion::Queue;
 use congestion::isolation::Isolation;
 use congestion::sfc::Ahead;
 use contracts::stats::CongestionSnapshot;
+use contracts::world::World;
 use filter::Filter;
 use ground::memory::fetch_item;
 use ground::units::{PRIORITIES, PortId, Priority, PrioritySet, TrafficClass};
-pub(super) use heard::Paused;
 use notify::{Notifier, Quantizer};
 use relay::Relay;
 use source_flow::SourceFlow;
@@ -181,5 +173,35 @@ fn set_watches(machine: &mut Isolation, plan: &CongestionIsolationPlan) {
                 machine.set_watch(Queue::of(n, class), *watch).expect("a plan that was checked");
             }
         }
+    }
+}
+
+impl Signals {
+    /// Counts since the start.
+    fn counted(&self) -> CongestionSnapshot {
+        CongestionSnapshot {
+            sfc: self.sfc.as_ref().map(|sfc| sfc.snapshot(self.ports)),
+            proxy: self.relay.as_ref().map(|relay| relay.snapshot(self.ports)),
+            fast_cnp: self.notifier.as_ref().map(|notifier| notifier.snapshot()),
+            qcn: self.quantizer.as_ref().map(|quantizer| quantizer.snapshot(self.ports)),
+            isolation: None,
+        }
+    }
+
+    /// Resets the counters to zero.
+    pub(crate) fn clear_counters(&mut self) {
+        *self.base = self.counted();
+    }
+}
+
+impl<W: World> Switch<W> {
+    /// Returns the congestion counters of this worker; `None` where no congestion function is
+    /// configured.
+    #[must_use]
+    pub fn congestion_snapshot(&self) -> Option<Box<CongestionSnapshot>> {
+        let signals = &self.signals;
+        let counted =
+            CongestionSnapshot { isolation: self.isolation_snapshot(), ..signals.counted() };
+        (counted != CongestionSnapshot::default()).then(|| Box::new(counted.since(&signals.base)))
     }
 }

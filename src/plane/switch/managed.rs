@@ -12,34 +12,27 @@
 //! (12.xx), `ieee802-dot1q-congestion-isolation` (802.1Qcz, Clauses 12.33 and 49) and the
 //! IEEE8021-CN-MIB. An object of this project is named by its key in a file, which contains a dot.
 
-mod entry;
-mod error;
 mod field;
 mod isolation;
-mod measurement;
 mod notifications;
 mod object;
-mod pfc;
+mod ports;
 mod proxy;
 mod sfc;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod value;
-mod watchdog;
 
-pub use entry::{Access, At, Reason, Scope, Section, Source};
-pub use error::ObjectError;
-pub use object::Object;
+pub use object::{Access, At, Object, ObjectError, Reason, Scope, Section, Source};
 pub use tables::{CachePage, Listing, StreamPage, StreamRow, Streams};
 pub use value::{Counter, Kind, ObjectValue, QUEUE_MAP, Unit};
 
 use core::fmt;
 
-use entry::Spot;
-
-use super::plan::CongestionPlan;
+use crate::CongestionPlan;
 use ground::units::{Bytes, PRIORITIES, PortId, TrafficClass};
+use object::Spot;
 
 impl Object {
     /// Finds an object by name.
@@ -196,7 +189,7 @@ fn check(plan: &CongestionPlan) -> Result<(), Reason> {
             watch.check().map_err(|e| reason(&e))?;
         }
     }
-    plan.measurement.iter().flatten().flatten().try_for_each(measurement::check)?;
+    plan.measurement.iter().flatten().flatten().try_for_each(ports::check)?;
     match &plan.proxy {
         Some(proxy) if !proxy.policy.is_sound() => {
             let what = "the longest pause is longer than the credit: raise sfc_proxy.policy.credit";

@@ -1,11 +1,14 @@
-//! Managed objects of link measurements. No document names them, so they have the keys of a file;
-//! N, M, t and T are the proposal's (Qdt, S4).
+//! Managed objects of ports: link measurements, the PFC storm watchdog, and the PFC MIB.
+//!
+//! No document names the objects of measurements, so they have the keys of a file; N, M, t and T are
+//! the proposal's (Qdt, S4). The watchdog is as SONiC's `pfcwd start` and `pfcwd stop`, with its times.
+//! The objects of IEEE8021-PFC-MIB are read from a running switch, not from a plan.
 
-use super::entry::{Entry, Lens, Reason, Scope, Section, Spot};
 use super::field::{Field, word, write_word};
+use super::object::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::sfc::plain;
-use super::value::{Kind, ObjectValue, Unit};
-use crate::plan::{CongestionPlan, MeasurementChoice, PortMeasurement};
+use super::value::{Counter, Kind, ObjectValue, Unit};
+use crate::{CongestionPlan, MeasurementChoice, PortMeasurement};
 use ground::time::Duration;
 use headroom::measure::InitiatePlan;
 use link::{Method, Preference};
@@ -58,7 +61,7 @@ const fn ours(name: &'static str, kind: Kind, lens: Lens, doc: &'static str) -> 
     Entry::new(Section::Measurement, name, kind, lens, doc).per(Scope::Port)
 }
 
-pub(super) static OBJECTS: &[Entry] = &[
+pub(super) static MEASUREMENT: &[Entry] = &[
     ours(
         "measurement.rounds",
         REQUESTS,
@@ -186,3 +189,70 @@ pub(super) fn check(port: &PortMeasurement) -> Result<(), Reason> {
         Some(Method::PeerDelay) => refuse("the port needs `ptp: {}`".into()),
     }
 }
+
+/// A field of a port's watchdog.
+macro_rules! watchdog {
+    ($field:ident) => {
+        Lens {
+            get: |plan, at| {
+                let of = plan.watchdog.as_ref()?.get(at.port)?.as_ref()?;
+                Some(Field::value(&of.$field))
+            },
+            set: |plan, at, value| {
+                let ports = plan.watchdog.as_mut().ok_or(Reason::NoSection)?;
+                let of = ports.get_mut(at.port).and_then(Option::as_mut);
+                Field::write(&mut of.ok_or(Reason::NoQueue)?.$field, value)
+            },
+        }
+    };
+}
+
+const MILLISECOND: i64 = 1_000_000_000;
+
+/// A time up to an hour.
+const HOUR_MAX: Kind =
+    Kind::Number { least: 1, most: 3_600_000 * MILLISECOND, unit: Unit::Picoseconds };
+
+pub(super) static WATCHDOG: &[Entry] = &[
+    Entry::new(
+        Section::Watchdog,
+        "watchdog.enabled",
+        Kind::Bool,
+        watchdog!(enabled),
+        "True if the storm watchdog of the port runs; one that is stopped releases its queues.",
+    )
+    .per(Scope::Port)
+    .is(ObjectValue::Bool(true)),
+    Entry::new(
+        Section::Watchdog,
+        "watchdog.detection",
+        HOUR_MAX,
+        watchdog!(detection),
+        "Time that a queue with frames must be paused, without sending any, to be in a storm.",
+    )
+    .per(Scope::Port)
+    .number(200 * MILLISECOND),
+    Entry::new(
+        Section::Watchdog,
+        "watchdog.restoration",
+        HOUR_MAX,
+        watchdog!(restoration),
+        "Time without a pause after which a queue in a storm is released.",
+    )
+    .per(Scope::Port)
+    .number(400 * MILLISECOND),
+];
+
+const fn mib(name: &'static str, counter: Counter, doc: &'static str) -> Entry {
+    Entry::counter(Section::Pfc, name, counter, doc).of(Source::Pfc("17.7.17")).per(Scope::Port)
+}
+
+pub(super) static PFC: &[Entry] = &[
+    mib(
+        "ieee8021PfcLinkDelayAllowance",
+        Counter::LinkDelayAllowance,
+        "Bits that the headroom of the port's lossless groups allows for, the least of them.",
+    ),
+    mib("ieee8021PfcRequests", Counter::PfcRequests, "PFC frames sent."),
+    mib("ieee8021PfcIndications", Counter::PfcIndications, "PFC frames received."),
+];
