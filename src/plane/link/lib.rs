@@ -12,18 +12,18 @@
 
 mod auto;
 mod departing;
-mod departure;
 mod listen;
 mod news;
 pub mod plan;
-mod snapshot;
 #[cfg(test)]
 mod tests;
 
 pub use auto::AutoState;
-pub use news::{Failure, Found, News, PeerReaction, ReactionSource, Sources, Spread};
+pub use news::{
+    AgentsSnapshot, Failure, Found, MeasureSnapshot, News, PathDelaySnapshot, PeerReaction,
+    ReactionSource, Sources, Spread,
+};
 pub use plan::*;
-pub use snapshot::{AgentsSnapshot, MeasureSnapshot, PathDelaySnapshot};
 
 use core::fmt;
 
@@ -34,7 +34,7 @@ use ::headroom::peer_delay::PeerDelay;
 use auto::Auto;
 use contracts::frame::Frame;
 use contracts::port::{CONTROL_FRAME_MAX, Port, Stamps};
-use departure::{Departures, Event};
+use departing::{Departures, Event};
 use discovery::{
     CongestionIsolation, Device, Lldp, Recognition, Resolved, SourceFlowControl, Topology,
     TopologyPlan,

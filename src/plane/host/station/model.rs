@@ -13,7 +13,7 @@ use crate::probe::{MODULUS, Probe};
 use crate::sink::WINDOW;
 use contracts::frame::Burst;
 use contracts::memory::MemFrame;
-use contracts::memory::rings::ring_pair;
+use contracts::memory::ring_pair;
 use contracts::port::Port;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Mac, Priority};
