@@ -1,73 +1,27 @@
 //! The flows of one station, ordered by the time at which their next frame is due.
 
-mod ahead;
-mod on_off;
+mod flow;
+mod lanes;
 mod open_loop;
 
 pub use open_loop::SourceCounters;
 
-use on_off::OnOff;
-use open_loop::OpenLoop;
-
 use super::histogram::Spares;
 use super::latency::Latency;
-use super::order::Order;
 use super::plan::stream::Path;
 use super::plan::{FlowId, PlanError, StationPlan, TransportPlan};
 use super::stream::{Run, Stream, StreamCounters};
 use super::transport::Completion;
 use super::transport::sender::{Answer, Sender, SenderCounters};
-use congestion::qcn::{QuantizedFeedback, ReactionPlan, ReactionPoint};
+use congestion::qcn::QuantizedFeedback;
 use contracts::frame::Burst;
 use contracts::port::Source;
+use flow::{Flow, Kind, OnOff, Points};
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Mac, PRIORITIES, Priority, PrioritySet};
+use ground::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet};
+use lanes::{CONTROL, Lane, Order};
+use open_loop::OpenLoop;
 use schedule::{Line, Shaper};
-
-#[derive(Debug)]
-enum Kind {
-    OpenLoop(Box<OpenLoop>),
-    Sender(Box<Sender>),
-    Stream(Box<Stream>),
-}
-
-#[derive(Debug)]
-struct Flow {
-    kind: Kind,
-    /// Lane of the flow.
-    lane: usize,
-    /// Index in the lane.
-    place: usize,
-    /// End of the last pause by messages, past or not; nothing is due before.
-    held: Instant,
-    /// Periods in which it sends, if not always.
-    on_off: Option<Box<OnOff>>,
-}
-
-/// Factory of reaction points for the flows of a station.
-#[derive(Clone, Copy, Debug)]
-struct Points {
-    plan: Option<ReactionPlan>,
-    mac: Mac,
-}
-
-impl Points {
-    /// Creates the reaction point of a flow, if configured, with a seed unique to the flow.
-    fn of(&self, id: FlowId, line: BitsPerSec) -> Option<ReactionPoint> {
-        let seed = self.mac.to_u64() << 16 ^ u64::from(id.0);
-        self.plan.map(|plan| ReactionPoint::new(plan, line, seed))
-    }
-}
-
-/// Lane of the streams on the control path; data lanes have their priority's number.
-const CONTROL: usize = PRIORITIES;
-
-/// The flows of one priority, or of the control path.
-#[derive(Debug)]
-struct Lane {
-    order: Order,
-    flows: Vec<u32>,
-}
 
 /// All flows of a station. Each priority has a separate order, so a paused one costs nothing.
 #[derive(Debug)]
@@ -506,74 +460,6 @@ impl Sources {
                 self.flows[i].time_is_over(now);
                 self.settle(i);
             }
-        }
-    }
-}
-
-impl Kind {
-    /// Returns the time at which the next frame is due; NEVER if none is.
-    #[inline]
-    fn next_at(&self) -> Instant {
-        match self {
-            Self::OpenLoop(flow) => flow.next_at(),
-            Self::Sender(sender) => sender.next_at(),
-            Self::Stream(stream) => stream.next_at(),
-        }
-    }
-
-    /// Sends nothing before `at`.
-    fn defer(&mut self, at: Instant) {
-        match self {
-            Self::OpenLoop(flow) => flow.defer(at),
-            Self::Sender(sender) => sender.defer(at),
-            // A stream has bursts of its own.
-            Self::Stream(_) => {}
-        }
-    }
-}
-
-impl Flow {
-    /// Stops sending.
-    fn end(&mut self) {
-        match &mut self.kind {
-            Kind::OpenLoop(flow) => flow.end(),
-            Kind::Sender(sender) => sender.end(),
-            Kind::Stream(stream) => stream.stop(),
-        }
-    }
-
-    /// As [`Self::end`], at the stop time.
-    fn time_is_over(&mut self, now: Instant) {
-        match &mut self.kind {
-            Kind::Stream(stream) => stream.end_if_over(now),
-            Kind::OpenLoop(_) | Kind::Sender(_) => self.end(),
-        }
-    }
-
-    /// Returns the time for [`Self::on_timeout`].
-    #[inline]
-    fn deadline(&self) -> Instant {
-        match &self.kind {
-            Kind::OpenLoop(flow) => flow.deadline(),
-            Kind::Sender(sender) => sender.deadline(),
-            Kind::Stream(_) => Instant::NEVER,
-        }
-    }
-
-    /// Handles the deadline; may be called early.
-    fn on_timeout(&mut self, now: Instant) {
-        match &mut self.kind {
-            Kind::OpenLoop(flow) => flow.on_timeout(now),
-            Kind::Sender(sender) => sender.on_timeout(now),
-            Kind::Stream(_) => {}
-        }
-    }
-
-    fn stop(&self) -> Instant {
-        match &self.kind {
-            Kind::OpenLoop(flow) => flow.stop(),
-            Kind::Sender(sender) => sender.stop(),
-            Kind::Stream(stream) => stream.stops_at(),
         }
     }
 }

@@ -1,46 +1,41 @@
 //! A station: receives, obeys, replies, sends.
+//!
+//! Nearly all polls of a station send or receive data and do nothing else. A poll that has examined
+//! everything calculates until when that remains so ([`Calm`]), and the polls before then handle data
+//! alone. A frame that is no plain data, or a call from outside, ends the calm.
 
-mod agents;
-mod ahead;
-mod calm;
+mod control;
 mod counters;
 #[cfg(test)]
 mod model;
 mod receive;
-mod restart;
 mod send;
-mod streams;
 
 pub use counters::{PriorityPauses, StationCounters, StationSnapshot};
 
 use core::net::IpAddr;
 use std::sync::Arc;
 
-use self::calm::Calm;
 use self::receive::Usual;
 use super::histogram::Spares;
-use super::latency::Latency;
-use super::meter::{ControlCounters, Meter};
-use super::neighbours::{NeighbourCounters, Neighbours, Ping, PingError};
-use super::pauses::PauseSource;
+use super::meter::Meter;
+use super::neighbours::{Neighbours, PingError};
+use super::pauses::{PauseSource, Share, SharedPauses};
 use super::plan::{EndKey, FRAME_MIN, FlowId, PlanError, StationPlan};
-use super::reactions::{ReactionCounters, Reactions};
-use super::shared_pauses::{Share, SharedPauses};
-use super::sink::{Sink, SinkCounters};
-use super::source::{SourceCounters, Sources};
+use super::reactions::Reactions;
+use super::sink::Sink;
+use super::source::Sources;
 use super::stream::Reference;
-use super::transport::answers::Answers;
-use super::transport::{Completion, ReceiverCounters, SenderCounters};
+use super::transport::receiver::Answers;
 use contracts::frame::{BURST, Burst};
 use contracts::port::Source;
 use contracts::world::Next;
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Mac, Priority, PrioritySet};
+use ground::units::{BitsPerSec, Mac, PrioritySet};
 use link::PortAgents;
 use pfc::Receiver;
 use schedule::{Line, Shaper};
-use secure::Secy;
-use secure::{ChangeRefused, SecyChange};
+use secure::{ChangeRefused, Secy, SecyChange};
 
 /// Maximum number of frames that may still leave once a pause for them waits at the port: a poll
 /// makes no more than this, including those that the port refused before.
@@ -301,128 +296,9 @@ impl<P: Source> Station<P> {
         self.neighbours.ping(interface, dst)
     }
 
-    /// Iterates over the started pings, oldest first.
-    pub fn pings(&self) -> impl Iterator<Item = &Ping> {
-        self.neighbours.pings()
-    }
-
-    /// Iterates over the interfaces' neighbours and their known addresses.
-    pub fn neighbours(&self) -> impl Iterator<Item = (&str, IpAddr, Option<Mac>)> {
-        self.neighbours.iter()
-    }
-
-    pub fn neighbour_counters(&self) -> &NeighbourCounters {
-        self.neighbours.counters()
-    }
-
-    /// Returns the plain counters, without times and transitions of pauses. Costs nothing.
-    pub const fn counters(&self) -> &StationCounters {
-        &self.counters
-    }
-
-    /// Iterates over the counters of received flows: the expected ones, then those of its
-    /// receivers. Costs nothing.
-    pub fn sinks(&self) -> impl ExactSizeIterator<Item = &SinkCounters> {
-        self.sinks.iter().map(Sink::counters)
-    }
-
-    /// Returns the counters of a flow that it expects or receives.
-    pub fn sink(&self, id: FlowId) -> Option<&SinkCounters> {
-        let place = self.lookup.get(id.0 as usize)?.checked_sub(1)?;
-        Some(self.sinks[place as usize].counters())
-    }
-
     /// Returns the spare pages for distributions, to be refilled outside the data path.
     pub const fn spares(&self) -> &Spares {
         &self.spares
-    }
-
-    /// Iterates over the counters of unacknowledged flows, in the order of the plan.
-    pub fn sources(&self) -> impl Iterator<Item = SourceCounters> {
-        self.sources.counters()
-    }
-
-    /// Iterates over the counters of its senders, in the order of the plan.
-    pub fn senders(&self) -> impl Iterator<Item = SenderCounters> {
-        self.sources.senders()
-    }
-
-    /// Iterates over the message completion times of its senders, in the order of the plan; `None`
-    /// for a sender with at most one message.
-    pub fn completion_times(&self) -> impl Iterator<Item = Option<&Latency>> {
-        self.sources.completion_times()
-    }
-
-    /// Iterates over the first completed messages of its senders, in the order of the plan: as many
-    /// as [`Work::log`](super::plan::Work::log) says.
-    pub fn message_logs(&self) -> impl Iterator<Item = &[Completion]> {
-        self.sources.logs()
-    }
-
-    /// Iterates over the counters of its receivers, in the order of the plan.
-    pub fn receivers(&self) -> impl Iterator<Item = ReceiverCounters> {
-        self.answers.counters()
-    }
-
-    /// Returns the plain counters, with the pause time so far.
-    #[must_use]
-    pub fn counters_at(&self, now: Instant) -> StationCounters {
-        let mut counters = self.counters.clone();
-        for (p, c) in Priority::ALL.into_iter().zip(&mut counters.priorities) {
-            c.paused = self.receiver.paused_time(now, p);
-            c.is_paused = self.receiver.is_paused(now, p);
-            c.transitions = self.receiver.transitions(p);
-        }
-        counters
-    }
-
-    /// Returns the counters of congestion messages at `now`, if it obeys any.
-    #[must_use]
-    pub fn reactions_at(&self, now: Instant) -> Option<ReactionCounters> {
-        self.reactions.as_ref().map(|reactions| reactions.counters(now, &self.sources))
-    }
-
-    /// Iterates over the counters of the expected control streams.
-    pub fn control_counters(&self) -> impl Iterator<Item = ControlCounters> {
-        self.meter.iter().flat_map(|meter| meter.control_counters())
-    }
-
-    /// Returns all counters, with the pause time so far.
-    #[must_use]
-    pub fn snapshot(&self, now: Instant) -> StationSnapshot {
-        let streams = self.sources.streams_at(now).collect();
-        let sinks = self.sinks().cloned().collect();
-        let completion_times = self.completion_times().map(|times| times.cloned()).collect();
-        let message_logs = self.message_logs().map(<[_]>::to_vec).collect();
-        StationSnapshot {
-            streams,
-            sinks,
-            completion_times,
-            message_logs,
-            ..self.snapshot_light(now)
-        }
-    }
-
-    /// As [`Self::snapshot`], without `streams`, `sinks`, `completion_times` and `message_logs`,
-    /// which take time to copy.
-    #[must_use]
-    pub fn snapshot_light(&self, now: Instant) -> StationSnapshot {
-        StationSnapshot {
-            name: self.name.clone(),
-            at: now,
-            counters: self.counters_at(now),
-            sources: self.sources.counters().collect(),
-            streams: Vec::new(),
-            senders: self.sources.senders().collect(),
-            completion_times: Vec::new(),
-            message_logs: Vec::new(),
-            receivers: self.answers.counters().collect(),
-            sinks: Vec::new(),
-            meter: self.meter.as_ref().map(|m| m.counters(now)),
-            neighbours: self.neighbours.snapshot(),
-            reactions: self.reactions_at(now),
-            secy: self.port.secy().map(|secy| Box::new(secy.snapshot())),
-        }
     }
 
     /// Returns the `SecY` of its port, if it has one.
@@ -480,4 +356,71 @@ fn waiting(plan: &StationPlan) -> Vec<Option<u32>> {
     }
     let sender = |id| plan.senders.iter().position(|t| t.work.after == Some(id));
     plan.receivers.iter().map(|r| sender(r.id).map(|n| n as u32)).collect()
+}
+
+/// The deadlines besides data, as of the last poll that looked at everything.
+#[derive(Clone, Copy, Debug)]
+struct Calm {
+    /// No frame but data, no timer, and no flow's end is due before.
+    until: Instant,
+    /// Due time of the next frame that is not data.
+    due: Instant,
+    /// Time of the next timer.
+    timers: Instant,
+}
+
+impl Calm {
+    /// Everything has to be looked at in the next poll.
+    const OVER: Self = Self { until: Instant::ZERO, due: Instant::ZERO, timers: Instant::ZERO };
+
+    /// Returns true if nothing but data is due at `now`.
+    #[inline]
+    fn holds(&self, now: Instant) -> bool {
+        now < self.until
+    }
+}
+
+impl<P: Source> Station<P> {
+    /// Returns the deadlines after a poll of everything. Frames that wait for the port or for a pause of
+    /// replies, and pauses that other queues receive, need such a poll again.
+    fn find_calm(&self) -> Calm {
+        let waits =
+            !self.hand.is_empty() || !self.answers.is_empty() || !self.neighbours.is_empty();
+        if waits || !self.up || self.share.is_some() {
+            return Calm::OVER;
+        }
+        let (due, timers) = (self.due_besides_data(), self.timers());
+        Calm { until: due.min(timers).min(self.sources.next_stop()), due, timers }
+    }
+
+    /// Sends the data that is due.
+    #[inline]
+    fn send_data(&mut self, now: Instant) -> bool {
+        let room = COMMITTED_MAX - usize::from(self.sources.has_control());
+        self.make_data(now, room);
+        if self.hand.is_empty() {
+            return false;
+        }
+        self.hand_over(now);
+        if !self.hand.is_empty() {
+            self.retry = now + self.slot;
+            self.calm = Calm::OVER;
+        }
+        true
+    }
+
+    /// Returns the time of the next poll, after [`Self::send_data`]. A frame that was sent may have
+    /// started a timer.
+    #[inline]
+    fn deadline_of_data(&mut self) -> Instant {
+        if self.calm.until == Instant::ZERO {
+            return self.deadline();
+        }
+        let timeout = self.sources.next_timeout();
+        let Calm { until, due, timers } = &mut self.calm;
+        *timers = (*timers).min(timeout);
+        *until = (*until).min(timeout);
+        let (due, timers) = (*due, *timers);
+        self.next_start(due, timers)
+    }
 }

@@ -1,20 +1,20 @@
 //! Reception: pauses, messages, data, acknowledgements, and unexpected frames.
 
-use super::Station;
-use super::calm::Calm;
+use super::{Calm, Station};
 use crate::arrived::{self, Arrived};
 use crate::histogram::Bucket;
 use crate::meter::Meter;
+use crate::pauses::Heard;
 use crate::plan::EndKey;
 use crate::probe::{Arrival, Clock};
-use crate::shared_pauses::Heard;
 use crate::sink::{Counted, Sink};
 use crate::transport::receiver::Data;
 use contracts::frame::{Burst, Frame};
 use contracts::port::{Port, Source};
 use ground::time::Instant;
 use ground::units::{Mac, PRIORITIES, PauseVector, PrioritySet};
-use wire::{EtherType, mac_control, vlan};
+use link::PortAgents;
+use wire::{EtherType, group, mac_control, vlan};
 
 /// Maximum bursts read in one poll before anything is sent. Reading stops at the first burst that
 /// is not full, so only a peer that sends faster than it is read reaches this bound.
@@ -157,6 +157,25 @@ impl<P: Source> Station<P> {
         self.counters.rx_bytes += u64::from(frame.wire_len());
         self.sinks[i].take(at, &Counted::new(&arrival, frame.wire_len()));
         true
+    }
+
+    /// Passes a frame to the link protocols if it is theirs. Returns true if it was.
+    #[inline]
+    pub(super) fn is_for_agents(
+        &mut self,
+        now: Instant,
+        frame: &P::Frame,
+        walk: &vlan::Walk,
+    ) -> bool {
+        let Some(agents) = &mut self.agents else { return false };
+        let theirs = walk.outer.is_none()
+            && group::is_reserved(walk.dst)
+            && PortAgents::speak(walk.ethertype);
+        if !theirs {
+            return false;
+        }
+        let found = *self.found_at.get_or_insert_with(|| self.port.clock(now));
+        agents.receive(now, &mut self.port, found, frame)
     }
 
     /// Processes a frame of any kind: a pause, a flow's, or an unexpected one.

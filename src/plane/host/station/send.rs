@@ -9,6 +9,7 @@ use contracts::frame::{FCS_BYTES, Frame};
 use contracts::port::{CONTROL_FRAME_MAX, Source};
 use ground::time::Instant;
 use ground::units::{Mac, Priority};
+use link::Made;
 use schedule::Shaper;
 
 impl<P: Source> Station<P> {
@@ -39,6 +40,29 @@ impl<P: Source> Station<P> {
             self.retry = now + self.slot;
         }
         before > 0 || made > 0
+    }
+
+    /// Makes the link-protocol frames that are due. They precede data that the port has refused.
+    pub(super) fn make_agents(&mut self, now: Instant) {
+        while self.agents.as_ref().is_some_and(|a| a.is_due(now)) && self.shaper.ready(now) {
+            let Self { agents, port, hand, .. } = self;
+            let Some(agents) = agents.as_mut().filter(|_| !hand.is_full()) else { return };
+            let (frame, dated) = match agents.send(now, port) {
+                Made::Frame(frame, dated) => (frame, dated),
+                Made::Nothing => continue,
+                Made::NoMemory => {
+                    self.retry = now + self.slot;
+                    return;
+                }
+            };
+            self.dated = self.dated.or(Some(dated));
+            charge(&mut self.shaper, &mut self.counters, now, frame.wire_len());
+            if let Some(meter) = &mut self.meter {
+                meter.made_at(Leaving::Other, self.leading);
+            }
+            self.hand.insert(self.leading, frame);
+            self.leading += 1;
+        }
     }
 
     /// Makes the frames of the control path that are due. They precede data that the port has
@@ -201,6 +225,17 @@ impl<P: Source> Station<P> {
                 None => Leaving::Data(p),
             };
             meter.made(what, 1);
+        }
+    }
+
+    /// Reports to the link protocols that the port has accepted the timestamped frames.
+    #[inline]
+    pub(super) fn agents_handed_over(&mut self, now: Instant) {
+        if let (Some(before), Some(agents)) = (self.dated, &mut self.agents) {
+            agents.handed_over(self.port.clock(now).since(before));
+            if self.leading == 0 {
+                self.dated = None;
+            }
         }
     }
 

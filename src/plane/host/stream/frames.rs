@@ -6,10 +6,8 @@
 //! The sum has no subtractions: it is bit for bit that of the whole frame.
 
 use super::quick::Quick;
-use super::sizes::Lengths;
-use super::sums::Sums;
-use super::values::Cycle;
-use super::word::Word;
+use super::sums::{Sums, Word};
+use super::values::{Cycle, Lengths};
 use crate::plan::FlowId;
 use crate::plan::stream::{Edit, LengthField, Payload, StreamPlan, TemplatePlan};
 use crate::probe::{PROBE_LEN, Probe, SEQUENCE_AT, Stamp};

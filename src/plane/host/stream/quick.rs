@@ -5,9 +5,8 @@
 //! so the width of a field does not matter. [`super::frames`] is the reference; this gives the same
 //! result in fewer steps, and is used for bursts only.
 
-use super::sums::Sums;
+use super::sums::{Sums, Word, fold};
 use super::values::Cycle;
-use super::word::{Word, fold};
 use crate::probe::{MODULUS, PROBE_LEN};
 use contracts::frame::Burst;
 use contracts::port::Source;

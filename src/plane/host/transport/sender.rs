@@ -2,7 +2,7 @@
 
 use super::cut::{Completion, Completions};
 use super::pace::Pace;
-use super::{roce, tcp};
+use super::{roce, roce_frames, tcp, tcp_frames};
 use crate::histogram::Spares;
 use crate::latency::Latency;
 use crate::plan::{FlowId, Transport, TransportPlan};
@@ -63,8 +63,8 @@ pub(crate) enum Answer {
 /// State by transport.
 #[derive(Clone, Debug)]
 enum Kind {
-    Roce(roce::Sender, Box<roce::DataFrames>),
-    Tcp(tcp::Sender, Box<tcp::DataFrames>),
+    Roce(roce::Sender, Box<roce_frames::DataFrames>),
+    Tcp(tcp::Sender, Box<tcp_frames::DataFrames>),
 }
 
 /// The sending end of one flow.
@@ -108,11 +108,11 @@ impl Sender {
     ) -> Self {
         let (kind, dcqcn) = match &plan.kind {
             Transport::Roce(r) => {
-                let frames = Box::new(roce::DataFrames::new(plan, r));
+                let frames = Box::new(roce_frames::DataFrames::new(plan, r));
                 (Kind::Roce(roce::Sender::new(plan, r, spares), frames), r.dcqcn)
             }
             Transport::TcpLike(t) => {
-                let frames = Box::new(tcp::DataFrames::new(plan, t));
+                let frames = Box::new(tcp_frames::DataFrames::new(plan, t));
                 (Kind::Tcp(tcp::Sender::new(plan, t, spares), frames), None)
             }
         };

@@ -11,20 +11,19 @@
 //! Interfaces join no multicast groups (MLD): a switch with snooping has to flood solicitations.
 
 mod interface;
-mod ping;
-mod questions;
 mod table;
 
-pub use ping::{PING_EVERY, PING_TRIES, PINGS_MAX, Ping, PingError, PingState};
-pub use table::{ASK_EVERY, ASK_SLOWLY, ASK_TRIES};
+pub use table::{
+    ASK_EVERY, ASK_SLOWLY, ASK_TRIES, PING_EVERY, PING_TRIES, PINGS_MAX, Ping, PingError, PingState,
+};
 
 use core::net::{IpAddr, Ipv6Addr};
 use std::collections::{BTreeMap, VecDeque};
 
-use self::interface::{Interface, Message, ROOM, Vlans, priority_of};
-use self::ping::Asking;
-use self::questions::{PING_IDENTIFIER, echo_request, question};
-use self::table::Table;
+use self::interface::{
+    Interface, Message, PING_IDENTIFIER, ROOM, Vlans, echo_request, priority_of, question,
+};
+use self::table::{Asking, Table};
 use super::plan::stream::InterfacePlan;
 use contracts::frame::{FCS_BYTES, Frame};
 use ground::time::Instant;

@@ -15,7 +15,7 @@ use wire::{ethernet, msdu, roce};
 /// The flows of a station by every identification in a message. Flows are numbered as in the plan:
 /// `flows`, then `senders`, then streams.
 #[derive(Debug)]
-pub(super) struct Index {
+pub(crate) struct Index {
     /// Source MAC addresses of its frames, sorted.
     macs: Vec<Mac>,
     /// Source IP addresses of its flows and receivers, sorted.
@@ -29,7 +29,7 @@ pub(super) struct Index {
 
 impl Index {
     /// Creates the index of a validated plan.
-    pub(super) fn new(plan: &StationPlan) -> Self {
+    pub(crate) fn new(plan: &StationPlan) -> Self {
         let open = plan.flows.iter().map(|f| (f.id, f.src, tuple_of_headers(&f.headers)));
         let answered = plan.senders.iter().map(|t| (t.id, t.src, Some(tuple_of_transport(t))));
         let streams = plan.tester.streams.iter().map(|s| (s.id, plan.mac, None));
@@ -49,7 +49,7 @@ impl Index {
     }
 
     /// Replaces a stream's plan. Its old addresses stay those of the station.
-    pub(super) fn set_stream(&mut self, plan: &StreamPlan) {
+    pub(crate) fn set_stream(&mut self, plan: &StreamPlan) {
         let Ok(place) = self.ids.binary_search_by_key(&plan.id, |(id, _)| *id) else { return };
         let n = self.ids[place].1;
         self.flows.retain(|(_, of)| *of != n);
@@ -77,30 +77,30 @@ impl Index {
 
     /// Returns true if frames of the station have this source address.
     #[inline]
-    pub(super) fn has_mac(&self, mac: Mac) -> bool {
+    pub(crate) fn has_mac(&self, mac: Mac) -> bool {
         self.macs.binary_search(&mac).is_ok()
     }
 
     /// Returns true if packets of the station have this source address.
-    pub(super) fn has_address(&self, address: IpAddr) -> bool {
+    pub(crate) fn has_address(&self, address: IpAddr) -> bool {
         self.addresses.binary_search(&address).is_ok()
     }
 
     /// Returns the indexes for [`Self::at`] of the flows with these addresses and ports.
-    pub(super) fn places(&self, tuple: &FiveTuple) -> Range<usize> {
+    pub(crate) fn places(&self, tuple: &FiveTuple) -> Range<usize> {
         let start = self.flows.partition_point(|(t, _)| t < tuple);
         let len = self.flows[start..].iter().take_while(|(t, _)| t == tuple).count();
         start..start + len
     }
 
     /// Returns the flow at an index.
-    pub(super) fn at(&self, place: usize) -> usize {
+    pub(crate) fn at(&self, place: usize) -> usize {
         self.flows[place].1 as usize
     }
 
     /// Gives the RoCEv2 flows with these addresses and ports another source port, if `may` permits it.
     /// Returns false if there is none.
-    pub(super) fn reroute(
+    pub(crate) fn reroute(
         &mut self,
         tuple: &FiveTuple,
         sources: &mut Sources,
@@ -129,7 +129,7 @@ impl Index {
 
     /// Finds the flow of a frame that starts with `msdu`: by its probe, if that is quoted, else by
     /// its addresses and ports, else by the flow identifier of its CN-TAG.
-    pub(super) fn of_frame(&self, msdu: &[u8], tag: Option<u16>) -> Option<usize> {
+    pub(crate) fn of_frame(&self, msdu: &[u8], tag: Option<u16>) -> Option<usize> {
         let probe =
             msdu::network(msdu).and_then(|(ethertype, packet)| {
                 match Arrived::read_packet(ethertype, packet) {

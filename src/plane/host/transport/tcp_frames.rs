@@ -1,11 +1,11 @@
 //! Frames of a TCP-like flow: segments and acknowledgements, with their checksums. All payload
 //! behind the probe is zero and does not contribute to them.
 
-use super::sender::Segment;
+use super::tcp::Segment;
 use crate::plan::{FlowId, TcpPlan, TransportPlan};
 use crate::probe::{PROBE_LEN, Probe, SEQUENCE_AT};
 use crate::template::ROOM;
-use crate::transport::frames::{HEAD, Headers, padded};
+use crate::transport::{HEAD, Headers, padded};
 use contracts::frame::FCS_BYTES;
 use ground::time::Instant;
 use wire::checksum::Sum;

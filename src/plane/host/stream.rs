@@ -8,19 +8,14 @@ mod frames;
 mod pace;
 mod quick;
 mod reference;
-mod sizes;
 mod sums;
 #[cfg(test)]
 mod tests;
 mod values;
-mod word;
 
 pub use reference::Damage;
 pub(super) use reference::Reference;
 pub(super) use sums::order;
-
-use frames::{Frames, Numbers};
-use pace::Pace;
 
 use super::histogram::Spares;
 use super::latency::Latency;
@@ -28,7 +23,9 @@ use super::plan::stream::{Path, StreamPlan};
 use super::plan::{FRAME_MAX, FlowId};
 use contracts::frame::Burst;
 use contracts::port::Source;
+use frames::{Frames, Numbers};
 use ground::time::{Duration, Instant};
+use pace::Pace;
 use schedule::{Line, Shaper};
 
 /// State of a stream.

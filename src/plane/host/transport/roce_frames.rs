@@ -5,11 +5,11 @@
 //! ICRC: a device that validates ICRCs of data has to be configured for this. UDP has no checksum,
 //! as usual in RoCEv2, because the ICRC covers more.
 
-use super::sender::Packet;
+use super::roce::Packet;
 use crate::plan::{FlowId, Operation, RocePlan, TransportPlan};
 use crate::probe::{PROBE_LEN, Probe};
 use crate::template::ROOM;
-use crate::transport::frames::{HEAD, Headers, padded};
+use crate::transport::{HEAD, Headers, padded};
 use contracts::frame::FCS_BYTES;
 use ground::time::Instant;
 use wire::aeth::{self, Syndrome};

@@ -1,7 +1,24 @@
-//! Priority queue over a fixed number of items, each with a deadline that may change at any time.
+//! Lanes of a station's flows, one for each priority and one for the control path: a priority queue over a
+//! fixed number of flows, each with a due time that may change at any time.
+//!
+//! The `fetch` functions, for drivers that know when a station sends, bring the memory of the flows that send
+//! next into the caches, each what the one before leads to.
 
+use super::Sources;
+use super::flow::Kind;
 use ground::memory::fetch;
 use ground::time::Instant;
+use ground::units::PRIORITIES;
+
+/// Lane of the streams on the control path; data lanes have their priority's number.
+pub(super) const CONTROL: usize = PRIORITIES;
+
+/// The flows of one priority, or of the control path.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) order: Order,
+    pub(super) flows: Vec<u32>,
+}
 
 /// A tournament tree: each pair of neighbours has a winner, each pair of winners too, and so on up
 /// to the root. A new deadline costs one comparison per level, reading the first costs nothing.
@@ -71,6 +88,61 @@ impl Order {
             let later = self.times[right as usize] < self.times[left as usize];
             self.winners[node] = if later { right } else { left };
             node /= 2;
+        }
+    }
+}
+
+impl Sources {
+    /// Brings its lanes into the caches.
+    pub(crate) fn fetch(&self) {
+        fetch(&self.flows);
+        fetch(&self.open);
+        fetch(&self.used);
+        fetch(&self.timers);
+        fetch(&self.timed);
+        fetch(&self.first_stop);
+        fetch(&self.backlog);
+        fetch(&self.lanes[CONTROL]);
+        for lane in &self.lanes {
+            fetch(lane);
+        }
+    }
+
+    /// Brings the orders of its lanes into the caches.
+    pub(crate) fn fetch_lanes(&self) {
+        for p in self.used.iter() {
+            let lane = &self.lanes[p.index()];
+            lane.order.fetch();
+            lane.flows.first().into_iter().for_each(fetch);
+        }
+        self.lanes[CONTROL].order.fetch();
+        self.timers.fetch();
+        self.flows.first().into_iter().for_each(fetch);
+    }
+
+    /// Brings the flows that send next into the caches.
+    pub(crate) fn fetch_flows(&self) {
+        for p in self.used.iter() {
+            let lane = &self.lanes[p.index()];
+            let Some(i) = lane.flows.get(lane.order.first().1) else { continue };
+            let flow = &self.flows[*i as usize];
+            fetch(flow);
+            match &flow.kind {
+                Kind::OpenLoop(flow) => flow.fetch(),
+                Kind::Sender(sender) => sender.fetch(),
+                Kind::Stream(_) => {}
+            }
+        }
+    }
+
+    /// Brings the frames that they send next into the caches.
+    pub(crate) fn fetch_heads(&self) {
+        for p in self.used.iter() {
+            let lane = &self.lanes[p.index()];
+            let Some(i) = lane.flows.get(lane.order.first().1) else { continue };
+            if let Kind::OpenLoop(flow) = &self.flows[*i as usize].kind {
+                flow.fetch_head();
+            }
         }
     }
 }
