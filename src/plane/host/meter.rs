@@ -104,7 +104,7 @@ impl Meter {
 
     /// Records a received pause; `own` if it arrived in this queue of the port, where it counts.
     pub(super) fn on_pause(&mut self, now: Instant, pause: &PauseVector, own: bool) {
-        note(&mut self.received, now, (pause, own), self.rate);
+        note(&mut self.received, now, pause, own, self.rate);
         self.messages.on_pause(now, pause, self.rate);
         self.waits_to_send.0 |= pause.enabled.0;
     }
@@ -162,7 +162,7 @@ impl Meter {
             match what {
                 Leaving::Message(_, priority, pause) => self.messages.sent(now, priority, pause),
                 Leaving::Pause(pause) => {
-                    note(&mut self.sent, now, (&pause, true), self.rate);
+                    note(&mut self.sent, now, &pause, true, self.rate);
                     self.react(now, &pause);
                     self.waits_to_receive.0 |= pause.enabled.0;
                 }
@@ -271,7 +271,8 @@ pub(super) fn control_frame(octets: &[u8], mac: Mac) -> Leaving {
 fn note(
     meters: &mut [PauseMeter; PRIORITIES],
     now: Instant,
-    (pause, counts): (&PauseVector, bool),
+    pause: &PauseVector,
+    counts: bool,
     rate: BitsPerSec,
 ) {
     for p in pause.enabled.iter() {

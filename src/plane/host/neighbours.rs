@@ -101,7 +101,7 @@ impl<F: Frame> Neighbours<F> {
             for address in &interface.addresses {
                 own.entry((interface.vlans(), address.ip)).or_insert(n);
                 if let Some(gateway) = address.gateway {
-                    let asked = table.ask((n, interface.vlans()), address.ip, gateway);
+                    let asked = table.ask(n, interface.vlans(), address.ip, gateway);
                     asked.expect("a checked plan has no more gateways than fit");
                 }
             }
@@ -269,7 +269,7 @@ impl<F: Frame> Neighbours<F> {
             self.pings.remove(over.ok_or(PingError::Busy)?);
         }
         let vlans = self.interfaces[n].vlans();
-        let by = self.table.ask((n, vlans), src, hop).ok_or(PingError::Busy)?;
+        let by = self.table.ask(n, vlans, src, hop).ok_or(PingError::Busy)?;
         let number = self.pings_begun;
         self.pings_begun = number.wrapping_add(1);
         let ping = Ping { number, interface: name(), dst, state: PingState::Waiting };

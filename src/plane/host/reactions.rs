@@ -90,7 +90,7 @@ impl Reactions {
         if let Some(counters) = self.cnm.as_mut().filter(|_| is_cnm(walk.ethertype, packet)) {
             let ours = self.index.has_mac(walk.dst);
             if ours {
-                on_cnm(now, (walk.ethertype, packet), &self.index, sources, counters);
+                on_cnm(now, walk.ethertype, packet, &self.index, sources, counters);
             }
             return ours;
         }
@@ -99,7 +99,7 @@ impl Reactions {
             is_sfcm(walk.ethertype, packet, sfc.plan.udp_port) && self.index.has_mac(walk.dst);
         if ours {
             let tagged = walk.outer.is_some();
-            sfc.on_message(now, (walk.ethertype, packet, tagged), &mut self.index, sources);
+            sfc.on_message(now, walk.ethertype, packet, tagged, &mut self.index, sources);
         }
         ours
     }
@@ -148,7 +148,9 @@ impl Sfc {
     fn on_message(
         &mut self,
         now: Instant,
-        (ethertype, packet, tagged): (EtherType, &[u8], bool),
+        ethertype: EtherType,
+        packet: &[u8],
+        tagged: bool,
         index: &mut Index,
         sources: &mut Sources,
     ) {
@@ -329,7 +331,8 @@ fn is_cnm(ethertype: EtherType, octets: &[u8]) -> bool {
 /// Processes a congestion notification message.
 fn on_cnm(
     now: Instant,
-    (ethertype, octets): (EtherType, &[u8]),
+    ethertype: EtherType,
+    octets: &[u8],
     index: &Index,
     sources: &mut Sources,
     c: &mut CnmCounters,

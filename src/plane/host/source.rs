@@ -155,7 +155,8 @@ impl Sources {
     #[inline]
     pub(super) fn send(
         &mut self,
-        (now, start): (Instant, Instant),
+        now: Instant,
+        start: Instant,
         p: Priority,
         give: impl FnOnce(&[u8], u32) -> bool,
     ) -> bool {
@@ -165,7 +166,8 @@ impl Sources {
     /// Makes the next frame of the control path, as [`Self::send`].
     pub(super) fn send_control(
         &mut self,
-        (now, start): (Instant, Instant),
+        now: Instant,
+        start: Instant,
         give: impl FnOnce(&[u8], u32) -> bool,
     ) -> bool {
         self.send_of(CONTROL, now, start, give)
@@ -174,12 +176,18 @@ impl Sources {
     /// Makes several frames of the first flow of priority `p`, while it precedes all flows not in
     /// `paused`, behind those in `hand`: at most `most`, and no more than fit `shaper`'s line.
     /// `None` if frames have to be made one by one.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "plain values in registers, on the path of a frame"
+    )]
     #[inline]
     pub(super) fn run<P: Source>(
         &mut self,
         now: Instant,
-        (p, paused): (Priority, PrioritySet),
-        (most, shaper): (usize, &Shaper),
+        p: Priority,
+        paused: PrioritySet,
+        most: usize,
+        shaper: &Shaper,
         port: &mut P,
         hand: &mut Burst<P::Frame>,
     ) -> Option<Run> {
@@ -190,7 +198,7 @@ impl Sources {
         for other in PrioritySet(self.used.0 & !paused.0).iter().filter(|other| *other != p) {
             until = until.min(self.lanes[other.index()].order.first().0);
         }
-        let run = stream.run(now, until, (most, shaper), self.backlog, port, hand)?;
+        let run = stream.run(now, until, most, shaper, self.backlog, port, hand)?;
         self.settle(i);
         Some(run)
     }

@@ -6,10 +6,10 @@
 
 mod control;
 mod counters;
-#[cfg(test)]
-mod model;
 mod receive;
 mod send;
+#[cfg(test)]
+mod tests;
 
 pub use counters::{PriorityPauses, StationCounters, StationSnapshot};
 

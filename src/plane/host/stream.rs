@@ -271,12 +271,17 @@ impl Stream {
     /// Makes all frames that are due now and before the next flow at `until`, at most `most` and no
     /// more than fit the shaper's line: the same frames at the same times as with [`Self::send`]
     /// for each. `None`, without effect, if frames have to be made one by one.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "plain values in registers, on the path of a frame"
+    )]
     #[inline]
     pub(super) fn run<P: Source>(
         &mut self,
         now: Instant,
         until: Instant,
-        (most, shaper): (usize, &Shaper),
+        most: usize,
+        shaper: &Shaper,
         backlog: Duration,
         port: &mut P,
         hand: &mut Burst<P::Frame>,

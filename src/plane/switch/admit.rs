@@ -67,7 +67,8 @@ impl<W: World> Switch<W> {
     pub(super) fn join_decided(
         &mut self,
         now: Instant,
-        (at, ingress): (usize, PortId),
+        at: usize,
+        ingress: PortId,
         frame: W::Frame,
         decision: Decision,
     ) {
@@ -80,16 +81,16 @@ impl<W: World> Switch<W> {
     #[inline(always)]
     fn join(&mut self, now: Instant, at: usize, mut frame: W::Frame, path: Path) {
         let Path { ingress, egress, to, priority, group, origin } = path;
-        let verdict = match to.map(|to| (to, egress)) {
-            Some(to) => self.egress_verdict(now, ingress, to, priority, &mut frame),
+        let verdict = match to {
+            Some(to) => self.egress_verdict(now, ingress, to, egress, priority, &mut frame),
             None => Ok(self.placed_plain(egress, priority)),
         };
         let placed = match verdict {
             Ok(placed) => placed,
             Err(reason) => return self.count_drop(now, at, Some(priority), reason),
         };
-        let groups = (placed.group, group);
-        let admitted = self.admit(now, (at, ingress), priority, groups, origin, frame.wire_len());
+        let (preferred, wire_len) = (placed.group, frame.wire_len());
+        let admitted = self.admit(now, at, ingress, priority, preferred, group, origin, wire_len);
         if let Some(charge) = admitted {
             let item = Transit { frame, charge, egress, ingress, priority };
             self.pass_on(now, at, to, placed, item);
@@ -101,21 +102,27 @@ impl<W: World> Switch<W> {
         Placed::plain(self.tables[egress.index()].class(priority))
     }
 
-    /// Charges a frame to the first of `groups` while that is below its limit, else to the second.
+    /// Charges a frame to the `preferred` group while that is below its limit, else to `group`.
     /// Handles the crossing of a limit, and counts the drop of a frame that is refused.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "plain values in registers, on the path of a frame"
+    )]
     #[inline(always)]
     pub(super) fn admit(
         &mut self,
         now: Instant,
-        (at, ingress): (usize, PortId),
+        at: usize,
+        ingress: PortId,
         priority: Priority,
-        groups: (Option<PriorityGroup>, PriorityGroup),
+        preferred: Option<PriorityGroup>,
+        group: PriorityGroup,
         origin: Origin,
         wire_len: u32,
     ) -> Option<Charge> {
         let admission = match origin {
-            Origin::Line => self.admit_received(ingress, groups, wire_len),
-            Origin::Copy | Origin::Message => self.ledger.admit_copy(ingress, groups.1, wire_len),
+            Origin::Line => self.admit_received(ingress, preferred, group, wire_len),
+            Origin::Copy | Origin::Message => self.ledger.admit_copy(ingress, group, wire_len),
         };
         match admission {
             Admission::Admitted { charge, crossed } => {
@@ -135,7 +142,8 @@ impl<W: World> Switch<W> {
     fn admit_received(
         &mut self,
         ingress: PortId,
-        (preferred, group): (Option<PriorityGroup>, PriorityGroup),
+        preferred: Option<PriorityGroup>,
+        group: PriorityGroup,
         wire_len: u32,
     ) -> Admission {
         if let Some(other) = preferred.filter(|other| !self.ledger.is_xoff(ingress, *other)) {
@@ -178,12 +186,12 @@ impl<W: World> Switch<W> {
     ) {
         if let Some(to) = to {
             let Transit { frame, charge, ingress, priority, .. } = item;
-            return self.enqueue(now, to, priority, placed, (frame, charge, ingress));
+            return self.enqueue(now, to, priority, placed, frame, charge, ingress);
         }
         match self.handoff.give(item) {
             Ok(()) => self.given += 1,
             Err(Transit { priority, charge, ingress, .. }) => {
-                self.drop_charged(now, at, priority, DropReason::HandoffFull, (charge, ingress));
+                self.drop_charged(now, at, priority, DropReason::HandoffFull, charge, ingress);
             }
         }
     }
@@ -199,11 +207,11 @@ impl<W: World> Switch<W> {
             }
         }
         let verdict = match self.ports[to].up {
-            true => self.egress_verdict(now, ingress, (to, egress), priority, &mut frame),
+            true => self.egress_verdict(now, ingress, to, egress, priority, &mut frame),
             false => Err(DropReason::EgressDown),
         };
         match verdict {
-            Ok(placed) => self.enqueue(now, to, priority, placed, (frame, charge, ingress)),
+            Ok(placed) => self.enqueue(now, to, priority, placed, frame, charge, ingress),
             Err(reason) => {
                 self.count_drop_of(now, ingress, Some(priority), reason);
                 self.release(now, charge, ingress);
@@ -218,7 +226,8 @@ impl<W: World> Switch<W> {
         at: usize,
         priority: Priority,
         reason: DropReason,
-        (charge, ingress): (Charge, PortId),
+        charge: Charge,
+        ingress: PortId,
     ) {
         self.count_drop(now, at, Some(priority), reason);
         self.release(now, charge, ingress);

@@ -295,7 +295,7 @@ impl<W: World> Switch<W> {
                 self.look_again();
                 self.note_guards();
             }
-            Change::Object { object, at, value } => self.set_object(now, (object, at), value)?,
+            Change::Object { object, at, value } => self.set_object(now, object, at, value)?,
             Change::Measure(port) => {
                 let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
                 let agents = self.ports[at].agents.as_mut();

@@ -22,12 +22,13 @@ impl<W: World> Switch<W> {
         &mut self,
         now: Instant,
         ingress: PortId,
-        (to, egress): (usize, PortId),
+        to: usize,
+        egress: PortId,
         priority: Priority,
         frame: &mut W::Frame,
     ) -> Result<Placed, DropReason> {
         let own = self.tables[egress.index()].class(priority);
-        let (class, hold) = self.place(now, ingress, (to, egress), own, frame);
+        let (class, hold) = self.place(now, ingress, to, egress, own, frame);
         let group = if class == own { None } else { self.group_of_isolated(ingress, priority) };
         let port = &self.ports[to];
         let queue = port.scheduler.bytes(class);
@@ -88,6 +89,10 @@ impl<W: World> Switch<W> {
     }
 
     /// Puts an admitted frame into its queue at the port at `to`.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "plain values in registers, on the path of a frame"
+    )]
     #[inline]
     pub(super) fn enqueue(
         &mut self,
@@ -95,12 +100,14 @@ impl<W: World> Switch<W> {
         to: usize,
         priority: Priority,
         placed: Placed,
-        (frame, charge, ingress): (W::Frame, Charge, PortId),
+        frame: W::Frame,
+        charge: Charge,
+        ingress: PortId,
     ) {
         let Placed { class, hold, marked, .. } = placed;
         let len = frame.wire_len();
         let before = self.ports[to].scheduler.bytes(class);
-        self.joins(now, to, (class, priority), before + u64::from(len), (&frame, hold));
+        self.joins(now, to, class, priority, before + u64::from(len), &frame, hold);
         let port = &mut self.ports[to];
         let item = Queued { frame, charge, ingress, marked, hold };
         port.scheduler.push(&mut self.arena, class, priority, len, item);
@@ -160,7 +167,7 @@ impl<W: World> Switch<W> {
         match self.mark(egress, class, left, MarkAt::Dequeue, &mut frame) {
             Ok(m) => marked |= m,
             Err(reason) => {
-                return self.drop_charged(now, at, priority, reason, (charge, ingress));
+                return self.drop_charged(now, at, priority, reason, charge, ingress);
             }
         }
         let port = &mut self.ports[at];
@@ -213,7 +220,7 @@ impl<W: World> Switch<W> {
             let Queued { charge, ingress, hold, .. } = popped.item;
             self.leaves(at, class, hold);
             self.ports[at].cells[class.index()] -= self.ledger.cells_for(popped.len).0;
-            self.drop_charged(now, at, popped.priority, reason, (charge, ingress));
+            self.drop_charged(now, at, popped.priority, reason, charge, ingress);
         }
     }
 

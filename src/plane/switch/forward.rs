@@ -76,7 +76,7 @@ impl<W: World> Switch<W> {
                     let until = now.saturating_add(self.fdb.fresh_for());
                     let version = self.fdb.version();
                     self.ports[at].shortcuts.note(until, version, flow, decision);
-                    return self.take_noted(now, (at, ingress), frame, decision);
+                    return self.take_noted(now, at, ingress, frame, decision);
                 }
             }
         }

@@ -54,9 +54,9 @@ impl<W: World> Switch<W> {
             return self.ingest_single(now, at, way, burst);
         }
         if let Way::Decided(decision, number) = way {
-            let mut group = self.group(now, at, (decision, number), burst);
+            let mut group = self.group(now, at, decision, number, burst);
             if group.frames < burst.len() {
-                self.take_messages_out(now, at, (&mut group, number), burst);
+                self.take_messages_out(now, at, &mut group, number, burst);
             }
             if group.frames == burst.len() {
                 self.ports[at].counters.rx_bytes += group.bytes;
@@ -64,7 +64,7 @@ impl<W: World> Switch<W> {
                     let to = usize::from(decision.to);
                     return self.ports[to].staged.push_burst(burst, run);
                 }
-                self.look_ahead(now, &decision, (layout_of(number), group.bytes), burst);
+                self.look_ahead(now, &decision, layout_of(number), group.bytes, burst);
                 for (turn, frame) in burst.drain(..).enumerate() {
                     self.set_turn(turn);
                     self.take_shortcut(now, at, frame, decision);
@@ -85,7 +85,8 @@ impl<W: World> Switch<W> {
         &mut self,
         now: Instant,
         at: usize,
-        (group, number): (&mut Group, u64),
+        group: &mut Group,
+        number: u64,
         burst: &mut Burst<W::Frame>,
     ) {
         while self.take_message_out(now, at, group.frames, burst) {
@@ -93,7 +94,7 @@ impl<W: World> Switch<W> {
                 return;
             }
             let last = group.frames - 1;
-            let rest = self.group(now, at, (group.decision, number), &burst[last..]);
+            let rest = self.group(now, at, group.decision, number, &burst[last..]);
             group.extend(&rest, burst[last].wire_len());
         }
     }
@@ -146,7 +147,7 @@ impl<W: World> Switch<W> {
         let mut frames = core::mem::take(burst).into_iter();
         loop {
             if let Way::Decided(decision, number) = way {
-                let group = self.group(now, at, (decision, number), frames.as_slice());
+                let group = self.group(now, at, decision, number, frames.as_slice());
                 self.ports[at].counters.rx_bytes += group.bytes;
                 let run = self.pass(now, at, &group, frames.as_slice());
                 if let Some(run) = run {
@@ -154,7 +155,7 @@ impl<W: World> Switch<W> {
                     self.ports[usize::from(decision.to)].staged.push_all(members, run);
                 } else {
                     let members = &frames.as_slice()[..group.frames];
-                    self.look_ahead(now, &decision, (layout_of(number), group.bytes), members);
+                    self.look_ahead(now, &decision, layout_of(number), group.bytes, members);
                     for (turn, frame) in frames.by_ref().take(group.frames).enumerate() {
                         self.set_turn(turn);
                         self.take_shortcut(now, at, frame, decision);
@@ -189,13 +190,14 @@ impl<W: World> Switch<W> {
         &self,
         now: Instant,
         at: usize,
-        (decision, number): (Decision, u64),
+        decision: Decision,
+        number: u64,
         frames: &[W::Frame],
     ) -> Group {
         if self.signals.filter.is_on() {
-            return self.group_without_messages(now, at, (decision, number), frames);
+            return self.group_without_messages(now, at, decision, number, frames);
         }
-        self.scan(now, at, (decision, number), frames, |_| false)
+        self.scan(now, at, decision, number, frames, |_| false)
     }
 
     /// As [`Self::group`], where frames may be messages.
@@ -204,16 +206,21 @@ impl<W: World> Switch<W> {
         &self,
         now: Instant,
         at: usize,
-        decision: (Decision, u64),
+        decision: Decision,
+        number: u64,
         frames: &[W::Frame],
     ) -> Group {
         let filter = &self.signals.filter;
         // Frames of one decision have their headers in the same places.
-        match layout_of(decision.1) {
-            Layout::Other => self.scan(now, at, decision, frames, |head| filter.wants(head)),
-            Layout::Ipv4 => self.scan(now, at, decision, frames, |head| filter.wants_at(14, head)),
+        match layout_of(number) {
+            Layout::Other => {
+                self.scan(now, at, decision, number, frames, |head| filter.wants(head))
+            }
+            Layout::Ipv4 => {
+                self.scan(now, at, decision, number, frames, |head| filter.wants_at(14, head))
+            }
             Layout::TaggedIpv4 => {
-                self.scan(now, at, decision, frames, |head| filter.wants_at(18, head))
+                self.scan(now, at, decision, number, frames, |head| filter.wants_at(18, head))
             }
         }
     }
@@ -224,7 +231,8 @@ impl<W: World> Switch<W> {
         &self,
         now: Instant,
         at: usize,
-        (decision, number): (Decision, u64),
+        decision: Decision,
+        number: u64,
         frames: &[W::Frame],
         wants: impl Fn(&[u8]) -> bool,
     ) -> Group {

@@ -140,7 +140,7 @@ impl<W: World> Switch<W> {
         decision: Decision,
     ) {
         let ingress = self.count_received(now, at, frame.wire_len(), decision.priority);
-        self.take_noted(now, (at, ingress), frame, decision);
+        self.take_noted(now, at, ingress, frame, decision);
     }
 
     /// Forwards a frame that leaves unmodified, by a port of this worker. If the port is idle the
@@ -150,7 +150,8 @@ impl<W: World> Switch<W> {
     pub(super) fn take_noted(
         &mut self,
         now: Instant,
-        (at, ingress): (usize, PortId),
+        at: usize,
+        ingress: PortId,
         frame: W::Frame,
         decision: Decision,
     ) {
@@ -158,7 +159,7 @@ impl<W: World> Switch<W> {
         let (to, wire_len) = (usize::from(to), frame.wire_len());
         let port = &mut self.ports[to];
         if !port.is_idle_for(now, priority) {
-            return self.join_decided(now, (at, ingress), frame, decision);
+            return self.join_decided(now, at, ingress, frame, decision);
         }
         if port.straight && lossy {
             self.events.sent(now, egress, priority, wire_len);

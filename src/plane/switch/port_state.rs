@@ -258,7 +258,7 @@ impl<W: World> Switch<W> {
                     let addresses = fdb.of_port(port.id);
                     let waiting = waiting(now, port, arena);
                     let tables = &tables[port.id.index()];
-                    port_snapshot(now, port, tables, ledger, (addresses, waiting))
+                    port_snapshot(now, port, tables, ledger, addresses, waiting)
                 })
                 .collect(),
             taken_over: taken_over.clone(),
@@ -277,7 +277,8 @@ fn port_snapshot<W: World>(
     port: &mut PortState<W>,
     tables: &Tables,
     ledger: &Ledger,
-    (addresses, waiting): (PortAddresses, [Option<PortId>; PRIORITIES]),
+    addresses: PortAddresses,
+    waiting: [Option<PortId>; PRIORITIES],
 ) -> PortSnapshot {
     let mut counters = port_counters(now, port, tables, ledger);
     counters.addresses = addresses.held.into();

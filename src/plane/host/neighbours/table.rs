@@ -45,7 +45,8 @@ impl Table {
     /// there are [`NEIGHBOURS_MAX`] already.
     pub(super) fn ask(
         &mut self,
-        (interface, vlans): (usize, Vlans),
+        interface: usize,
+        vlans: Vlans,
         src: IpAddr,
         ip: IpAddr,
     ) -> Option<usize> {

@@ -212,8 +212,8 @@ impl<P: Source> Station<P> {
         }
         let expected = match Arrived::read(head, &walk) {
             Arrived::Data(arrival, data) => {
-                let times = (now, arrived_at(&self.port, now, &frame));
-                self.take_data(times, &arrival, data, &frame)
+                let arrived = arrived_at(&self.port, now, &frame);
+                self.take_data(now, arrived, &arrival, data, &frame)
             }
             Arrived::Answer(key, answer) => {
                 let sender = self.sender_of(key);
@@ -250,8 +250,8 @@ impl<P: Source> Station<P> {
             return false;
         }
         let found = Arrival::search(frame.head(), walk);
-        let times = (now, arrived_at(&self.port, now, frame));
-        found.is_some_and(|arrival| self.take_data(times, &arrival, None, frame))
+        let arrived = arrived_at(&self.port, now, frame);
+        found.is_some_and(|arrival| self.take_data(now, arrived, &arrival, None, frame))
     }
 
     /// Counts a frame without a probe if it belongs to an expected control stream. Returns true if
@@ -266,7 +266,8 @@ impl<P: Source> Station<P> {
     #[inline]
     fn take_data(
         &mut self,
-        (now, at): (Instant, Instant),
+        now: Instant,
+        arrived: Instant,
         arrival: &Arrival,
         data: Option<Data>,
         frame: &P::Frame,
@@ -297,7 +298,7 @@ impl<P: Source> Station<P> {
         };
         match damage {
             Some(damage) => sink.take_damaged(arrival.probe.sequence, damage),
-            None => sink.take(at, &Counted::new(arrival, wire_len)),
+            None => sink.take(arrived, &Counted::new(arrival, wire_len)),
         }
         if let (Some(p), Some(meter)) = (sink.priority(), &mut self.meter) {
             meter.on_data(now, p, wire_len);

@@ -75,7 +75,7 @@ impl<P: Source> Station<P> {
             let Self { sources, port, hand, leading, .. } = self;
             let mut len = 0;
             let start = self.shaper.start(now);
-            let made = sources.send_control((now, start), |octets, wire_len| {
+            let made = sources.send_control(now, start, |octets, wire_len| {
                 let mut whole = ArrayVec::<u8, { CONTROL_FRAME_MAX as usize }>::new();
                 whole.extend(octets.iter().copied());
                 let padding = (wire_len - FCS_BYTES) as usize - octets.len();
@@ -183,8 +183,8 @@ impl<P: Source> Station<P> {
             let before = self.hand.len();
             let (port, hand) = (&mut self.port, &mut self.hand);
             let most = room - hand.len();
-            let line = (most, &self.shaper);
-            if let Some(run) = self.sources.run(now, (p, self.paused), line, port, hand) {
+            let shaper = &self.shaper;
+            if let Some(run) = self.sources.run(now, p, self.paused, most, shaper, port, hand) {
                 if run.made > 0 {
                     self.shaper.charge_many(now, run.wire_len, run.made);
                     self.counters.tx_frames += run.made;
@@ -199,7 +199,7 @@ impl<P: Source> Station<P> {
             }
             let mut len = 0;
             let start = self.shaper.start(now);
-            let made = self.sources.send((now, start), p, |head, wire_len| {
+            let made = self.sources.send(now, start, p, |head, wire_len| {
                 len = wire_len;
                 port.data_frame(head, wire_len).map(|frame| hand.push(frame)).is_some()
             });

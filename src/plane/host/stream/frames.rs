@@ -146,9 +146,9 @@ impl Frames {
         let flow = u64::from(recipe.id.0) << 48;
         let sequence = numbers.sequence;
         match quick.varying() {
-            0 => quick.burst::<0, _>(n, cycle, (flow, sequence), (head, wire_len), port, hand),
-            1 => quick.burst::<1, _>(n, cycle, (flow, sequence), (head, wire_len), port, hand),
-            _ => quick.burst::<2, _>(n, cycle, (flow, sequence), (head, wire_len), port, hand),
+            0 => quick.burst::<0, _>(n, cycle, flow, sequence, head, wire_len, port, hand),
+            1 => quick.burst::<1, _>(n, cycle, flow, sequence, head, wire_len, port, hand),
+            _ => quick.burst::<2, _>(n, cycle, flow, sequence, head, wire_len, port, hand),
         }
     }
 

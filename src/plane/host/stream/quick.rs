@@ -112,20 +112,26 @@ impl Quick {
     /// Makes up to `n` frames behind those in `hand`; returns their number. Fields have the values
     /// of `cycle`; `flow` is the flow number, shifted to its place, and sequence numbers count from
     /// `sequence`. `S` is [`Self::varying`].
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "plain values in registers, on the path of a frame"
+    )]
     #[inline]
     pub(super) fn burst<const S: usize, P: Source>(
         &self,
         n: usize,
         mut cycle: Option<&mut Cycle>,
-        (flow, mut sequence): (u64, u64),
-        (head, wire_len): (&[u8], u32),
+        flow: u64,
+        mut sequence: u64,
+        head: &[u8],
+        wire_len: u32,
         port: &mut P,
         hand: &mut Burst<P::Frame>,
     ) -> usize {
         let first = cycle.as_ref().map_or(0, |cycle| cycle.value() as u64);
         let step = cycle.as_ref().map_or(Some(0), |cycle| cycle.step_of(n));
         let numbers = flow | (sequence % MODULUS);
-        if let Some(mut even) = step.and_then(|step| self.even::<S>(n, (first, step), numbers)) {
+        if let Some(mut even) = step.and_then(|step| self.even::<S>(n, first, step, numbers)) {
             let made = port.data_frames(n, head, wire_len, hand, |out| even.write(out));
             if let Some(cycle) = cycle {
                 cycle.advance_many(made);
@@ -149,7 +155,8 @@ impl Quick {
     fn even<const S: usize>(
         &self,
         n: usize,
-        (first, step): (u64, u64),
+        first: u64,
+        step: u64,
         numbers: u64,
     ) -> Option<Even<S>> {
         let (field, more) = (&self.field, n.saturating_sub(1) as u64);

@@ -271,9 +271,9 @@ impl Roce {
         c: &mut ReceiverCounters,
         give: impl FnOnce(&[u8], u32) -> bool,
     ) -> Turn {
-        let nak = self.missing.and_then(|missing| self.machine.refuse(missing));
-        if let Some(numbers) = nak {
-            let (octets, wire_len) = self.acks.stamp(Syndrome::SEQUENCE_ERROR, numbers);
+        let nak = self.missing.and_then(|(from, to)| self.machine.refuse(from, to));
+        if let Some((psn, msn)) = nak {
+            let (octets, wire_len) = self.acks.stamp(Syndrome::SEQUENCE_ERROR, psn, msn);
             if !give(octets, wire_len) {
                 return Turn::NoMemory;
             }
@@ -286,7 +286,8 @@ impl Roce {
         if !self.ack_due {
             return Turn::Idle;
         }
-        let (octets, wire_len) = self.acks.stamp(Syndrome::ACK, self.machine.acknowledge());
+        let (psn, msn) = self.machine.acknowledge();
+        let (octets, wire_len) = self.acks.stamp(Syndrome::ACK, psn, msn);
         if !give(octets, wire_len) {
             return Turn::NoMemory;
         }

@@ -386,7 +386,7 @@ impl Receiver {
     }
 
     /// Returns the same for a NAK, or `None` if the missing packets have arrived meanwhile.
-    pub(crate) fn refuse(&mut self, (from, to): (u64, u64)) -> Option<(U24, U24)> {
+    pub(crate) fn refuse(&mut self, from: u64, to: u64) -> Option<(U24, U24)> {
         let psn = U24::wrapping(self.first_psn + from.max(self.expected));
         if self.early.is_some() {
             return (to > self.expected).then(|| (psn, U24::wrapping(self.first_psn + to)));

@@ -180,7 +180,7 @@ impl AckFrames {
 
     /// Returns the whole frame with this content, and its length with FCS.
     #[inline]
-    pub(crate) fn stamp(&mut self, syndrome: Syndrome, (psn, msn): (U24, U24)) -> (&[u8], u32) {
+    pub(crate) fn stamp(&mut self, syndrome: Syndrome, psn: U24, msn: U24) -> (&[u8], u32) {
         let ([a, b, c], [d, e, f]) = (psn.octets(), msn.octets());
         let syndrome = syndrome.octet().expect("no credits are counted");
         let rest = [0, a, b, c, syndrome, d, e, f];

@@ -96,16 +96,16 @@ impl Cims {
         &self.points[port.index()]
     }
 
-    /// Writes the frame with the CIM about the flow of `head` for the peer behind `to` into `out`.
+    /// Writes the frame with the CIM of `order` about the flow of `head` for `peer` into `out`.
     /// Returns its length, or the reason for not sending one.
     pub(super) fn write(
         &self,
-        (add, to): (bool, PortId),
+        order: &CimOrder,
         peer: &Peer,
         head: &[u8],
         out: &mut [u8; CIM_FRAME_MAX],
     ) -> Result<usize, Unsaid> {
-        let point = self.point(to);
+        let point = self.point(order.to);
         let encapsulation = match peer.cim_type {
             CimType::L2 => cim::Encapsulation::L2,
             CimType::Ipv4 => {
@@ -125,7 +125,7 @@ impl Cims {
         let most = usize::from(self.min_header_octets.max(peer.encap_len));
         let message = cim::Repr {
             encapsulation,
-            add,
+            add: order.add,
             dst: header.dst,
             src: header.src,
             vid: tag.and_then(|tag| tag.vid),
@@ -266,13 +266,13 @@ fn dscp(msdu: &[u8]) -> Option<Dscp> {
 impl<W: World> Switch<W> {
     /// Sends a CIM about the flow of `frame`, which congests the port at `at`.
     pub(super) fn send_cim(&mut self, now: Instant, at: usize, order: &CimOrder, frame: &W::Frame) {
-        let CimOrder { add, to } = *order;
+        let to = order.to;
         let Signals { cims: Some(cims), isolation: Some(isolation), .. } = &self.signals else {
             return;
         };
         let mut octets = [0; CIM_FRAME_MAX];
         let peer = *isolation.peer(to).expect("CIMs are ordered for ports that have a peer");
-        let written = cims.write((add, to), &peer, frame.head(), &mut octets);
+        let written = cims.write(order, &peer, frame.head(), &mut octets);
         let priority = cims.priority;
         let made = written.and_then(|len| {
             let message = self.ports[at].port.message_frame(&octets[..len]);
@@ -284,7 +284,7 @@ impl<W: World> Switch<W> {
             Ok(message) => {
                 counters.sent += 1;
                 self.ports[at].counters.originated += 1;
-                self.send_by(now, (at, to), priority, message);
+                self.send_by(now, at, to, priority, message);
             }
             Err(Unsaid::NoAddress) => counters.no_address += 1,
             Err(Unsaid::Unwritable) => counters.unwritable += 1,
@@ -297,7 +297,8 @@ impl<W: World> Switch<W> {
     fn send_by(
         &mut self,
         now: Instant,
-        (at, to): (usize, PortId),
+        at: usize,
+        to: PortId,
         priority: Priority,
         frame: W::Frame,
     ) {
@@ -306,9 +307,8 @@ impl<W: World> Switch<W> {
             return self.count_drop(now, at, Some(priority), DropReason::EgressDown);
         }
         let group = self.tables[ingress.index()].group(priority);
-        let (groups, wire_len) = ((None, group), frame.wire_len());
-        let from = (at, ingress);
-        let admitted = self.admit(now, from, priority, groups, Origin::Message, wire_len);
+        let (origin, wire_len) = (Origin::Message, frame.wire_len());
+        let admitted = self.admit(now, at, ingress, priority, None, group, origin, wire_len);
         if let Some(charge) = admitted {
             let placed = self.placed_plain(to, priority);
             let item = Transit { frame, charge, egress: to, ingress, priority };

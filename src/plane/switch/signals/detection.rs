@@ -20,17 +20,36 @@ use ground::units::{Bytes, Mac, PortId, Priority, TrafficClass};
 use wire::flow::{FiveTuple, PLAIN};
 use wire::roce::{self, Opcode};
 
+/// A frame that joins a queue above its floor.
+#[derive(Clone, Copy)]
+struct Joining {
+    /// Local index of the egress port.
+    to: usize,
+    queue: Queue,
+    priority: Priority,
+    /// Length of the queue with the frame.
+    length: Bytes,
+    /// Length of the frame.
+    octets: Bytes,
+}
+
 impl<W: World> Switch<W> {
     /// Reports that an admitted frame is about to join the queue of `class` at the port at `to`,
     /// whose length becomes `length` bytes.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "plain values in registers, on the path of a frame"
+    )]
     #[inline]
     pub(crate) fn joins(
         &mut self,
         now: Instant,
         to: usize,
-        (class, priority): (TrafficClass, Priority),
+        class: TrafficClass,
+        priority: Priority,
         length: u64,
-        (frame, hold): (&W::Frame, Hold),
+        frame: &W::Frame,
+        hold: Hold,
     ) {
         let port = self.ports[to].id;
         if let Some(isolation) = &mut self.signals.isolation {
@@ -40,7 +59,7 @@ impl<W: World> Switch<W> {
         if length > self.signals.floor(port, class)
             && !self.is_quiet(now, to, class, length, octets)
         {
-            self.congests(now, to, (class, priority), length, frame);
+            self.congests(now, to, class, priority, length, frame);
         }
     }
 
@@ -70,7 +89,8 @@ impl<W: World> Switch<W> {
         &mut self,
         now: Instant,
         to: usize,
-        of: (TrafficClass, Priority),
+        class: TrafficClass,
+        priority: Priority,
         length: u64,
         frame: &W::Frame,
     ) {
@@ -79,7 +99,8 @@ impl<W: World> Switch<W> {
         }
         let octets = Bytes(frame.wire_len().into());
         let length = Bytes(length);
-        let queue = Queue { port: self.ports[to].id, class: of.0 };
+        let queue = Queue { port: self.ports[to].id, class };
+        let joining = Joining { to, queue, priority, length, octets };
         let Signals { sfc, notifier, quantizer, .. } = &self.signals;
         let tells = sfc.as_ref().is_some_and(|sfc| sfc.point.concerns(queue, length));
         let notifies = notifier.as_ref().is_some_and(|of| length > of.machine.floor(queue));
@@ -91,36 +112,29 @@ impl<W: World> Switch<W> {
         let head = frame.head();
         if let Some(seen) = Some(head).filter(|_| tells || notifies).and_then(Seen::of) {
             if tells {
-                self.tell_source(now, to, of, (length, octets), &seen);
+                self.tell_source(now, &joining, &seen);
             }
             if notifies {
-                self.notify_source(now, to, of.0, length, &seen);
+                self.notify_source(now, &joining, &seen);
             }
         }
         if quantized {
-            self.quantize(now, to, of, (length, octets), head);
+            self.quantize(now, &joining, head);
         }
         self.signals.telling = false;
     }
 
     /// Sends a message to pause to the source of a frame, if one is due.
-    fn tell_source(
-        &mut self,
-        now: Instant,
-        to: usize,
-        (class, priority): (TrafficClass, Priority),
-        (length, octets): (Bytes, Bytes),
-        seen: &Seen<'_>,
-    ) {
-        let port = &self.ports[to];
-        let (queue, drain) = (Queue { port: port.id, class }, port.rate);
-        let mac = self.port_mac(port.id);
+    fn tell_source(&mut self, now: Instant, joining: &Joining, seen: &Seen<'_>) {
+        let Joining { to, queue, priority, length, octets } = *joining;
+        let drain = self.ports[to].rate;
+        let mac = self.port_mac(queue.port);
         let Some(sfc) = &mut self.signals.sfc else { return };
         let Some(signal) = sfc.on_enqueue(now, queue, length, drain, octets, seen) else { return };
         let draft = sfc.message(seen, &signal, priority, mac);
-        let how = (sfc.transmit_priority, sfc.unknown);
+        let (priority, unknown) = (sfc.transmit_priority, sfc.unknown);
         let fate = match draft {
-            Ok(draft) => self.originate(now, to, draft.octets(), how),
+            Ok(draft) => self.originate(now, to, draft.octets(), priority, unknown),
             Err(_) => Fate::Unbuilt,
         };
         if let Some(sfc) = &mut self.signals.sfc {
@@ -134,15 +148,8 @@ impl<W: World> Switch<W> {
     }
 
     /// Sends a CNP to the source of a RoCEv2 frame, if one is due.
-    fn notify_source(
-        &mut self,
-        now: Instant,
-        to: usize,
-        class: TrafficClass,
-        length: Bytes,
-        seen: &Seen<'_>,
-    ) {
-        let queue = Queue { port: self.ports[to].id, class };
+    fn notify_source(&mut self, now: Instant, joining: &Joining, seen: &Seen<'_>) {
+        let Joining { to, queue, length, .. } = *joining;
         let mac = self.port_mac(queue.port);
         let Some(notifier) = &mut self.signals.notifier else { return };
         let (Some(bth), Some(flow)) = (seen.roce(), seen.flow()) else { return };
@@ -157,34 +164,29 @@ impl<W: World> Switch<W> {
         let Some(qp) = notifier.machine.on_picked(now, flow, bth.dest_qp()) else { return };
         let (priority, draft) = (notifier.priority, notifier.notification(seen, flow, qp, mac));
         let made = |fate| fate != Fate::Unbuilt;
-        let how = (priority, UnknownHost::Drop);
-        let sent = draft.is_ok_and(|draft| made(self.originate(now, to, draft.octets(), how)));
+        let unknown = UnknownHost::Drop;
+        let sent = draft
+            .is_ok_and(|draft| made(self.originate(now, to, draft.octets(), priority, unknown)));
         if let Some(notifier) = self.signals.notifier.as_mut().filter(|_| !sent) {
             notifier.unsent += 1;
         }
     }
 
     /// Samples a frame at the queue's congestion point, and sends the resulting CNM, if any.
-    fn quantize(
-        &mut self,
-        now: Instant,
-        to: usize,
-        (class, priority): (TrafficClass, Priority),
-        (length, octets): (Bytes, Bytes),
-        head: &[u8],
-    ) {
-        let port: PortId = self.ports[to].id;
-        let (queue, mac) = (Queue { port, class }, self.port_mac(port));
+    fn quantize(&mut self, now: Instant, joining: &Joining, head: &[u8]) {
+        let Joining { to, queue, priority, length, octets } = *joining;
+        let mac = self.port_mac(queue.port);
         let Some(quantizer) = &mut self.signals.quantizer else { return };
         let Some(feedback) = quantizer.on_enqueue(queue, length, octets) else { return };
         let Some(seen) = Seen::of(head).filter(|seen| !seen.is_message) else { return };
-        let draft = quantizer.message(&seen, &feedback, (queue, priority), mac);
+        let draft = quantizer.message(&seen, &feedback, queue, priority, mac);
         let priority = quantizer.priority;
         let made = |fate| fate != Fate::Unbuilt;
-        let how = (priority, UnknownHost::Drop);
-        let sent = draft.is_ok_and(|draft| made(self.originate(now, to, draft.octets(), how)));
+        let unknown = UnknownHost::Drop;
+        let sent = draft
+            .is_ok_and(|draft| made(self.originate(now, to, draft.octets(), priority, unknown)));
         if let Some(quantizer) = self.signals.quantizer.as_mut().filter(|_| !sent) {
-            quantizer.unsent[port.index()][class.index()] += 1;
+            quantizer.unsent[queue.port.index()][queue.class.index()] += 1;
         }
     }
 }
@@ -200,11 +202,12 @@ impl<W: World> Switch<W> {
         &mut self,
         now: Instant,
         decision: &Decision,
-        (layout, bytes): (Layout, u64),
+        layout: Layout,
+        bytes: u64,
         frames: &[W::Frame],
     ) {
         if self.signals.sfc.is_some() {
-            self.look_ahead_of_sfc(now, decision, (layout, bytes), frames);
+            self.look_ahead_of_sfc(now, decision, layout, bytes, frames);
         }
     }
 
@@ -213,7 +216,8 @@ impl<W: World> Switch<W> {
         &mut self,
         now: Instant,
         decision: &Decision,
-        (layout, bytes): (Layout, u64),
+        layout: Layout,
+        bytes: u64,
         frames: &[W::Frame],
     ) {
         let Signals { sfc: Some(sfc), notifier: None, quantizer: None, ahead, .. } =

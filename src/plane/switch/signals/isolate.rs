@@ -92,7 +92,8 @@ impl<W: World> Switch<W> {
         &mut self,
         now: Instant,
         ingress: PortId,
-        (to, egress): (usize, PortId),
+        to: usize,
+        egress: PortId,
         class: TrafficClass,
         frame: &W::Frame,
     ) -> (TrafficClass, Hold) {

@@ -28,7 +28,8 @@ impl<W: World> Switch<W> {
         now: Instant,
         at: usize,
         octets: &[u8],
-        (priority, unknown): (Priority, UnknownHost),
+        priority: Priority,
+        unknown: UnknownHost,
     ) -> Fate {
         let port = &mut self.ports[at];
         let Some(mut frame) = port.port.message_frame(octets) else { return Fate::Unbuilt };

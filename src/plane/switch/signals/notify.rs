@@ -161,7 +161,8 @@ impl Quantizer {
         &self,
         seen: &Seen<'_>,
         feedback: &Feedback,
-        (queue, priority): (Queue, Priority),
+        queue: Queue,
+        priority: Priority,
         port: Mac,
     ) -> Result<Draft, WireError> {
         let (_, all) = msdu::of_frame(seen.head)?;

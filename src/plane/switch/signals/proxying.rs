@@ -98,8 +98,8 @@ impl<W: World> Switch<W> {
         let outcome = match self.local(egress) {
             Some(to) => {
                 let tagged = self.tables[egress.index()].is_tagged(meta.vid);
-                let packet = (meta.ethertype, packet(&frame, meta));
-                self.ask_proxy(now, ingress, to, packet, tagged)
+                let packet = packet(&frame, meta);
+                self.ask_proxy(now, ingress, to, meta.ethertype, packet, tagged)
             }
             None => Outcome::Forward,
         };
@@ -131,7 +131,7 @@ impl<W: World> Switch<W> {
             {
                 // It was retagged for its egress port already.
                 let tagged = walk.outer.is_some();
-                self.ask_proxy(now, None, to, (walk.ethertype, &frame.head()[walk.l3..]), tagged)
+                self.ask_proxy(now, None, to, walk.ethertype, &frame.head()[walk.l3..], tagged)
             }
             _ => Outcome::Forward,
         };
@@ -154,7 +154,8 @@ impl<W: World> Switch<W> {
         now: Instant,
         ingress: Option<PortId>,
         to: usize,
-        (ethertype, packet): (EtherType, &[u8]),
+        ethertype: EtherType,
+        packet: &[u8],
         tagged: bool,
     ) -> Outcome {
         let Some(relay) = &mut self.signals.relay else { return Outcome::Forward };
@@ -174,7 +175,7 @@ impl<W: World> Switch<W> {
         let message = Message { pause, ..message };
         let known = relay.proxy.cache_counters().created;
         let outcome = relay.proxy.on_message(now, &message);
-        relay.heard.on_outcome(now, (id, flow), priority, outcome);
+        relay.heard.on_outcome(now, id, flow, priority, outcome);
         if relay.proxy.cache_counters().created > known {
             // The next frame of each flow is examined again, as if it were the first.
             self.fdb.invalidate();

@@ -217,7 +217,8 @@ impl Heard {
     pub(super) fn on_outcome(
         &mut self,
         now: Instant,
-        (port, flow): (PortId, FiveTuple),
+        port: PortId,
+        flow: FiveTuple,
         priority: Priority,
         outcome: Outcome,
     ) {

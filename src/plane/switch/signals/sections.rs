@@ -78,7 +78,8 @@ impl<W: World> Switch<W> {
     pub(crate) fn set_object(
         &mut self,
         now: Instant,
-        (object, at): (Object, At),
+        object: Object,
+        at: At,
         value: ObjectValue,
     ) -> Result<(), ObjectError> {
         let mut plan = (*self.signals.plan).clone();

@@ -99,7 +99,7 @@ impl StreamPlan {
     /// [`PlanError::Stream`] with the field.
     pub fn check(&self, line: &Line) -> Result<(), PlanError> {
         self.check_frames()?;
-        self.check_pace(line).map_err(|wrong| self.error(wrong))
+        self.check_pace(line).map_err(|(field, why)| self.error(field, why))
     }
 
     /// Validates the frames of the stream alone, for a receiver, whose line may be slower.
@@ -108,10 +108,10 @@ impl StreamPlan {
     /// [`PlanError::Stream`] with the field.
     pub(crate) fn check_frames(&self) -> Result<(), PlanError> {
         let checked = self.sizes.check().and_then(|()| self.check_room());
-        checked.and_then(|()| self.template.check()).map_err(|wrong| self.error(wrong))
+        checked.and_then(|()| self.template.check()).map_err(|(field, why)| self.error(field, why))
     }
 
-    fn error(&self, (field, why): Wrong) -> PlanError {
+    fn error(&self, field: &'static str, why: String) -> PlanError {
         PlanError::Stream { flow: self.id.0, field, why }
     }
 
