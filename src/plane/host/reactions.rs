@@ -174,39 +174,11 @@ impl Sfc {
         let until = now.saturating_add(asked.min(self.plan.longest));
         let until = (asked > Duration::ZERO).then_some(until);
         let locator = message.message.locator;
-        let mut moved = false;
-        match self.plan.pause {
-            SfcPause::Flow => {
-                let places = index.places(&flow);
-                if places.is_empty() {
-                    return self.counters.foreign_flow += 1;
-                }
-                for i in places.map(|place| index.at(place)) {
-                    let until = self.within_life(now, i, until);
-                    let held = sources.held(i);
-                    let end = until.map_or(now, |until| until.max(held));
-                    if self.changes(now, held, end) {
-                        sources.hold(i, end);
-                        moved = true;
-                    }
-                }
-            }
-            SfcPause::Priority => {
-                if !self.used.contains(priority) {
-                    return self.counters.no_flow_of_priority += 1;
-                }
-                let until = self.within_life(now, priority.index(), until);
-                let shared = &mut self.until[priority.index()];
-                let held = shared.until();
-                match until {
-                    Some(until) => shared.request(Some(flow), until),
-                    None => shared.end(flow),
-                }
-                let end = shared.until();
-                moved = self.changes(now, held, end);
-                self.find_earliest(now);
-            }
-        }
+        let changed = match self.plan.pause {
+            SfcPause::Flow => self.pause_flow(now, &flow, until, index, sources),
+            SfcPause::Priority => self.pause_priority(now, priority, flow, until),
+        };
+        let Some(moved) = changed else { return };
         let c = &mut self.counters;
         if moved {
             c.requested += asked;
@@ -222,6 +194,63 @@ impl Sfc {
         if locator == Locator::InNetwork && until.is_some() {
             self.reroute(now, &flow, index, sources);
         }
+    }
+
+    /// Pauses the flows with these addresses and ports until `until`, or ends their pause. Returns true if a
+    /// pause changed; `None`, and counts the message, if the station sends no such flow.
+    fn pause_flow(
+        &mut self,
+        now: Instant,
+        flow: &FiveTuple,
+        until: Option<Instant>,
+        index: &Index,
+        sources: &mut Sources,
+    ) -> Option<bool> {
+        let places = index.places(flow);
+        if places.is_empty() {
+            self.counters.foreign_flow += 1;
+            return None;
+        }
+        let mut moved = false;
+        // Streams may share addresses and ports, and the message cannot tell them apart: all are paused.
+        for i in places.map(|place| index.at(place)) {
+            let until = self.within_life(now, i, until);
+            let held = sources.held(i);
+            // A message never shortens a pause, except one with time 0.
+            let end = until.map_or(now, |until| until.max(held));
+            if self.changes(now, held, end) {
+                sources.hold(i, end);
+                moved = true;
+            }
+        }
+        Some(moved)
+    }
+
+    /// Pauses all flows of a priority until `until`, or ends what was requested for `flow`. Returns as
+    /// [`Self::pause_flow`] does.
+    fn pause_priority(
+        &mut self,
+        now: Instant,
+        priority: Priority,
+        flow: FiveTuple,
+        until: Option<Instant>,
+    ) -> Option<bool> {
+        if !self.used.contains(priority) {
+            self.counters.no_flow_of_priority += 1;
+            return None;
+        }
+        let until = self.within_life(now, priority.index(), until);
+        let shared = &mut self.until[priority.index()];
+        let held = shared.until();
+        match until {
+            Some(until) => shared.request(Some(flow), until),
+            // Other flows of the priority may still be congested: their requests stay.
+            None => shared.end(flow),
+        }
+        let end = shared.until();
+        let moved = self.changes(now, held, end);
+        self.find_earliest(now);
+        Some(moved)
     }
 
     /// Gives a flow another path because of congestion in the network.

@@ -262,19 +262,7 @@ impl<W: World> Switch<W> {
         self.wake_all();
         match change {
             Change::Link { port, up, rate } => self.set_link(now, port, up, rate)?,
-            Change::Group { port, group, plan } => {
-                self.index.get(port.index()).ok_or(ChangeError::NotMine(port))?;
-                let crossing = self.ledger.set_group(port, group, plan)?;
-                let headroom = match plan.kind {
-                    GroupKind::Lossless { headroom, .. } => Some(headroom),
-                    GroupKind::Lossy => None,
-                };
-                self.events.regrouped(now, port, group, headroom);
-                self.tables[port.index()].set_lossy(group, plan.kind == GroupKind::Lossy);
-                if let Some(crossing) = crossing {
-                    self.on_crossing(now, port, group, crossing);
-                }
-            }
+            Change::Group { port, group, plan } => self.set_group(now, port, group, plan)?,
             Change::Leak { port, group, cells } => {
                 self.index.get(port.index()).ok_or(ChangeError::NotMine(port))?;
                 self.ledger.leak(port, group, cells);
@@ -285,29 +273,9 @@ impl<W: World> Switch<W> {
                 self.ports[at].scheduler.set_meter(meter);
             }
             Change::Pfc { port, mode } => self.set_pfc(now, port, mode)?,
-            Change::Ets { port, classes, map } => {
-                let tables = self.tables.get_mut(port.index()).ok_or(ChangeError::NotMine(port))?;
-                tables.set_classes(map);
-                self.events.classes_changed(now, port, map);
-                if let Some(at) = self.local(port) {
-                    self.ports[at].scheduler.set_classes(&classes);
-                }
-                self.look_again();
-                self.note_guards();
-            }
+            Change::Ets { port, classes, map } => self.set_ets(now, port, &classes, map)?,
             Change::Object { object, at, value } => self.set_object(now, object, at, value)?,
-            Change::Measure(port) => {
-                let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
-                let agents = self.ports[at].agents.as_mut();
-                if !agents.is_some_and(|agents| agents.measure_now(now)) {
-                    let is_down = self.ports[at].agents.as_ref().is_some_and(|a| a.can_measure());
-                    return Err(match is_down {
-                        true => ChangeError::LinkDown(port),
-                        false => ChangeError::CannotMeasure(port),
-                    });
-                }
-                self.note_agents(at);
-            }
+            Change::Measure(port) => self.measure(now, port)?,
             Change::Topology { port, topology } => {
                 let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
                 if let Some(agents) = &mut self.ports[at].agents {
@@ -368,6 +336,64 @@ impl<W: World> Switch<W> {
             self.flush_port(now, at, DropReason::Flushed);
         }
         self.tell_agents_link(now, at);
+        Ok(())
+    }
+
+    /// Sets the thresholds of a priority group, of this worker's or another's port.
+    fn set_group(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        group: PriorityGroup,
+        plan: GroupPlan,
+    ) -> Result<(), ChangeError> {
+        self.index.get(port.index()).ok_or(ChangeError::NotMine(port))?;
+        let crossing = self.ledger.set_group(port, group, plan)?;
+        let headroom = match plan.kind {
+            GroupKind::Lossless { headroom, .. } => Some(headroom),
+            GroupKind::Lossy => None,
+        };
+        self.events.regrouped(now, port, group, headroom);
+        self.tables[port.index()].set_lossy(group, plan.kind == GroupKind::Lossy);
+        // A lower limit may be below what the group holds now: its senders are paused at once.
+        if let Some(crossing) = crossing {
+            self.on_crossing(now, port, group, crossing);
+        }
+        Ok(())
+    }
+
+    fn set_ets(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        classes: &[ClassPlan; PRIORITIES],
+        map: [TrafficClass; PRIORITIES],
+    ) -> Result<(), ChangeError> {
+        // All workers classify frames for the port, its owner alone schedules them.
+        let tables = self.tables.get_mut(port.index()).ok_or(ChangeError::NotMine(port))?;
+        tables.set_classes(map);
+        self.events.classes_changed(now, port, map);
+        if let Some(at) = self.local(port) {
+            self.ports[at].scheduler.set_classes(classes);
+        }
+        self.look_again();
+        self.note_guards();
+        Ok(())
+    }
+
+    /// Starts a new link measurement at an owned port.
+    fn measure(&mut self, now: Instant, port: PortId) -> Result<(), ChangeError> {
+        let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
+        let agents = self.ports[at].agents.as_mut();
+        if !agents.is_some_and(|agents| agents.measure_now(now)) {
+            // A port that can measure refuses for its link alone.
+            let is_down = self.ports[at].agents.as_ref().is_some_and(|a| a.can_measure());
+            return Err(match is_down {
+                true => ChangeError::LinkDown(port),
+                false => ChangeError::CannotMeasure(port),
+            });
+        }
+        self.note_agents(at);
         Ok(())
     }
 
