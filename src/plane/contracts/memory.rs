@@ -26,6 +26,7 @@ impl MemFrame {
     /// Makes a frame of these bytes, which have no FCS.
     #[must_use]
     pub fn new(octets: &[u8]) -> Self {
+        // As a buffer of a real port, which has room in front for a tag.
         let mut all = vec![0; HEADROOM];
         all.extend_from_slice(octets);
         Self { octets: all, start: HEADROOM }
@@ -107,6 +108,7 @@ impl Port for MemPort {
         }
     }
     fn tx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        // What does not fit stays in `out`, in order, as with a real port.
         let n = out.len().min(self.room);
         self.room -= n;
         self.tx.extend(out.drain(..n));
@@ -133,6 +135,7 @@ pub fn frame(dst: Mac, src: Mac, tag: Option<(u8, u16)>, len: usize) -> Vec<u8> 
         f.extend_from_slice(&[0x81, 0]);
         f.extend_from_slice(&(u16::from(pcp) << 13 | vid).to_be_bytes());
     }
+    // Local experimental EtherType (802 9.2.3): no classifier takes such a frame for anything else.
     f.extend_from_slice(&[0x88, 0xb5]);
     f.resize(len.max(f.len()), 0);
     f
@@ -154,6 +157,7 @@ impl Port for RingPort {
     type Frame = MemFrame;
 
     fn rx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        // Frames are there, and this poll does not see them yet.
         if !self.blind.get() {
             let mut rx = self.rx.borrow_mut();
             let n = rx.len().min(out.remaining_capacity());
@@ -162,6 +166,7 @@ impl Port for RingPort {
     }
     fn tx_burst(&mut self, out: &mut Burst<MemFrame>) {
         let mut tx = self.tx.borrow_mut();
+        // A full ring refuses, so that tests meet what a slow peer causes.
         let n = out.len().min(self.capacity - tx.len());
         tx.extend(out.drain(..n));
     }
@@ -193,6 +198,7 @@ impl World for InMemory {
 
 /// Both ends of a link whose rings hold `entries` frames each.
 pub fn ring_pair(entries: u32) -> (RingPort, RingPort) {
+    // What one end sends is what the other receives.
     let (there, back) = (Ring::default(), Ring::default());
     let end = |rx: &Ring, tx: &Ring| RingPort {
         rx: rx.clone(),
@@ -219,9 +225,11 @@ pub fn association(key: u8) -> SaPlan {
 #[must_use]
 pub fn secy(own: u8, peer: u8, data: bool) -> SecyPlan {
     let sci = |n| Sci { mac: Mac([2, 0, 0, 0xee, 0, n]), port: 1 };
+    // The first of the four association numbers.
     let only = |sa| [Some(sa), None, None, None];
     SecyPlan {
         protect_data: data,
+        // LLDP stays in the clear (802.1AE's uncontrolled port).
         uncontrolled: vec![0x88cc],
         transmit: only(association(own + 100)),
         receive: vec![ReceiveScPlan {

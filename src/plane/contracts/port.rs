@@ -194,6 +194,7 @@ pub trait Source: Port {
         mut edit: impl FnMut(&mut [u8]),
     ) -> usize {
         for made in 0..n {
+            // The frames made so far are kept.
             let Some(mut frame) = self.data_frame(head, wire_len) else { return made };
             edit(frame.head_mut());
             out.push(frame);
@@ -238,6 +239,7 @@ impl<P: Port, T: Tap<P>> Port for Tapped<P, T> {
     fn rx_burst(&mut self, out: &mut Burst<P::Frame>) {
         let before = out.len();
         self.port.rx_burst(out);
+        // Only the new ones: `out` need not be empty for a port that calls another.
         self.tap.received(&self.port, &out[before..]);
     }
 

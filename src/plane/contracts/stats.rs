@@ -203,6 +203,7 @@ impl TakenOver {
     /// Adds these counts to those of the port.
     pub fn add_to(&self, port: &mut PortCounters) {
         port.consumed += self.consumed;
+        // Results show a drop at the port that received the frame, whichever worker dropped it.
         port.drops.add(&self.drops);
         for (of, more) in port.priorities.iter_mut().zip(self.dropped) {
             of.dropped += more;
@@ -249,6 +250,7 @@ impl PortCounters {
     /// Returns the priorities with a counter that is not zero, with their numbers.
     pub fn active(&self) -> impl Iterator<Item = (usize, &PriorityCounters)> {
         let all = self.priorities.iter().enumerate();
+        // Most ports use one or two of the eight priorities.
         all.filter(|(_, counters)| **counters != PriorityCounters::default())
     }
 }
@@ -277,9 +279,11 @@ impl SwitchSnapshot {
         let mut b = Balance { came: self.taken, went: self.held + self.given };
         for p in &self.ports {
             let c = &p.counters;
+            // Each copy and each message is a frame more that has to end somewhere.
             b.came += c.rx_frames + c.originated + c.copied;
             b.went += c.tx_frames + c.consumed + c.drops.total();
         }
+        // Drops that this worker counted for ports of others: their frames came in there, and are in `taken` here.
         b.went += self.taken_over.iter().map(|of| of.consumed + of.drops.total()).sum::<u64>();
         b
     }
@@ -357,6 +361,7 @@ impl NicCounters {
     #[must_use]
     pub fn since(self, base: Self) -> Self {
         Self {
+            // Drivers may begin again at 0, for which a difference of 0 stands; an unknown number stays unknown.
             rx_missed: self.rx_missed.map(|n| n.saturating_sub(base.rx_missed.unwrap_or(0))),
             rx_errors: self.rx_errors.saturating_sub(base.rx_errors),
             rx_no_memory: self.rx_no_memory.saturating_sub(base.rx_no_memory),

@@ -34,7 +34,9 @@ impl PortAgents {
         frame: &mut P::Frame,
         clock: Instant,
     ) {
+        // Most messages carry their own time, or none that matters.
         let Some(of) = self.departures.made.take() else { return };
+        // The driver takes requests and never fulfils them.
         if self.departures.missed >= MISSED_MAX {
             return;
         }
@@ -46,6 +48,7 @@ impl PortAgents {
             return;
         }
         if let (Event::PathResponse, Some(peer_delay)) = (of, &mut self.peer_delay) {
+            // Its Follow_Up waits for the timestamp, which it carries.
             peer_delay.await_stamp();
         }
         let length = self.length(frame.wire_len());
@@ -56,11 +59,14 @@ impl PortAgents {
     /// Reads the timestamp that is awaited, if it is there, or gives it up.
     pub(super) fn read_departure<P: Port>(&mut self, now: Instant, port: &mut P) {
         let Some(awaited) = &mut self.departures.awaited else { return };
+        // Even if it is not there yet: each look costs a register access.
         awaited.look = now.saturating_add(LOOK);
         let Awaited { of, handed, until, length, .. } = *awaited;
         let stamps = port.stamps();
+        // The device's clock may be behind the host's by as much as both are known.
         let early = stamps.resolution.saturating_mul(2) + stamps.uncertainty;
         match port.sent_stamp() {
+            // A frame leaves after its hand-over; an earlier timestamp is that of a frame before it.
             Some(at) if at.saturating_add(early) >= handed => {
                 self.counters.stamps_sent += 1;
                 self.departures.missed = 0;
@@ -82,6 +88,7 @@ impl PortAgents {
         self.departures.awaited = None;
         match of {
             Event::Request => {
+                // Without a timestamp t1 stays the time of the hand-over.
                 if let (Some(measurer), Some(at)) = (&mut self.measurer, at) {
                     measurer.left(at);
                 }
@@ -115,6 +122,7 @@ impl PortAgents {
     /// Notes if the device timestamped a received message.
     pub(super) fn note_arrival(&mut self, frame: &[u8], by_device: bool) {
         if frame.get(12..14) == Some(&EtherType::PTP.0.to_be_bytes()) {
+            // One message without a timestamp makes the result one of software.
             let all = self.departures.path_arrivals.unwrap_or(true);
             self.departures.path_arrivals = Some(all && by_device);
         }
@@ -133,6 +141,7 @@ impl PortAgents {
     /// Returns what took the time stamps of a delay. In `by_software` of its exchanges, software took t1.
     pub(super) fn sources(&self, by_software: u16) -> Sources {
         let t1 = match self.stamps.source {
+            // Of all exchanges: a single one by software decides the error of the whole.
             _ if by_software == 0 => StampSource::Nic,
             // The device timestamps what it receives.
             StampSource::Nic => StampSource::Software,
@@ -144,6 +153,7 @@ impl PortAgents {
     /// Returns the uncertainty of a delay with these sources: the port's clocks, the unit of the messages at
     /// both ends, and the longest time to hand a frame over where t1 is before that.
     pub(super) fn uncertainty(&self, sources: Sources) -> Duration {
+        // Each time is rounded to the clock's step here, and to the unit of the messages at the peer.
         let step = self.stamps.resolution + self.dialect.span(1);
         let known = step.saturating_mul(2) + self.stamps.uncertainty;
         match sources.t1 {
@@ -157,6 +167,7 @@ impl PortAgents {
     pub(super) fn in_ring(&self, sources: Sources) -> Option<Duration> {
         match sources.t1 {
             StampSource::Exact | StampSource::Nic => Some(Duration::ZERO),
+            // A frame that software stamped may wait behind a full ring.
             _ => self.stamps.serializes.then(|| self.rate.time_for(self.ring)),
         }
     }

@@ -157,6 +157,7 @@ impl PortAgents {
         Self {
             up: false,
             fresh: true,
+            // LLDP may have events from the start.
             lldp_called: true,
             said: false,
             has_news: false,
@@ -191,7 +192,9 @@ impl PortAgents {
     /// Sets the state and the rate of the link.
     pub fn set_link(&mut self, now: Instant, up: bool, rate: Option<BitsPerSec>) {
         let other_rate = rate.is_some_and(|rate| rate != self.rate);
+        // A rate while the link is down is noted, and counts when it comes up.
         let changed = up != self.up || (up && other_rate);
+        // From now on the state is known, so first use does not set it.
         self.fresh = false;
         self.rate = rate.unwrap_or(self.rate);
         if !changed {
@@ -206,6 +209,7 @@ impl PortAgents {
             peer_delay.start(now);
         }
         if let Some(measurer) = &mut self.measurer {
+            // A port that only responds has to know that a request may come.
             measurer.listen();
         }
         match &mut self.auto {
@@ -244,6 +248,7 @@ impl PortAgents {
         if self.fresh {
             self.set_link(now, true, None);
         }
+        // Link protocols are untagged, so the EtherType is behind the addresses.
         let Some(&[a, b]) = frame.get(12..14) else { return false };
         let taken = match EtherType(u16::from_be_bytes([a, b])) {
             EtherType::LLDP => self.with_lldp(|lldp| {
@@ -300,12 +305,14 @@ impl PortAgents {
         self.read_departure(now, port);
         let stamp = port.rx_stamp(frame);
         self.note_arrival(frame.head(), stamp.is_some());
+        // Without a device's timestamp the frame was found at this time, which is later than its arrival.
         let t_rx = stamp.map_or(found, |at| self.end_of(at, frame.wire_len()));
         self.on_frame(now, t_rx, frame.head())
     }
 
     /// Makes the frame that is due now, stamped with the time of its hand-over to `port`.
     pub fn send<P: Port>(&mut self, now: Instant, port: &mut P) -> Made<P::Frame> {
+        // A measurement begins: what its times depend on may have changed since the last.
         if self.handing_over == Duration::ZERO {
             port.refresh_clock();
             self.stamps = port.stamps();
@@ -314,7 +321,9 @@ impl PortAgents {
         if now >= self.departures.next_deadline() {
             self.read_departure(now, port);
         }
+        // Read as late as possible: what follows is part of the error of the stamp.
         let clock = port.clock(now);
+        // Short, because the buffer is cleared for each message of a measurement.
         let mut octets = [0; MESSAGE_MAX];
         let Some(len) = self.take_message(now, clock, &mut octets) else {
             return self.send_other(now, clock, port);
@@ -384,17 +393,20 @@ impl PortAgents {
             self.set_link(now, true, None);
         }
         if !self.up {
+            // Neighbours age while the link is down, too.
             self.with_lldp(|lldp| lldp.on_timeout(now));
             self.listen(now);
             return None;
         }
         self.on_timeout(now);
         self.said = false;
+        // Of a frame that was made and found no memory.
         self.departures.made = None;
         let (measurer, len) = (self.measurer.as_mut()?, self.dialect.frame_len());
         if len > out.len() {
             return None;
         }
+        // The time at which its last bit leaves, if nothing is ahead in the ring.
         let message = measurer.take(now, clock + line_time(&self.stamps, self.rate, len));
         let made = message.map(|message| {
             self.departures.made = message.request().map(|_| Event::Request);
@@ -426,6 +438,7 @@ impl PortAgents {
                 return Some(repr.buffer_len());
             }
         }
+        // LLDP's state is far from the near caches, so it is called only when due.
         if now < self.lldp_due {
             return None;
         }
@@ -457,6 +470,7 @@ impl PortAgents {
             // Information about neighbours ages in any state.
             return self.lldp_due;
         }
+        // The earliest of all; each machine is asked, because a message may have moved any of them.
         let mut at = self.lldp_due.min(self.departures.next_deadline());
         if let Some(auto) = &self.auto {
             at = at.min(auto.next_deadline());
@@ -547,6 +561,7 @@ fn line_time(stamps: &Stamps, rate: BitsPerSec, octets: usize) -> Duration {
     if !stamps.serializes {
         return Duration::ZERO;
     }
+    // Padding and FCS are on the line as well (802.3: 64 bytes).
     let frame = (octets as u64).max(60) + 4;
     rate.time_for(Bytes(PREAMBLE + frame))
 }

@@ -109,6 +109,7 @@ impl Spread {
     /// Distribution of `delays`, of which `statistic` is used (default: the longest).
     #[must_use]
     pub fn of(delays: &Samples, statistic: Option<Statistic>) -> Self {
+        // The others are shown beside it, so that a user can judge the choice.
         let chosen = match statistic.unwrap_or_default() {
             Statistic::Max => delays.max(),
             Statistic::Mean => delays.mean(),
@@ -207,6 +208,7 @@ impl PortAgents {
     /// Returns the state and results at `now`.
     #[must_use]
     pub fn snapshot(&self, _now: Instant) -> AgentsSnapshot {
+        // Of the last complete measurement: a running one has no result to show.
         let [round_trip, path] = self.results;
         let measure = self.measurer.as_ref().map(|m| MeasureSnapshot {
             state: m.state(),

@@ -81,6 +81,7 @@ impl<W: World> Switch<W> {
     #[inline(always)]
     fn join(&mut self, now: Instant, at: usize, mut frame: W::Frame, path: Path) {
         let Path { ingress, egress, to, priority, group, origin } = path;
+        // Only its owner knows the queues of a port. Another worker decides when it takes the frame over.
         let verdict = match to {
             Some(to) => self.egress_verdict(now, ingress, to, egress, priority, &mut frame),
             None => Ok(self.placed_plain(egress, priority)),
@@ -122,11 +123,13 @@ impl<W: World> Switch<W> {
     ) -> Option<Charge> {
         let admission = match origin {
             Origin::Line => self.admit_received(ingress, preferred, group, wire_len),
+            // Without headroom, which is for frames that the link still brings after XOFF.
             Origin::Copy | Origin::Message => self.ledger.admit_copy(ingress, group, wire_len),
         };
         match admission {
             Admission::Admitted { charge, crossed } => {
                 if let Some(crossing) = crossed {
+                    // By the group that was charged, which may be the preferred one.
                     self.on_crossing(now, ingress, charge.group(), crossing);
                 }
                 Some(charge)
@@ -146,8 +149,10 @@ impl<W: World> Switch<W> {
         group: PriorityGroup,
         wire_len: u32,
     ) -> Admission {
+        // A group above its limit has paused its sender: its headroom is not for frames of other groups.
         if let Some(other) = preferred.filter(|other| !self.ledger.is_xoff(ingress, *other)) {
             let admission = self.ledger.admit(ingress, other, wire_len);
+            // Refused there, the frame falls back to the group of its priority, which has headroom for it.
             if matches!(admission, Admission::Admitted { .. }) {
                 return admission;
             }
@@ -190,6 +195,8 @@ impl<W: World> Switch<W> {
         }
         match self.handoff.give(item) {
             Ok(()) => self.given += 1,
+            // The ring is full, because the other worker is late. No frame takes the charge along, so it is released
+            // here.
             Err(Transit { priority, charge, ingress, .. }) => {
                 self.drop_charged(now, at, priority, DropReason::HandoffFull, charge, ingress);
             }
@@ -200,12 +207,14 @@ impl<W: World> Switch<W> {
     pub(super) fn accept(&mut self, now: Instant, item: Transit<W::Frame>) {
         let Transit { mut frame, mut charge, egress, ingress, priority } = item;
         let to = self.local(egress).expect("a frame is handed to the owner of its egress port");
+        // The proxy for the host at the egress port is the one of this worker.
         if self.signals.filter.wants(frame.head()) {
             match self.accept_message(now, to, frame, charge, ingress) {
                 Some(goes_on) => (frame, charge) = goes_on,
                 None => return,
             }
         }
+        // The link may have gone down while the frame was in the ring.
         let verdict = match self.ports[to].up {
             true => self.egress_verdict(now, ingress, to, egress, priority, &mut frame),
             false => Err(DropReason::EgressDown),
@@ -243,6 +252,7 @@ impl<W: World> Switch<W> {
                 self.on_crossing(now, ingress, group, crossing);
             }
         } else {
+            // A count has one writer: the owner of the group credits the cells in its next poll.
             let (port, group, cells) = buffer::Ledger::part(charge);
             self.handoff.released(port, group, cells);
         }
@@ -255,6 +265,7 @@ impl<W: World> Switch<W> {
             if let Some(crossing) = ledger.credit(port, group, cells) {
                 let Some(at) = index[port.index()] else { return };
                 let state = &mut ports[usize::from(at)];
+                // As `on_crossing`, which cannot be called while the handoff is borrowed.
                 let named = tables[port.index()].priorities_of_group(group);
                 let xoff = crossing == Crossing::Xoff;
                 named.iter().for_each(|p| state.sender.want(now, p, xoff));
@@ -275,6 +286,7 @@ impl<W: World> Switch<W> {
         let Some(at) = self.local(port) else { return };
         let xoff = crossing == Crossing::Xoff;
         self.awake.insert(at);
+        // A demand, not a frame yet: it stays open until a pause frame could be made.
         for p in self.tables[port.index()].priorities_of_group(group).iter() {
             self.ports[at].sender.want(now, p, xoff);
         }
@@ -289,8 +301,10 @@ fn retag<F: Frame>(frame: &mut F, meta: &Meta, egress: &Tables) -> bool {
     let tag = (meta.tag != UNTAGGED).then_some(meta.tag);
     match (tag, egress.is_tagged(meta.vid)) {
         (None, false) => true,
+        // The tag is right as it is, and its PCP and DEI stay.
         (Some(vid), true) if vid == meta.vid.get() => true,
         (Some(_), true) => {
+            // A priority tag gets the VLAN that the ingress port put the frame into.
             let tag = tag_of(frame.head(), meta);
             vlan::replace(frame.head_mut(), &tag).is_ok()
         }
@@ -305,6 +319,7 @@ fn retag<F: Frame>(frame: &mut F, meta: &Meta, egress: &Tables) -> bool {
 /// Returns the tag for a frame: the PCP and DEI of its old one, or its priority if it had none.
 fn tag_of(old: &[u8], meta: &Meta) -> vlan::Repr {
     let old = vlan::walk(old).ok().and_then(|walk| walk.outer);
+    // A frame without a tag has no code point: that of its priority is sent.
     let pcp = Pcp::new(meta.priority.get()).expect("a priority is a code point");
     vlan::Repr {
         tpid: Tpid::C,

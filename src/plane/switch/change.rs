@@ -136,6 +136,7 @@ impl Change {
     fn write(&self, f: &mut impl fmt::Write, port: &str) -> fmt::Result {
         match self {
             Self::Link { up, rate, .. } => {
+                // These texts are part of results, which name the change that was made.
                 write!(f, "the link of port {port} {}", if *up { "is up" } else { "is down" })?;
                 rate.map_or(Ok(()), |rate| write!(f, " at {rate}"))
             }
@@ -168,6 +169,7 @@ impl Change {
                 f.write_str(object.name())?;
                 at.port.map_or(Ok(()), |_| write!(f, " of port {port}"))?;
                 at.class.map_or(Ok(()), |class| write!(f, ", class {class}"))?;
+                // In the unit of the object's kind, as a client writes it.
                 write!(f, " is {}", object.kind().show(*value))
             }
             Self::Leak { group, cells, .. } => {
@@ -244,6 +246,7 @@ impl ChangeError {
     #[must_use]
     pub fn as_refused(&self) -> Refused {
         match self {
+            // Cells that frames hold now come back when the frames leave.
             Self::Buffer(BufferError::HeadroomInUse { .. } | BufferError::PoolInUse { .. }) => {
                 Refused::Now(self.to_string())
             }
@@ -258,6 +261,8 @@ impl<W: World> Switch<W> {
     /// # Errors
     /// [`ChangeError`]; nothing was changed then.
     pub fn apply(&mut self, now: Instant, change: Change) -> Result<(), ChangeError> {
+        // Whatever changes may alter a cached decision, or give a port something to do. Changes are rare, so all are
+        // looked up again.
         self.fdb.invalidate();
         self.wake_all();
         match change {
@@ -321,14 +326,17 @@ impl<W: World> Switch<W> {
             if let Some(shaper) = &mut port.shaper {
                 shaper.set_rate(rate);
             }
+            // Quanta last longer on a slower link, also those that the proxy has granted.
             self.proxy_rate(now, at, rate);
         }
         let port = &mut self.ports[at];
         let went_down = port.up && !up;
         port.up = up;
         let rate = port.rate;
+        // Before the queues are flushed, so that other workers hand over no more frames for them.
         self.handoff.tell_link(id, up, rate);
         if went_down {
+            // A peer that comes back has no pause in force, and knows of none.
             self.ports[at].receiver.clear(now);
             self.ports[at].sender.on_link_down();
             self.proxy_link_down(at);
@@ -348,6 +356,7 @@ impl<W: World> Switch<W> {
         plan: GroupPlan,
     ) -> Result<(), ChangeError> {
         self.index.get(port.index()).ok_or(ChangeError::NotMine(port))?;
+        // On every worker: cells reserved for one group are taken from the pool of all.
         let crossing = self.ledger.set_group(port, group, plan)?;
         let headroom = match plan.kind {
             GroupKind::Lossless { headroom, .. } => Some(headroom),
@@ -355,7 +364,7 @@ impl<W: World> Switch<W> {
         };
         self.events.regrouped(now, port, group, headroom);
         self.tables[port.index()].set_lossy(group, plan.kind == GroupKind::Lossy);
-        // A lower limit may be below what the group holds now: its senders are paused at once.
+        // The group may be above its new limit, or below it, without any frame.
         if let Some(crossing) = crossing {
             self.on_crossing(now, port, group, crossing);
         }
@@ -406,12 +415,14 @@ impl<W: World> Switch<W> {
         let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
         let state = &mut self.ports[at];
         let (was, will) = (state.receiver.mode(), mode);
+        // PAUSE and PFC exclude each other on a port, and DCBX negotiates PFC alone.
         let pfc = |mode| matches!(mode, FlowControl::Pfc { .. });
         if !pfc(was) || !pfc(will) {
             return Err(ChangeError::NotPfc(port));
         }
         state.sender.set_mode(now, mode);
         state.receiver.set_mode(now, mode);
+        // A port that obeys no pause cannot hold a frame back.
         state.straight = mode.obeys().is_empty();
         self.proxy_mode(at, mode);
         if let FlowControl::Pfc { send, obey } = mode {
@@ -440,6 +451,7 @@ impl<W: World> Switch<W> {
             return Err(ChangeError::Pmax);
         }
         self.tables[port.index()].ecn[class.index()] = plan;
+        // A curve that marks at length 0 has to see every frame, so none bypasses the queue from now on.
         if plan.is_some_and(|plan| !passes_empty_queues(&plan)) {
             let of = self.tables[port.index()].priorities_of_class(class);
             self.ports[at].direct.0 &= !of.0;
@@ -449,6 +461,7 @@ impl<W: World> Switch<W> {
 
     /// Resets the counters. Held frames stay accounted for, as if they had just been received.
     fn clear_counters(&mut self, now: Instant) {
+        // Held frames count as taken over, or the balance would miss them when they leave.
         let held = self.held();
         self.ledger.clear_peaks();
         for port in &mut self.ports {

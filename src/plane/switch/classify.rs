@@ -87,6 +87,7 @@ pub(super) fn classify_usual(
     wire_len: u32,
     max_frame: u32,
 ) -> Option<Meta> {
+    // Both addresses, one tag and the EtherType behind it. The full classifier handles shorter frames.
     let h = head.first_chunk::<18>()?;
     let be48 =
         |at: usize| u64::from_be_bytes(*h[at..].first_chunk().expect("within the header")) >> 16;
@@ -100,6 +101,8 @@ pub(super) fn classify_usual(
         tag = tci & 0xfff;
         l3 = 18;
     }
+    // Each of these is rare and treated apart: a second or a service tag, MAC control, one of the sixteen reserved
+    // addresses (802.1Q table 8-1), which differ in their last four bits, and a group as source.
     let usual = is_usual_len(wire_len, max_frame)
         && Tpid::new(ethertype).is_none()
         && ethertype != EtherType::MAC_CONTROL
@@ -108,6 +111,7 @@ pub(super) fn classify_usual(
     if !usual {
         return None;
     }
+    // A priority tag (VID 0) leaves the frame in the port's own VLAN.
     let vid = if tag == 0 || tag == UNTAGGED { tables.pvid() } else { Vid::new(tag) };
     let vid = vid.filter(|vid| tables.is_member(*vid))?;
     let priority = tables.priority(pcp, || dscp(ethertype, &head[l3..]));
@@ -119,6 +123,7 @@ pub(super) fn classify_usual(
 pub(super) fn is_for_agents(head: &[u8], wire_len: u32, max_frame: u32) -> bool {
     let Some(h) = head.first_chunk::<14>() else { return false };
     let dst = u64::from_be_bytes(*h.first_chunk().expect("within the header")) >> 16;
+    // The full classifier drops longer frames, whatever they are.
     wire_len <= max_frame
         && dst >> 4 == group::NEAREST_CUSTOMER_BRIDGE.to_u64() >> 4
         && PortAgents::speak(EtherType(u16::from_be_bytes([h[12], h[13]])))
@@ -135,6 +140,8 @@ pub(super) fn classify(tables: &Tables, head: &[u8], wire_len: u32, max_frame: u
         Err(_) if head.len() < 14 => return Class::Drop(DropReason::Runt),
         Err(_) => return Class::Drop(DropReason::TruncatedTag),
     };
+    // Before the reserved addresses, of which one is MAC control's: such a frame is obeyed or counted, never
+    // forwarded.
     if walk.ethertype == EtherType::MAC_CONTROL {
         return match walk.outer {
             None => Class::MacControl,
@@ -142,6 +149,7 @@ pub(super) fn classify(tables: &Tables, head: &[u8], wire_len: u32, max_frame: u
         };
     }
     if group::is_reserved(walk.dst) {
+        // Link protocols send untagged frames; behind a tag they are not for this port.
         if walk.outer.is_none() && PortAgents::speak(walk.ethertype) {
             return Class::Agents;
         }
@@ -176,6 +184,7 @@ fn dscp(ethertype: EtherType, packet: &[u8]) -> Option<Dscp> {
     match (ethertype, first >> 4) {
         (EtherType::IPV4, 4) if packet.len() >= ipv4::HEADER_LEN => Dscp::new(second >> 2),
         (EtherType::IPV6, 6) if packet.len() >= ipv6::HEADER_LEN => {
+            // The traffic class of IPv6 has four bits in each of the first two bytes; ECN is the lowest two.
             Dscp::new((first & 0xf) << 2 | second >> 6)
         }
         _ => None,
@@ -232,6 +241,7 @@ impl Tables {
                 tagged.insert(m.vid);
             }
         }
+        // By priority, although it is a property of the group: that spares each frame a lookup.
         let is_lossy = |p: &Priority| groups[group[p.index()].index()].kind == GroupKind::Lossy;
         Self {
             name: plan.name.clone(),
@@ -282,6 +292,7 @@ impl Tables {
 
     /// Returns the priority of frames with this DSCP if a tag could not change it, else `None`.
     pub(super) fn priority_of_untagged(&self, dscp: Option<Dscp>) -> Option<Priority> {
+        // A CIM shows no tag of the frame that it is about, so only maps without tags give an answer.
         let by_tag = match self.trust {
             Trust::Port | Trust::Dscp => false,
             Trust::DscpThenPcp => dscp.is_none(),

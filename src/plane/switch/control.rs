@@ -31,6 +31,7 @@ impl<W: World> Switch<W> {
                 let port = &mut self.ports[at];
                 port.counters.consumed += 1;
                 self.awake.insert(at);
+                // Restarted by the next poll, as it arrived some time after `now`.
                 port.undated = parsed.ok();
             }
             Err(reason) => self.count_drop(now, at, None, reason),
@@ -65,7 +66,9 @@ impl<W: World> Switch<W> {
         }
         if port.watchdog.is_configured() {
             let tables = &self.tables[port.id.index()];
+            // A resume is no sign of a storm.
             let pausing = vector.enabled.iter().filter(|p| vector.time[p.index()].0 > 0);
+            // Isolated flows wait in the congesting class for the pauses of their original one.
             let classes = pausing.flat_map(|p| self.signals.classes_of(tables.class(p)));
             classes.for_each(|class| port.watchdog.on_pfc(now, class));
         }
@@ -91,12 +94,14 @@ impl<W: World> Switch<W> {
         let port = &mut self.ports[at];
         let mut progressed = false;
         if !port.control.is_empty() {
+            // One that the port refused before goes first: the peer obeys the latest that it receives.
             progressed = self.hand_control_to_port(at);
         }
         let port = &mut self.ports[at];
         if !port.up || !port.control.is_empty() || !port.link_free(now) {
             return progressed;
         }
+        // Asked for only when the frame can be made, so that its times count from now.
         let own = port.sender.due(now);
         if own.is_none() && now < port.proxy_due {
             return progressed;
@@ -116,6 +121,7 @@ impl<W: World> Switch<W> {
                 repr.emit(&mut octets).expect("a pause frame has its size");
                 None
             }
+            // Both in one frame: of a priority that both pause, a second frame would replace the first.
             Some(Demand::Pfc(vector)) => self.with_proxy(now, at, Some(*vector)),
             None => match self.with_proxy(now, at, None) {
                 None => return false,
@@ -128,13 +134,16 @@ impl<W: World> Switch<W> {
             repr.emit(&mut octets).expect("a pause frame has its size");
         }
         let port = &mut self.ports[at];
+        // The demand stays open, and the frame is built anew in the next poll.
         let Some(frame) = port.port.control_frame(&octets) else { return false };
         port.occupy_link(now, frame.wire_len());
         port.control.push(frame);
+        // Only now is the demand met: the frame exists, and precedes all data.
         if let Some(demand) = own {
             port.sender.on_sent(now, demand);
         }
         port.counters.originated += 1;
+        // PAUSE has no priorities: it names all of them, and a time of 0 resumes all.
         let (named, paused) = match (&said, own) {
             (Some(vector), _) => {
                 port.counters.pfc_tx_frames += 1;
@@ -162,6 +171,7 @@ impl<W: World> Switch<W> {
         let bytes = |control: &Burst<W::Frame>| -> u64 {
             control.iter().map(|frame| u64::from(frame.wire_len())).sum()
         };
+        // A port accepts frames from the front, so what is gone is the difference.
         let (frames_before, bytes_before) = (port.control.len(), bytes(&port.control));
         port.port.tx_burst(&mut port.control);
         let taken = frames_before - port.control.len();
@@ -183,11 +193,13 @@ impl<W: World> Switch<W> {
         let guarded = self.guarded_classes(at, paused);
         let port = &mut self.ports[at];
         for class in TrafficClass::ALL {
+            // A queue waits while the priority of its first frame is paused, whatever is behind it.
             let head = port.scheduler.head_priority(class);
             let stopped = |p| paused.contains(p) || guarded >> class.get() & 1 == 1;
             port.watchdog.on_queue(now, class, head.is_some_and(stopped));
         }
         let mut progressed = false;
+        // One after the other, because an action changes queues and with them what is due.
         while let Some((class, event)) = self.ports[at].watchdog.on_timeout(now) {
             self.storm(now, at, class, event);
             progressed = true;
@@ -205,6 +217,7 @@ impl<W: World> Switch<W> {
     ) {
         let port = &mut self.ports[at];
         let detected = matches!(event, StormEvent::Detected(_));
+        // A queue may hold several priorities, and results are by priority.
         let of = self.signals.priorities_in(class, &self.tables[port.id.index()]);
         for p in of.iter() {
             let counters = &mut port.counters.priorities[p.index()];
@@ -229,6 +242,7 @@ impl<W: World> Switch<W> {
     pub(super) fn agent_frame(&mut self, now: Instant, at: usize, frame: &W::Frame) {
         let port = &mut self.ports[at];
         port.agents.iter().for_each(|agents| agents.fetch());
+        // One reading per burst: a later date makes a measured delay longer, which is the safe side.
         let found = *port.found_at.get_or_insert_with(|| port.port.clock(now));
         let agents = port.agents.as_mut();
         let taken = agents.is_some_and(|a| a.receive(now, &mut port.port, found, frame));
@@ -260,6 +274,7 @@ impl<W: World> Switch<W> {
             let port = &mut self.ports[at];
             let Some(agents) = &mut port.agents else { break };
             let free = port.shaper.as_ref().is_none_or(|s| s.ready(now));
+            // Behind pauses that wait, which must not be overtaken.
             if !free || !port.control.is_empty() || !port.up {
                 break;
             }
@@ -271,11 +286,13 @@ impl<W: World> Switch<W> {
                     self.hand_control_to_port(at);
                     let port = &mut self.ports[at];
                     if let Some(agents) = &mut port.agents {
+                        // The frame was stamped before: the time that its hand-over took is the error of the stamp.
                         agents.handed_over(port.port.clock(now).since(dated));
                     }
                     progressed = true;
                 }
                 Made::Nothing => progressed = true,
+                // Memory for control frames does not come back within a poll.
                 Made::NoMemory => left = 0,
             }
             self.note_agents(at);

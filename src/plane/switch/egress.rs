@@ -29,9 +29,11 @@ impl<W: World> Switch<W> {
     ) -> Result<Placed, DropReason> {
         let own = self.tables[egress.index()].class(priority);
         let (class, hold) = self.place(now, ingress, to, egress, own, frame);
+        // Only a frame that isolation moved may be charged to another group than that of its priority.
         let group = if class == own { None } else { self.group_of_isolated(ingress, priority) };
         let port = &self.ports[to];
         let queue = port.scheduler.bytes(class);
+        // The first test is false nearly always, and spares the second.
         if port.watchdog.any_stormed() && port.watchdog.action(class) == Some(StormAction::Drop) {
             return Err(DropReason::Watchdog);
         }
@@ -45,6 +47,7 @@ impl<W: World> Switch<W> {
             }
         }
         let marked = self.mark(egress, class, queue, MarkAt::Enqueue, frame)?;
+        // The frames that are queued now joined below Kmax; above it they are marked when they leave.
         if self.tables[egress.index()].ecn[class.index()].is_some_and(|p| p.marks_all(queue)) {
             self.ports[to].marked_ahead[class.index()] = queue;
         }
@@ -62,6 +65,7 @@ impl<W: World> Switch<W> {
         frame: &mut W::Frame,
     ) -> Result<bool, DropReason> {
         let Some(plan) = &self.tables[egress.index()].ecn[class.index()] else { return Ok(false) };
+        // Sampled at one of the two places: a frame that is sampled twice would be marked twice as often.
         if !plan.samples_at(place) || marks(plan, queue, &mut self.rng) == Verdict::Pass {
             return Ok(false);
         }
@@ -82,6 +86,7 @@ impl<W: World> Switch<W> {
         if *ahead == 0 {
             return false;
         }
+        // Counts down the bytes that were queued when Kmax was exceeded, one frame after the other.
         *ahead = ahead.saturating_sub(u64::from(len));
         let plan = &self.tables[self.ports[at].id.index()].ecn[class.index()];
         // A frame in the queue is not dropped any more.
@@ -123,6 +128,7 @@ impl<W: World> Switch<W> {
     /// from the scheduler.
     pub(super) fn transmit(&mut self, now: Instant, at: usize) -> bool {
         let mut progressed = false;
+        // Pauses before data, because each frame ahead of an XOFF is a frame more that the peer sends.
         if self.ports[at].has_duties(now) {
             progressed = self.watch(now, at);
             progressed |= self.send_pauses(now, at);
@@ -130,6 +136,7 @@ impl<W: World> Switch<W> {
         }
         progressed |= self.hand_to_port(now, at);
         let port = &self.ports[at];
+        // A device that refuses frames gets no more of them: in their queues they can still be paused.
         if port.scheduler.is_empty() || !port.staged.is_empty() {
             return progressed;
         }
@@ -156,6 +163,7 @@ impl<W: World> Switch<W> {
     fn stage(&mut self, now: Instant, at: usize, popped: Popped<Queued<W::Frame>>) {
         let Popped { item, len, priority, class } = popped;
         let Queued { mut frame, charge, ingress, mut marked, hold } = item;
+        // Its memory arrives while this frame is handled.
         if let Some(next) = self.ports[at].scheduler.first(&self.arena, class) {
             next.frame.fetch();
         }
@@ -163,6 +171,7 @@ impl<W: World> Switch<W> {
         self.ports[at].cells[class.index()] -= self.ledger.cells_for(len).0;
         marked |= self.mark_ahead(at, class, len, &mut frame);
         let port = &self.ports[at];
+        // By the bytes that stay behind the frame, as it has left the queue already.
         let (egress, left) = (port.id, port.scheduler.bytes(class));
         match self.mark(egress, class, left, MarkAt::Dequeue, &mut frame) {
             Ok(m) => marked |= m,
@@ -177,6 +186,7 @@ impl<W: World> Switch<W> {
         }
         self.events.sent(now, port.id, priority, len);
         port.occupy_link(now, len);
+        // The charge goes along: the cells are free when the device has the frame, not before.
         port.staged.push(frame, Some(charge), ingress, priority);
     }
 
@@ -190,6 +200,7 @@ impl<W: World> Switch<W> {
     /// charges.
     fn offer(&mut self, now: Instant, at: usize) -> bool {
         let port = &mut self.ports[at];
+        // May be fewer than offered, or none: the device is full, or paused by its own PFC.
         let mut taken = port.staged.offer(&mut port.port);
         let progressed = taken > 0;
         while let Some(run) = self.ports[at].staged.finished_run(&mut taken, &self.ledger) {
@@ -229,6 +240,7 @@ impl<W: World> Switch<W> {
         for class in TrafficClass::ALL {
             self.flush_queue(now, at, class, reason);
         }
+        // Staged frames are in no queue any more.
         while let Some(run) = self.ports[at].staged.abandon() {
             for _ in 0..run.frames {
                 self.count_drop(now, at, Some(run.priority), reason);
@@ -259,7 +271,10 @@ fn set_ce<F: Frame>(plan: &EcnPlan, queue: u64, frame: &mut F) -> Result<bool, D
     match mark_ce_in_frame(frame.head_mut()) {
         CeMark::Marked => Ok(true),
         CeMark::AlreadyCe => Ok(false),
+        // A sender without ECN learns of congestion by loss alone.
         CeMark::NotEct | CeMark::NotIp if plan.drops_not_ect(queue) => Err(DropReason::RedNotEct),
+        // The source document marks every packet above the maximum. RFC 3168 forbids that for Not-ECT, so it is a
+        // setting.
         CeMark::NotEct if plan.not_ect == NotEct::Letter => Ok(force_ce_in_frame(frame.head_mut())),
         CeMark::NotEct | CeMark::NotIp => Ok(false),
     }

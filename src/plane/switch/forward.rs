@@ -34,6 +34,7 @@ impl<W: World> Switch<W> {
             return self.flood(now, at, frame, meta);
         }
         match self.fdb.lookup(now, Key::from_parts(meta.vid, meta.dst)) {
+            // The destination is on the segment that the frame came from, and has received it there.
             Some(egress) if egress == self.ports[at].id => {
                 self.count_drop(now, at, Some(meta.priority), DropReason::SameSegment);
             }
@@ -61,6 +62,7 @@ impl<W: World> Switch<W> {
     fn unicast(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta, egress: PortId) {
         let ingress = self.ports[at].id;
         let tables = &self.tables[ingress.index()];
+        // Only a decision that needs no other tag and no other worker is cached: the frame is then never written to.
         let as_it_came = leaves_as_it_came(meta, self.tables[egress.index()].is_tagged(meta.vid));
         if let Some(to) = self.index[egress.index()] {
             let owned_and_up = self.ports[usize::from(to)].up;
@@ -73,6 +75,7 @@ impl<W: World> Switch<W> {
                         group: tables.group(meta.priority),
                         lossy: tables.lossy.contains(meta.priority),
                     };
+                    // For so long the table would not refresh the source address either.
                     let until = now.saturating_add(self.fdb.fresh_for());
                     let version = self.fdb.version();
                     self.ports[at].shortcuts.note(until, version, flow, decision);
@@ -95,6 +98,7 @@ impl<W: World> Switch<W> {
             if !wanted || !self.handoff.is_up(to) {
                 continue;
             }
+            // One port behind, so that the last one gets the frame itself and not a copy.
             if let Some(before) = last.replace(to) {
                 self.deliver_copy(now, at, &mut frame, meta, before);
             }
@@ -152,6 +156,7 @@ impl Spread {
         is_up: impl Fn(PortId) -> bool,
     ) -> Option<PortId> {
         let ports = self.ports.get(&(meta.vid, meta.dst()))?;
+        // The remainder is taken among the ports that are up: when one fails, no flow is sent to it.
         let up = || ports.iter().copied().filter(|port| is_up(*port));
         let count = up().count() as u64;
         let hash = self.hash(meta, head) >> 32;
@@ -167,11 +172,13 @@ impl Spread {
                 [(bits >> 64) as u64, bits as u64]
             }
         };
+        // Frames without IP have no flow but their addresses.
         let Some(flow) = FiveTuple::of_frame(head) else {
             return [meta.src, meta.dst].into_iter().fold(self.seed, mix);
         };
         let ports = u64::from(flow.src_port) << 16 | u64::from(flow.dst_port);
         let rest = u64::from(flow.protocol.0) << 32 | ports;
+        // The third pair has the shape of an address, so that all of them are mixed by one loop.
         [of(flow.src), of(flow.dst), [rest, 0]].into_iter().flatten().fold(self.seed, mix)
     }
 }

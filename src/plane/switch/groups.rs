@@ -50,20 +50,24 @@ impl<W: World> Switch<W> {
     pub(super) fn ingest_burst(&mut self, now: Instant, at: usize, burst: &mut Burst<W::Frame>) {
         let Some(first) = burst.first() else { return };
         let way = self.way_of(now, at, first);
+        // A single frame shares its work with no other.
         if burst.len() == 1 {
             return self.ingest_single(now, at, way, burst);
         }
         if let Way::Decided(decision, number) = way {
             let mut group = self.group(now, at, decision, number, burst);
+            // What ends a group is most often a message of a link protocol, which does not belong to the data.
             if group.frames < burst.len() {
                 self.take_messages_out(now, at, &mut group, number, burst);
             }
             if group.frames == burst.len() {
                 self.ports[at].counters.rx_bytes += group.bytes;
+                // The usual case: all frames of the burst leave together, and none is looked at again.
                 if let Some(run) = self.pass(now, at, &group, burst) {
                     let to = usize::from(decision.to);
                     return self.ports[to].staged.push_burst(burst, run);
                 }
+                // Each frame joins a queue or is charged alone. Their flows are looked up together before.
                 self.look_ahead(now, &decision, layout_of(number), group.bytes, burst);
                 for (turn, frame) in burst.drain(..).enumerate() {
                     self.set_turn(turn);
@@ -71,6 +75,7 @@ impl<W: World> Switch<W> {
                 }
                 return self.looked_ahead();
             }
+        // A message in front of the burst would hide the group behind it.
         } else if self.take_message_out(now, at, 0, burst) {
             return self.ingest_burst(now, at, burst);
         }
@@ -93,6 +98,7 @@ impl<W: World> Switch<W> {
             if group.frames == burst.len() {
                 return;
             }
+            // A scan begins with a frame whose decision is known, which is the last one of the group.
             let last = group.frames - 1;
             let rest = self.group(now, at, group.decision, number, &burst[last..]);
             group.extend(&rest, burst[last].wire_len());
@@ -114,6 +120,7 @@ impl<W: World> Switch<W> {
             let head = frame.head();
             is_for_agents(head, frame.wire_len(), max_frame) && !filter.wants(head)
         });
+        // Any other port has to count it as dropped, which the path of unusual frames does.
         let taken = taken && port.up && port.agents.is_some();
         if taken {
             let frame = burst.remove(place);
@@ -144,6 +151,7 @@ impl<W: World> Switch<W> {
         mut way: Way,
         burst: &mut Burst<W::Frame>,
     ) {
+        // By value: what remains is a slice again, of which the next group is the front.
         let mut frames = core::mem::take(burst).into_iter();
         loop {
             if let Way::Decided(decision, number) = way {
@@ -194,6 +202,7 @@ impl<W: World> Switch<W> {
         number: u64,
         frames: &[W::Frame],
     ) -> Group {
+        // Decided once per group, so that the scan has no test for messages where there are none.
         if self.signals.filter.is_on() {
             return self.group_without_messages(now, at, decision, number, frames);
         }
@@ -250,6 +259,7 @@ impl<W: World> Switch<W> {
                 break;
             }
             bytes += u64::from(wire_len);
+            // Without a branch for each frame.
             unequal |= wire_len ^ first;
             count += 1;
         }
@@ -270,15 +280,18 @@ impl<W: World> Switch<W> {
         let (to, ingress) = (usize::from(to), self.ports[at].id);
         let frames = &frames[..group.frames];
         let port = &mut self.ports[to];
+        // A part of the group would have to wait in the queue, where each frame is placed and marked alone.
         if frames.len() > port.staged.room() || !port.is_idle_for(now, priority) {
             return None;
         }
         let mut charge = None;
         if !(port.straight && lossy) {
             let cells = match group.wire_len {
+                // Cells are rounded up for each frame, so the sum of bytes would be too few.
                 Some(len) => self.ledger.cells_for(len).0 * frames.len() as u32,
                 None => frames.iter().map(|f| self.ledger.cells_for(f.wire_len()).0).sum(),
             };
+            // All or none: near a limit one of the frames crosses it, and only single charges find out which.
             charge = Some(self.ledger.admit_all(ingress, priority_group, Cells(cells))?);
         }
         self.awake.insert(to);

@@ -19,10 +19,12 @@ impl<W: World> Switch<W> {
     #[inline]
     pub(super) fn receive(&mut self, now: Instant, at: usize) -> usize {
         if self.draining {
+            // Frames that the port accepted before still have to leave.
             self.ports[at].port.pass_on();
             return 0;
         }
         let mut burst: Burst<W::Frame> = Burst::new();
+        // The last poll's `now` was before its pause arrived; this one's is not.
         if self.ports[at].undated.is_some() {
             self.date_again(now, at);
         }
@@ -32,6 +34,7 @@ impl<W: World> Switch<W> {
         if frames == 0 {
             return 0;
         }
+        // The clock is read again at the first link-protocol frame of this burst.
         port.found_at = None;
         port.counters.rx_frames += frames as u64;
         // The frames admitted now are reported to the other workers before any more are admitted.
@@ -63,6 +66,7 @@ impl<W: World> Switch<W> {
             Some(decision) => decision,
             None => shortcuts.find_beside(now, version, frame.head())?,
         };
+        // The key of a flow has no length: a frame that must be padded, or is too long, takes the full path.
         is_usual_len(frame.wire_len(), self.max_frame).then_some(decision)
     }
 
@@ -72,6 +76,7 @@ impl<W: World> Switch<W> {
         let port = &self.ports[at];
         let tables = &self.tables[port.id.index()];
         match classify_usual(tables, frame.head(), frame.wire_len(), self.max_frame) {
+            // The cold function drops the frames of a port that is down.
             Some(meta) if port.up => self.ingest_data(now, at, frame, &meta),
             _ => self.ingest_unusual(now, at, frame),
         }
@@ -108,6 +113,7 @@ impl<W: World> Switch<W> {
     /// Counts a frame that is to be forwarded, and learns from it.
     #[inline]
     pub(super) fn note_received(&mut self, now: Instant, at: usize, wire_len: u32, meta: &Meta) {
+        // Counted before the decision: a frame that is dropped later was received all the same.
         let ingress = self.count_received(now, at, wire_len, meta.priority);
         self.learn(now, ingress, meta);
     }
@@ -161,11 +167,13 @@ impl<W: World> Switch<W> {
         if !port.is_idle_for(now, priority) {
             return self.join_decided(now, at, ingress, frame, decision);
         }
+        // Without pauses the frame cannot wait anywhere, so the ledger would take and return its cells in one poll.
         if port.straight && lossy {
             self.events.sent(now, egress, priority, wire_len);
             self.awake.insert(to);
             return port.staged.push(frame, None, ingress, priority);
         }
+        // A device that obeys pauses may hold the frame for long: its cells stay charged until the port accepts it.
         match self.ledger.admit(ingress, group, wire_len) {
             Admission::Admitted { charge, crossed } => {
                 self.events.sent(now, egress, priority, wire_len);

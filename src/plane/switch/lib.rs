@@ -186,14 +186,18 @@ impl<W: World> Switch<W> {
         let mut index = vec![None; plan.ports.len()];
         let mut owned = Vec::with_capacity(ports.len());
         for (id, port) in ports {
+            // A port that the plan lacks and one that is given twice have no free slot, so both are one error.
             let slot = index.get_mut(id.index()).filter(|slot| slot.is_none());
             *slot.ok_or(SwitchError::Port(id))? = Some(owned.len() as u16);
+            // The TLVs of the congestion functions follow from the plan of the switch, not from that of the port.
             let port_plan =
                 PortPlan { agents: plan.agents_advertised(id), ..plan.ports[id.index()].clone() };
             let mut state = PortState::new(id, port, &port_plan, plan.bridge.shortcuts);
+            // Not by the port's plan alone: a congesting class has the watchdog of the class whose flows it takes.
             state.watchdog = Watchdog::new(&signals.watchdogs(&plan.ports[id.index()].watchdog));
             let none = state.watchdog.set_enabled(plan.congestion.watches(id)).count();
             assert_eq!(none, 0, "no queue is stormed before the first frame");
+            // A queue that a congestion function monitors must see its frames, so they never bypass it.
             let class = |p: Priority| plan.ports[id.index()].classify.class[p.index()];
             state.direct.0 &= signals.unwatched(id, class, plan.max_frame).0;
             owned.push(state);
@@ -202,12 +206,14 @@ impl<W: World> Switch<W> {
         let mut switch = Self {
             name: plan.name.clone(),
             max_frame: plan.max_frame,
+            // Every worker has the tables of all ports, because any of them may be the egress of a frame.
             tables: core::iter::zip(&plan.ports, &plan.buffer.groups)
                 .map(|(port, groups)| Tables::new(port, groups))
                 .collect(),
             index,
             ports: owned,
             ledger: Ledger::new(&plan.buffer)?,
+            // Sized for the whole buffer in the smallest frames: no frame that is queued allocates.
             arena: Arena::with_capacity(most_frames(plan)),
             fdb,
             spread,
@@ -227,6 +233,7 @@ impl<W: World> Switch<W> {
             #[cfg(test)]
             one_by_one: false,
         };
+        // Guards follow from the tables and from the isolation machine, so both have to be there.
         switch.note_guards();
         Ok(switch)
     }
@@ -239,6 +246,7 @@ impl<W: World> Switch<W> {
     /// Returns the number of frames that are queued or staged: neither sent nor dropped yet.
     #[must_use]
     pub fn held(&self) -> u64 {
+        // Frames that the scheduler released and the device did not accept yet are in no queue any more.
         let hands: usize = self.ports.iter().map(PortState::in_hand).sum();
         u64::from(self.arena.used()) + hands as u64
     }
@@ -330,6 +338,7 @@ impl<W: World> Switch<W> {
         if let Some(at) = self.local(ingress) {
             return self.count_drop(now, at, priority, reason);
         }
+        // The counters of a port have one writer, its owner. Those of other workers are added in results.
         self.taken_over[ingress.index()].drop(priority, reason);
         self.events.dropped(now, ingress, priority, reason);
     }

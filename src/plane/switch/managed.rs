@@ -42,6 +42,7 @@ impl Object {
     pub fn named(name: &str) -> Result<Self, ObjectError> {
         let found = Self::all().find(|object| object.name() == name);
         found.ok_or_else(|| {
+            // Names of the standards differ in case only by mistake.
             let like = Self::all().find(|object| object.name().eq_ignore_ascii_case(name));
             ObjectError::unknown(name, like.map(Self::name))
         })
@@ -53,6 +54,7 @@ impl Object {
 #[must_use]
 pub fn get(plan: &CongestionPlan, ports: usize, object: Object, at: At) -> Option<ObjectValue> {
     let mut spots = spots(ports, object, at).ok()?;
+    // A value is read at one place; without a port or a class there would be several.
     let (spot, None) = (spots.next()?, spots.next()) else { return None };
     (object.0.lens.get)(plan, spot)
 }
@@ -96,6 +98,7 @@ pub fn set(
         Ok(spots) => spots,
         Err(reason) => return refused(reason),
     };
+    // On a copy, because a later place, or the check of the whole, may refuse.
     let mut new = plan.clone();
     let (mut written, mut last) = (0, Reason::NoQueue);
     for spot in spots {
@@ -105,6 +108,7 @@ pub fn set(
             Err(Reason::NoQueue) if at.port.is_none() || at.class.is_none() => {}
             Err(reason) => (written, last) = (0, reason),
         }
+        // Any other reason holds for all places.
         if last != Reason::NoQueue {
             break;
         }
@@ -112,6 +116,7 @@ pub fn set(
     if written == 0 {
         return refused(last);
     }
+    // The value is in its range; whether it fits the others shows only now.
     check(&new).or_else(refused)?;
     *plan = new;
     Ok(())
@@ -126,6 +131,7 @@ pub fn reaches(object: Object, value: ObjectValue, buffer: Bytes) -> Result<(), 
     let begins = [".queues.threshold", ".queues.aqm.kmin"];
     let ObjectValue::Number(length) = value else { return Ok(()) };
     let length = u64::try_from(length).unwrap_or(0);
+    // Only lengths at which congestion begins: a larger target or maximum does no harm.
     if length < buffer.0 || !begins.iter().any(|name| object.name().ends_with(name)) {
         return Ok(());
     }

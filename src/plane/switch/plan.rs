@@ -63,6 +63,7 @@ impl SwitchPlan {
             bridge: BridgePlan::default(),
             routing: RoutingPlan::default(),
             congestion: CongestionPlan::default(),
+            // The longest frame with a C-tag (802.3 3.2.7).
             max_frame: 1522,
             seed: 1,
         }
@@ -174,6 +175,7 @@ impl SwitchPlan {
         let (plan, congestion) = (&self.ports[port.index()], &self.congestion);
         let mut agents = plan.agents.clone()?;
         let role = agents.lldp.as_ref().map(|lldp| lldp.role);
+        // LLDP carries DCBX: without it there is no neighbour to advertise to.
         if let (Some(role), true) = (role, congestion.concerns_neighbours()) {
             let dcbx = agents.dcbx.get_or_insert_with(|| DcbxPlan::new(agents.mac));
             congestion.tell(dcbx, port, plan, role);
@@ -190,6 +192,7 @@ impl CongestionPlan {
     }
 
     fn tell(&self, dcbx: &mut DcbxPlan, port: PortId, plan: &PortPlan, role: Role) {
+        // What the port's own plan says takes precedence.
         dcbx.topology = dcbx.topology.or(Some(TopologyPlan::Recognized(role.device())));
         dcbx.isolation = dcbx.isolation.or_else(|| self.isolation_of(port, plan));
         dcbx.sfc = dcbx.sfc.or_else(|| self.source_flow());
@@ -206,6 +209,7 @@ impl CongestionPlan {
             encapsulation: isolation.min_header_octets,
             mac: point.mac.unwrap_or(plan.mac),
             udp_port: point.cim_port,
+            // Port 0 accepts no CIMs in IP: an address would invite messages that are then dropped.
             address: address.filter(|_| point.cim_port > 0),
             family: FamilyWidth::default(),
         })
@@ -229,8 +233,10 @@ impl CongestionPlan {
 /// names the first of its monitored ones.
 fn queue_map(map: &QueueMap) -> [i8; PRIORITIES] {
     let mut out = [0; PRIORITIES];
+    // Downwards, so that the lowest of several monitored classes is written last and stays.
     for monitored in TrafficClass::ALL.into_iter().rev() {
         if let Some(congesting) = map.congesting(monitored) {
+            // Classes count from 1, because 0 stands for none; the sign tells the two kinds apart.
             out[monitored.index()] = congesting.get() as i8 + 1;
             out[congesting.index()] = -(monitored.get() as i8 + 1);
         }
@@ -293,6 +299,7 @@ impl PortPlan {
             pfc: PfcPlan {
                 mode: FlowControl::Off,
                 quanta: Quanta::MAX,
+                // Half of the pause time: a refresh may come late, or be lost, before the pause ends.
                 refresh: Quanta::MAX.at(rate).div(2),
             },
             watchdog: [None; 8],

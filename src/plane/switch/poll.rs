@@ -27,12 +27,14 @@ impl<W: World> Switch<W> {
     /// Receives what has arrived, decides, and transmits what is allowed. `now` never goes back.
     pub fn poll(&mut self, now: Instant) -> Next {
         let mut progressed = self.take_over(now);
+        // All ports receive before any sends: a pause that has arrived holds back frames of this same poll.
         for at in 0..self.ports.len() {
             progressed |= self.receive(now, at) > 0;
         }
         for at in 0..self.ports.len() {
             progressed |= self.transmit(now, at);
         }
+        // The sweep frees memory and does nothing else: a lookup never returns an aged entry.
         if now >= self.fdb.next_deadline() {
             self.fdb.sweep(now);
         }
@@ -44,11 +46,14 @@ impl<W: World> Switch<W> {
     /// Processes messages of other workers: credits, addresses, frames.
     fn take_over(&mut self, now: Instant) -> bool {
         let Self { handoff, ledger, fdb, exchange_at, .. } = self;
+        // Due at once after a poll that received frames, because the slack of the shared pool covers the admissions
+        // of one poll.
         if now >= *exchange_at {
             ledger.set_elsewhere(handoff.exchange_shared(ledger.shared_used()));
             *exchange_at = now.saturating_add(EXCHANGE_EVERY);
         }
         while let Some((vid, mac, port)) = handoff.next_learnt() {
+            // An address that does not fit costs flooding, and the table counts it.
             let _ = fdb.learn(now, Key::new(vid, mac), port);
         }
         // After the addresses: those learnt before the link went down are among them.
@@ -57,6 +62,7 @@ impl<W: World> Switch<W> {
         }
         self.collect_credits(now);
         let mut progressed = false;
+        // At most one burst, so that the frames of other workers do not keep this one from its own ports.
         for _ in 0..BURST {
             let Some(item) = self.handoff.take() else { break };
             self.taken += 1;
@@ -87,15 +93,18 @@ impl<W: World> Switch<W> {
     ) -> Instant {
         for id in due {
             let at = self.local(*id).expect("a port that is due is one of this switch");
+            // A burst that is not full was the last one.
             while self.receive(now, at) == BURST {}
             // No time has passed since the pause was received.
             self.ports[at].undated = None;
+            // A port without a frame may have a pause to send or one that ended.
             if self.ports[at].deadline <= now {
                 self.awake.insert(at);
             }
         }
         let mut from = 0;
         loop {
+            // In the order of `poll`: upwards, then again from the first port for those that were woken meanwhile.
             let Some(at) = self.awake.pop_from(from) else {
                 if from == 0 {
                     break;
@@ -105,6 +114,7 @@ impl<W: World> Switch<W> {
             };
             self.looked_at.insert(at);
             from = at + 1;
+            // `poll` is repeated after progress, so the port is visited again. A busy link has its own deadline.
             if self.transmit(now, at) && self.ports[at].link_free(now) {
                 self.awake.insert(at);
             }
@@ -115,6 +125,7 @@ impl<W: World> Switch<W> {
         let mut next = 0;
         while let Some(at) = self.looked_at.pop_from(next) {
             let port = &mut self.ports[at];
+            // At the end and once per port, because every visit may have moved it.
             port.deadline = port.next_deadline(now);
             after(port.id, port.deadline, &mut port.port);
             next = at + 1;
@@ -172,7 +183,9 @@ impl Awake {
     #[inline(always)]
     pub(super) fn pop_from(&mut self, from: usize) -> Option<usize> {
         if let [word] = &mut *self.words {
+            // A shift by the whole width would overflow.
             let found = if from < 64 { *word & u64::MAX << from } else { 0 };
+            // Clears the lowest bit of `found`, if there is one.
             *word ^= found & found.wrapping_neg();
             return (found != 0).then_some(found.trailing_zeros() as usize);
         }
@@ -237,6 +250,7 @@ impl<W: World> Switch<W> {
     /// Counters that a frame which arrives at a port changes there and where it leaves, by the cached decision.
     pub fn fetch_counts(&self, id: PortId, head: &[u8]) {
         let (Some(at), Some(flow)) = (self.local(id), Flow::of(head)) else { return };
+        // The slot may have another flow, or an old decision. A wrong guess costs a useless fetch.
         let Decision { egress, to, priority, group, .. } = self.ports[at].shortcuts.guess(&flow);
         self.ledger.fetch_group(id, group);
         fetch(&self.ports[at].counters.priorities[priority.index()]);

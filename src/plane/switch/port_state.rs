@@ -149,6 +149,7 @@ impl<W: World> PortState<W> {
             && !self.staged.is_full()
             && !self.watchdog.any_stormed()
             && !self.port.held().contains(priority)
+            // While a guard is paused the frame's flow may be one that isolation holds, so it has to be placed.
             && self.receiver.paused(now).0 & (PrioritySet::of(priority).0 | self.guards.0) == 0
     }
 
@@ -191,6 +192,7 @@ impl<W: World> PortState<W> {
         of_class: impl Fn(TrafficClass) -> PrioritySet,
     ) -> PrioritySet {
         let mut paused = self.receiver.paused(now);
+        // A stormed queue whose action is `forward` ignores pauses (SONiC's pfcwd).
         if !paused.is_empty() && self.watchdog.any_stormed() {
             for class in TrafficClass::ALL {
                 if self.watchdog.action(class) == Some(StormAction::Forward) {
@@ -232,6 +234,7 @@ fn direct(plan: &PortPlan) -> PrioritySet {
         plan.queue_limits[class] == SharedLimit::Unlimited
             && plan.ecn[class].is_none_or(|ecn| passes_empty_queues(&ecn))
     };
+    // A shaped port decides by its queue when the next frame may start.
     if plan.shaped { PrioritySet::EMPTY } else { Priority::ALL.into_iter().filter(of).collect() }
 }
 
@@ -281,6 +284,7 @@ fn port_snapshot<W: World>(
     waiting: [Option<PortId>; PRIORITIES],
 ) -> PortSnapshot {
     let mut counters = port_counters(now, port, tables, ledger);
+    // Kept by the address table and the pause machine, not counted here.
     counters.addresses = addresses.held.into();
     counters.addresses_refused = addresses.refused;
     counters.paused = port.receiver.paused(now);
@@ -303,6 +307,7 @@ fn waiting<W: World>(
     let paused = port.receiver.paused(now);
     let mut waiting = [None; PRIORITIES];
     for class in TrafficClass::ALL {
+        // The frames behind the first one wait for it, not for the peer.
         let head = port.scheduler.head_priority(class).filter(|head| paused.contains(*head));
         if let (Some(priority), Some(item)) = (head, port.scheduler.head(arena, class)) {
             waiting[priority.index()] = Some(item.ingress);
@@ -326,6 +331,7 @@ fn port_counters<W: World>(
         c.buffer_bytes = octets(group.used) + octets(group.headroom);
         c.buffer_peak_bytes = octets(group.peak);
         c.headroom_peak_bytes = octets(group.headroom_peak);
+        // Priorities of one class share its queue, and each of them shows all of it.
         let class = tables.class(p);
         c.queue_bytes = port.scheduler.bytes(class);
         c.queue_peak_bytes = port.scheduler.peak(class);

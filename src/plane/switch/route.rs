@@ -48,6 +48,7 @@ impl Router {
     pub(super) fn new(plan: &RoutingPlan) -> Self {
         let mut of_vid = Vec::new();
         for (n, interface) in plan.interfaces.iter().enumerate() {
+            // One entry per VLAN identifier, because every frame asks; none at all where nothing is routed.
             of_vid.resize(4096, None);
             of_vid[interface.vid.index()] = Some(n as u16);
         }
@@ -103,6 +104,7 @@ impl Router {
 
     /// Looks up the egress of a packet to `dst`.
     pub(super) fn lookup(&self, dst: IpAddr) -> Result<Forwarding<'_>, DropReason> {
+        // The longest prefix that matches wins.
         let hop = match dst {
             IpAddr::V4(a) => self.v4.get_lpm(&Ipv4Net::from(a)).map(|(_, hop)| *hop),
             IpAddr::V6(a) => self.v6.get_lpm(&Ipv6Net::from(a)).map(|(_, hop)| *hop),
@@ -139,12 +141,14 @@ impl<W: World> Switch<W> {
         let l3 = usize::from(meta.l3);
         let packet = &frame.head()[l3..];
         let view = ip::View::new(meta.ethertype, packet).map_err(|_| DropReason::IpMalformed)?;
+        // A damaged header may name any destination. IPv6 has no checksum of its own.
         if let ip::View::V4(v4) = &view {
             if !v4.checksum_ok() {
                 return Err(DropReason::IpMalformed);
             }
         }
         let dst = view.dst();
+        // Before the routes, of which one may cover the router's own address.
         if self.router.owns(dst) {
             let answer = self.echo(frame, meta)?;
             return Ok((answer, self.ports[at].id));
@@ -152,6 +156,7 @@ impl<W: World> Switch<W> {
         if dst.is_multicast() || dst.is_loopback() || dst.is_unspecified() {
             return Err(DropReason::RouterNotSpoken);
         }
+        // Before the lookup and any change: a frame that is dropped stays as it came.
         if view.ttl() <= 1 {
             return Err(DropReason::TtlExpired);
         }
@@ -161,6 +166,7 @@ impl<W: World> Switch<W> {
             Hop::Expired => return Err(DropReason::TtlExpired),
             Hop::NotIp => return Err(DropReason::IpMalformed),
         }
+        // The new VLAN is not in the frame yet: delivery sets the tag that the egress port needs.
         readdress(frame.head_mut(), to.mac, to.interface.mac);
         Ok((Meta { vid: to.interface.vid, ..*meta }, to.port))
     }
@@ -183,6 +189,7 @@ impl<W: World> Switch<W> {
         let l3 = usize::from(meta.l3);
         let answer = self.router.interface(meta).and_then(|i| {
             let question = arp::Repr::parse(&frame.head()[l3..]).ok()?;
+            // A host may ask for any address of its VLAN, and the router answers for its own.
             let mine = i.addresses.contains(&IpAddr::V4(question.target_ip));
             question.answer(i.mac).filter(|_| mine)
         });
@@ -194,6 +201,7 @@ impl<W: World> Switch<W> {
                 let back = self.ports[at].id;
                 self.deliver(now, at, frame, meta, back, Origin::Line);
             }
+            // A question about another host, which the bridge floods as any broadcast.
             None if meta.is_to_group() => self.flood(now, at, frame, meta),
             None => self.count_drop(now, at, Some(meta.priority), DropReason::RouterNotSpoken),
         }

@@ -104,6 +104,7 @@ impl Signals {
         };
         for n in 0..ports {
             let port = Queue::of(n, TrafficClass::MIN).port;
+            // By the plan, until discovery knows the neighbour.
             signals.set_locator(port, plan.congestion.locator(port));
             signals.attached[n] = plan.congestion.attached(port).kind;
         }
@@ -139,6 +140,7 @@ impl Signals {
         max_frame: u32,
     ) -> PrioritySet {
         let floor = |p: &Priority| self.floor(port, class(*p));
+        // A frame that finds an empty queue makes it as long as itself at most.
         Priority::ALL.into_iter().filter(|p| floor(p) >= u64::from(max_frame)).collect()
     }
 
@@ -160,6 +162,7 @@ fn isolation(plan: &CongestionIsolationPlan, ports: usize) -> Box<Isolation> {
     let mut machine = Isolation::new(plan.machine, ports as u16).expect("a plan that was checked");
     set_watches(&mut machine, plan);
     for (port, peer) in &plan.peers {
+        // Peers that LLDP finds are entered later, one by one.
         machine.set_peer(*port, Some(*peer)).expect("a plan that was checked");
     }
     Box::new(machine)
@@ -184,12 +187,14 @@ impl Signals {
             proxy: self.relay.as_ref().map(|relay| relay.snapshot(self.ports)),
             fast_cnp: self.notifier.as_ref().map(|notifier| notifier.snapshot()),
             qcn: self.quantizer.as_ref().map(|quantizer| quantizer.snapshot(self.ports)),
+            // Isolation resets its counters itself, so it has no base.
             isolation: None,
         }
     }
 
     /// Resets the counters to zero.
     pub(crate) fn clear_counters(&mut self) {
+        // The machines count on; results show the difference.
         *self.base = self.counted();
     }
 }

@@ -151,6 +151,7 @@ impl QcnSnapshot {
 fn summed(
     all: impl Iterator<Item = (&'static str, u64)>,
 ) -> impl Iterator<Item = (&'static str, u64)> {
+    // Sorted by name, so that tables and JSON have one order.
     let mut sums = BTreeMap::new();
     all.for_each(|(name, n)| *sums.entry(name).or_insert(0) += n);
     sums.into_iter()
@@ -161,6 +162,7 @@ impl CongestionSnapshot {
     /// up. Functions that are not configured have none.
     pub fn of_switch(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let sfc = self.sfc.iter().flat_map(|sfc| sfc.counters.iter());
+        // Counters of the whole proxy, and those of its ports added up.
         let proxy = self.proxy.iter().flat_map(|proxy| {
             proxy.counters.iter().chain(proxy.ports.iter().flat_map(|port| port.iter()))
         });
@@ -197,6 +199,7 @@ impl CongestionSnapshot {
     pub fn add(&mut self, other: &Self) {
         if let (Some(a), Some(b)) = (&mut self.sfc, &other.sfc) {
             a.counters.add(&b.counters);
+            // A flow is in the table of one worker, that of its queue.
             a.streams += b.streams;
             a.queues
                 .iter_mut()
@@ -226,6 +229,7 @@ impl CongestionSnapshot {
     /// Returns the counts since `base`; present numbers are unchanged.
     #[must_use]
     pub fn since(mut self, base: &Self) -> Self {
+        // A section that was created after the reset has no base.
         if let (Some(a), Some(b)) = (&mut self.sfc, &base.sfc) {
             a.counters = a.counters.since(&b.counters);
             let queues = a.queues.iter_mut().flatten().zip(b.queues.iter().flatten());
@@ -288,6 +292,7 @@ impl IsolationSnapshot {
         self.counters.add(&other.counters);
         self.streams += other.streams;
         self.ports.iter_mut().zip(&other.ports).for_each(|(a, b)| a.add(b));
+        // Each worker has the queues of its own ports.
         self.queues.extend(&other.queues);
     }
 }

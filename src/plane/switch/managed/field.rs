@@ -133,6 +133,7 @@ macro_rules! numbers {
             }
             fn write(&mut self, value: ObjectValue) -> Result<(), Reason> {
                 let ObjectValue::Number(n) = value else { return Err(Reason::Range) };
+                // The range of the object was checked; this is the range of the type.
                 let made: fn(i64) -> Option<$type> = $made;
                 *self = made(n).ok_or(Reason::Range)?;
                 Ok(())
@@ -227,6 +228,7 @@ pub(super) fn threshold(detect: &Detect) -> Option<ObjectValue> {
 pub(super) fn write_threshold(detect: &mut Detect, value: ObjectValue) -> Result<(), Reason> {
     let mut octets = Bytes(0);
     octets.write(value)?;
+    // A queue with a curve becomes one with a threshold, so the write always succeeds.
     *detect = Detect::Length(octets);
     Ok(())
 }
@@ -254,6 +256,7 @@ pub(super) fn write_curve(
         Curve::Kmax => plan.kmax.write(value)?,
         Curve::Pmax => plan.pmax.write(value)?,
     }
+    // After the write, on the copy of the plan that a refusal discards.
     if plan.kmin > plan.kmax {
         let what = format!("kmin {} is above kmax {}", plan.kmin, plan.kmax);
         return Err(Reason::Contradicts(what));

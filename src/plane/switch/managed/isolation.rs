@@ -248,6 +248,7 @@ pub(super) static OBJECTS: &[Entry] = &[
 fn point(plan: &mut CongestionPlan, at: Spot) -> Result<&mut IsolationPoint, Reason> {
     let points = &mut plan.isolation.as_mut().ok_or(Reason::NoSection)?.points;
     if points.len() <= at.port {
+        // A plan lists points up to the last port that has one.
         points.resize(at.port + 1, IsolationPoint::default());
     }
     Ok(&mut points[at.port])
@@ -277,6 +278,7 @@ fn watch(plan: &CongestionPlan, at: Spot) -> Option<Watch> {
 
 /// As [`watch()`], for writing: from then on the queue has separate parameters.
 fn watch_mut(plan: &mut CongestionPlan, at: Spot) -> Option<&mut Watch> {
+    // The common parameters are copied, so that the other values of the queue stay.
     let now = watch(plan, at)?;
     let watches = &mut plan.isolation.as_mut()?.watches;
     if watches.len() <= at.port {

@@ -76,6 +76,7 @@ pub(super) static FAST_CNP: &[Entry] = &[
 ];
 
 fn detect(plan: &CongestionPlan, at: Spot) -> Option<Detect> {
+    // `None` for a queue that the section does not watch, which a write reports.
     plan.fast_cnp.as_ref()?.detect.get(at.port)?[at.class]
 }
 

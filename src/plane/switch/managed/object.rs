@@ -38,6 +38,7 @@ impl Object {
     #[must_use]
     pub fn remedy(self) -> String {
         match self.section() {
+            // These objects are in the section of measurements, and have a key of their own in a file.
             _ if self.name().starts_with("headroom.auto") => "headroom: auto".to_owned(),
             Section::Measurement => "measurement: {initiate: true}".to_owned(),
             section => format!("{}: {{}}", section.key()),
@@ -84,6 +85,7 @@ impl Object {
 
 impl PartialEq for Object {
     fn eq(&self, other: &Self) -> bool {
+        // Entries are statics, so one object is one address.
         core::ptr::eq(self.0, other.0)
     }
 }
@@ -221,6 +223,7 @@ impl Entry {
         counter: Counter,
         doc: &'static str,
     ) -> Self {
+        // In the table for its name; its value is read from the counters of a switch.
         let lens = Lens { get: |_, _| None, set: |_, _, _| Err(Reason::ReadOnly) };
         let entry = Self::new(section, name, Kind::Counter(counter), lens, doc).per(Scope::Sums);
         Self { access: Access::ReadOnly, ..entry }
@@ -332,6 +335,7 @@ impl fmt::Display for ObjectError {
             Ok(object) => *object,
             Err(name) => {
                 write!(f, "there is no managed object {}; ", excerpt(name))?;
+                // Without an object there is no range and no section to name.
                 return match self.reason {
                     Reason::Unknown(Some(like)) => write!(f, "is {like} meant?"),
                     _ => f.write_str("`sluice ctl objects --describe` names them all"),

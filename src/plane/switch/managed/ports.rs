@@ -147,6 +147,7 @@ const PERIOD: Lens = Lens {
 
 const STATISTIC: Lens = Lens {
     get: |plan, at| {
+        // By its text, as a value is one of the words of the table.
         let name = port(plan, at)?.auto?.statistic.to_string();
         STATISTICS.iter().find(|word| **word == name).map(|word| ObjectValue::Choice(word))
     },
@@ -177,11 +178,13 @@ pub(super) fn check(port: &PortMeasurement) -> Result<(), Reason> {
             let (least, most) = (p.spacing_min, p.spacing_max);
             return refuse(format!("spacing_min of {least} is more than spacing_max, {most}"));
         }
+        // 0 is no next measurement; between the two, requests would be a flood.
         let shortest = Duration::from_picos(US.unsigned_abs());
         if let Some(period) = p.period.filter(|period| *period < shortest) {
             return refuse(format!("a period of {period} is less than {shortest}"));
         }
     }
+    // A method that the port cannot run would fail with each measurement.
     let missing = port.auto.and_then(|auto| auto.methods.iter().find(|m| !port.can(*m)));
     match missing {
         None => Ok(()),
@@ -201,6 +204,7 @@ macro_rules! watchdog {
             set: |plan, at, value| {
                 let ports = plan.watchdog.as_mut().ok_or(Reason::NoSection)?;
                 let of = ports.get_mut(at.port).and_then(Option::as_mut);
+                // A port without a watchdog is skipped when all ports are written.
                 Field::write(&mut of.ok_or(Reason::NoQueue)?.$field, value)
             },
         }

@@ -174,6 +174,7 @@ fn write_whose(senders: &mut Senders, value: ObjectValue) -> Result<(), Reason> 
     match (value, &*senders) {
         (ObjectValue::Choice("nobody"), _) => *senders = Senders::Nobody,
         (ObjectValue::Choice("anybody"), _) => *senders = Senders::Anybody,
+        // The list stays as the file gave it.
         (ObjectValue::Choice("listed"), Senders::Only(_)) => {}
         (ObjectValue::Choice("listed"), _) => {
             return Err(Reason::Needs("addresses are listed in `sfc_proxy.accept` of the file"));

@@ -294,6 +294,7 @@ const METER_RATE: Lens = Lens {
     set: |plan, _, value| {
         let point = &mut plan.sfc.as_mut().ok_or(Reason::NoSection)?.point;
         let ObjectValue::Number(n) = value else { return Err(Reason::Range) };
+        // A rate of 0 is none, which turns the meter off.
         point.meter.rate = BitsPerSec::new(n.try_into().map_err(|_| Reason::Range)?);
         Ok(())
     },
@@ -306,6 +307,7 @@ const UDP_PORT: Lens = Lens {
 
 /// Sets the UDP port, which the point and the proxy of a switch share.
 pub(super) fn write_udp_port(plan: &mut CongestionPlan, value: ObjectValue) -> Result<(), Reason> {
+    // Both or neither, or the switch would not recognize its own messages.
     if let Some(sfc) = &mut plan.sfc {
         sfc.point.udp_port.write(value)?;
     }

@@ -119,6 +119,7 @@ impl<W: World> Switch<W> {
     #[must_use]
     pub fn streams(&self, of: Streams, from: usize, most: usize) -> StreamPage {
         let (places, rows) = match of {
+            // Each table has what its machine keeps; the rest of a row is unknown, not 0.
             Streams::Sfc => {
                 let Some(point) = self.sfc_point() else { return StreamPage::default() };
                 let row = |(place, flow): (u32, CongestingFlow)| StreamRow {
@@ -188,6 +189,7 @@ impl<W: World> Switch<W> {
     /// The CI peer table (802.1Qcz 49.3.6), by port.
     #[must_use]
     pub fn peers(&self) -> Vec<(PortId, Peer)> {
+        // Of the worker's own ports: each peer is listed one time.
         let Some(isolation) = self.isolation() else { return Vec::new() };
         let peer = |port: &PortState<W>| Some((port.id, *isolation.peer(port.id)?));
         self.ports.iter().filter_map(peer).collect()

@@ -141,8 +141,10 @@ impl StepKind {
 impl fmt::Display for StepKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // Each text is a line of the log, so it names the remedy where there is one.
             Self::Measuring(method) => write!(f, "measuring the {method}"),
             Self::Found(found) => {
+                // All three figures: the spread shows how far software may have disturbed the measurement.
                 let d = &found.delay;
                 write!(
                     f,
@@ -245,6 +247,7 @@ fn dcbx_peer(
     let Some(mac) = peer else { return f.write_str("DCBX: no peer any more") };
     let can = match methods {
         None => "does not advertise how it can measure",
+        // In the order of what is more: both, then one, then methods that are unknown here.
         Some(Methods { round_trip: true, ptp: true }) => "measures by both methods",
         Some(Methods { round_trip: true, .. }) => "measures the round trip",
         Some(Methods { ptp: true, .. }) => "measures by PTP",

@@ -26,6 +26,7 @@ impl Reconciler {
                 (advertised(&self.plan, port), self.plan.congestion.attached(port));
             let info = &mut self.neighbours.ports[n];
             let (isolation, sfc) = advertised;
+            // LLDP sends at once what changes, so equal TLVs are not set again.
             if info.advertised != advertised
                 && apply(Change::Advertise { port, isolation, sfc }).is_ok()
             {
@@ -36,6 +37,7 @@ impl Reconciler {
                 let locator = self.plan.congestion.locator(port);
                 *info = PortInfo { attached, locator, obeys: false, elsewhere: None, ..*info };
             }
+            // What the neighbour said is judged again, because the plan by which it is judged has changed.
             let heard = info.heard;
             self.place(now, port, heard.place.as_ref(), apply);
             self.attach(now, port, heard.sfc.as_ref(), apply);
@@ -65,6 +67,7 @@ impl Reconciler {
         apply: &mut impl FnMut(Change) -> Result<(), Refused>,
     ) {
         let mut another = false;
+        // All ports, because each level follows from the nearest server behind any of them.
         for (at, info) in self.neighbours.ports.iter_mut().enumerate() {
             let topology = self.neighbours.recognition.advertised(at);
             let id = PortId::new(at as u16).expect("a port of the plan");
@@ -75,8 +78,10 @@ impl Reconciler {
                 another |= id == port;
             }
         }
+        // A message has a few bits for the level; a higher one is sent as unknown.
         let level = self.neighbours.recognition.level().filter(|level| *level <= LEVEL_MAX);
         let level = level.and_then(Level::new);
+        // Without messages there is no receiver to tell the level to.
         if self.neighbours.level != level
             && self.plan.congestion.sfc.is_some()
             && apply(Change::Level(level)).is_ok()
@@ -111,6 +116,7 @@ impl Reconciler {
         let configured = isolation.peers.iter().any(|(of, _)| *of == port);
         let info = &mut self.neighbours.ports[port.index()];
         let peer = heard.map(peer_of);
+        // A configured peer is not replaced by one that announces itself.
         if configured || info.peer == peer {
             return;
         }
@@ -139,8 +145,10 @@ impl Reconciler {
             return;
         }
         let (expected, info) = (proxy.udp_port, &mut self.neighbours.ports[port.index()]);
+        // A host on another UDP port would never see the messages, so the proxy pauses it.
         let obeys = heard.is_some_and(|sfc| sfc.obeys() && sfc.udp_port == expected);
         let elsewhere = heard.filter(|sfc| sfc.obeys() && !obeys).map(|sfc| sfc.udp_port);
+        // Each difference is reported one time, not with each LLDPDU.
         let news = elsewhere.filter(|_| info.elsewhere != elsewhere);
         info.elsewhere = elsewhere;
         let mut kind = news.map(|port| StepKind::SfcElsewhere { port, expected });

@@ -109,6 +109,7 @@ impl Cims {
         let encapsulation = match peer.cim_type {
             CimType::L2 => cim::Encapsulation::L2,
             CimType::Ipv4 => {
+                // Without an address the message has no source, and the peer could not tell its origin.
                 let from = point.ipv4.ok_or(Unsaid::NoAddress)?.into();
                 let to = peer.ipv4.ok_or(Unsaid::NoAddress)?.into();
                 cim::Encapsulation::Udp(self.headers(from, to, peer.udp_port))
@@ -122,6 +123,7 @@ impl Cims {
         let (tag, msdu) = msdu::of_frame(head).map_err(|_| Unsaid::Unwritable)?;
         let header = ethernet::Repr::parse(head).map_err(|_| Unsaid::Unwritable)?;
         let mut padded = [0; cim::MSDU_MIN];
+        // The peer may need more of the frame to find the flow than this switch is configured to quote.
         let most = usize::from(self.min_header_octets.max(peer.encap_len));
         let message = cim::Repr {
             encapsulation,
@@ -180,10 +182,12 @@ impl<W: World> Switch<W> {
         let Some((ethertype, octets)) = for_point(frame.head(), cims.point(port)) else {
             return false;
         };
+        // The path of unusual frames drops and counts it.
         if !self.ports[at].up {
             return false;
         }
         let counters = &mut cims.counters[port.index()];
+        // Counted before it is parsed, so that malformed messages are among those received.
         counters.received += 1;
         let obeyed = match cim::Repr::parse(ethertype, octets, &cims.dialect) {
             Err(_) => {
@@ -209,6 +213,7 @@ impl<W: World> Switch<W> {
 fn for_point<'a>(head: &'a [u8], point: &Point) -> Option<(EtherType, &'a [u8])> {
     let walk = vlan::walk(head).ok()?;
     let octets = &head[walk.l3..];
+    // A CIM for another bridge is data here.
     if walk.dst != point.mac {
         return None;
     }
@@ -231,6 +236,7 @@ fn received(tables: &[Tables], port: PortId, head: &[u8], message: &cim::Repr<'_
     let key = match message.flow() {
         Some(flow) => FlowKey::Ip(flow),
         None => {
+            // The sender keys untagged frames by the VLAN of its port, which is that of this end of the link.
             let vid = message.vid.or(own.pvid());
             FlowKey::L2 { dst: message.dst, src: message.src, vid }
         }
@@ -255,6 +261,7 @@ fn received(tables: &[Tables], port: PortId, head: &[u8], message: &cim::Repr<'_
 /// a tag, which CIMs do not show.
 fn classes(tables: &[Tables], own: &Tables, dscp: Option<Dscp>) -> u8 {
     let class = |tables: &Tables| Some(1 << own.class(tables.priority_of_untagged(dscp)?).get());
+    // One port that classifies by a tag makes the class unknown, and all of them possible.
     tables.iter().map(class).try_fold(0, |sum, class| Some(sum | class?)).unwrap_or(u8::MAX)
 }
 
@@ -271,6 +278,7 @@ impl<W: World> Switch<W> {
             return;
         };
         let mut octets = [0; CIM_FRAME_MAX];
+        // A copy, because the port is borrowed below, for its memory.
         let peer = *isolation.peer(to).expect("CIMs are ordered for ports that have a peer");
         let written = cims.write(order, &peer, frame.head(), &mut octets);
         let priority = cims.priority;
@@ -303,6 +311,7 @@ impl<W: World> Switch<W> {
         frame: W::Frame,
     ) {
         let ingress = self.ports[at].id;
+        // Not through forwarding: the CIM is for the neighbour at this port, wherever the address table leads.
         if !self.handoff.is_up(to) {
             return self.count_drop(now, at, Some(priority), DropReason::EgressDown);
         }
@@ -326,6 +335,7 @@ impl<W: World> Switch<W> {
         let map = isolation.plan().map;
         let mut classes: Vec<_> =
             TrafficClass::ALL.into_iter().filter_map(|class| map.congesting(class)).collect();
+        // Several monitored classes may share a congesting one.
         classes.sort_unstable();
         classes.dedup();
         let queue = |(port, class): (&PortState<W>, TrafficClass)| CongestingQueue {

@@ -53,6 +53,8 @@ impl<W: World> Switch<W> {
     ) {
         let port = self.ports[to].id;
         if let Some(isolation) = &mut self.signals.isolation {
+            // Every frame, isolated or not: the machine keeps the order of a flow by the frames that are queued
+            // before.
             isolation.on_enqueued(Queue { port, class }, hold);
         }
         let octets = frame.wire_len();
@@ -94,6 +96,7 @@ impl<W: World> Switch<W> {
         length: u64,
         frame: &W::Frame,
     ) {
+        // A message that joins a queue while it is forwarded causes no other.
         if self.signals.telling {
             return;
         }
@@ -102,6 +105,7 @@ impl<W: World> Switch<W> {
         let queue = Queue { port: self.ports[to].id, class };
         let joining = Joining { to, queue, priority, length, octets };
         let Signals { sfc, notifier, quantizer, .. } = &self.signals;
+        // The floor is the lowest of all machines; each has its own threshold above it.
         let tells = sfc.as_ref().is_some_and(|sfc| sfc.point.concerns(queue, length));
         let notifies = notifier.as_ref().is_some_and(|of| length > of.machine.floor(queue));
         let quantized = quantizer.is_some();
@@ -110,6 +114,7 @@ impl<W: World> Switch<W> {
         }
         self.signals.telling = true;
         let head = frame.head();
+        // QCN samples by bytes and parses only the frame that it samples.
         if let Some(seen) = Some(head).filter(|_| tells || notifies).and_then(Seen::of) {
             if tells {
                 self.tell_source(now, &joining, &seen);
@@ -138,6 +143,7 @@ impl<W: World> Switch<W> {
             Err(_) => Fate::Unbuilt,
         };
         if let Some(sfc) = &mut self.signals.sfc {
+            // Messages that were sent, lost and never built are counted apart.
             sfc.point.on_fate(queue, fate);
         }
     }
@@ -158,6 +164,7 @@ impl<W: World> Switch<W> {
         if matches!(bth.opcode(), Opcode::RC_ACKNOWLEDGE | Opcode::CNP) {
             return;
         }
+        // `picks` draws a random number, so it is asked only above the floor.
         if length <= notifier.machine.floor(queue) || !notifier.machine.picks(queue, length) {
             return;
         }
@@ -178,6 +185,7 @@ impl<W: World> Switch<W> {
         let mac = self.port_mac(queue.port);
         let Some(quantizer) = &mut self.signals.quantizer else { return };
         let Some(feedback) = quantizer.on_enqueue(queue, length, octets) else { return };
+        // Behind the sampling, which counts the bytes of every frame. A message about a message is never made.
         let Some(seen) = Seen::of(head).filter(|seen| !seen.is_message) else { return };
         let draft = quantizer.message(&seen, &feedback, queue, priority, mac);
         let priority = quantizer.priority;
@@ -220,6 +228,7 @@ impl<W: World> Switch<W> {
         bytes: u64,
         frames: &[W::Frame],
     ) {
+        // The other functions parse each frame in any case, which finds its flow.
         let Signals { sfc: Some(sfc), notifier: None, quantizer: None, ahead, .. } =
             &mut self.signals
         else {
@@ -230,6 +239,7 @@ impl<W: World> Switch<W> {
         let queue = Queue { port, class };
         let to = &self.ports[usize::from(decision.to)];
         let (before, drain) = (to.scheduler.bytes(class), to.rate);
+        // Even with the whole group the queue stays at its floor: no flow is needed.
         if before + bytes <= sfc.point.floor(queue).0 {
             return;
         }
@@ -250,6 +260,7 @@ impl<W: World> Switch<W> {
                     let addresses = (src.to_bits(), dst.to_bits());
                     ahead.push(queue, addresses, protocol, (src_port, dst_port));
                 }
+                // Each frame of the group has its turn, so one without a flow takes a place, too.
                 _ => ahead.push_other(),
             }
         }
@@ -275,6 +286,7 @@ impl<W: World> Switch<W> {
 fn data_flow(head: &[u8], l3: usize) -> Option<FiveTuple> {
     let packet = head.get(l3..)?.first_chunk::<{ PLAIN + 1 }>()?;
     let flow = FiveTuple::of_plain(packet.first_chunk()?)?;
+    // A CNP is a message, whose flow is never paused.
     let is_cnp = flow.dst_port == roce::UDP_PORT && Opcode(packet[PLAIN]) == Opcode::CNP;
     (!is_cnp).then_some(flow)
 }

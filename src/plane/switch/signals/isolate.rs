@@ -48,6 +48,7 @@ impl Signals {
     pub(crate) fn guard(&self, to: TrafficClass, tables: &Tables) -> Option<Priority> {
         let is_congesting = |from: TrafficClass| self.congesting(from) == Some(to);
         let own = tables.priorities_of_class(to).iter().next();
+        // A class that takes no congesting flows needs no guard.
         own.filter(|_| TrafficClass::ALL.into_iter().any(is_congesting))
     }
 
@@ -62,6 +63,7 @@ impl Signals {
         let mut all = *plans;
         for class in TrafficClass::ALL {
             if let Some(to) = self.congesting(class) {
+                // A plan of its own takes precedence.
                 all[to.index()] = all[to.index()].or(plans[class.index()]);
             }
         }
@@ -99,6 +101,7 @@ impl<W: World> Switch<W> {
     ) -> (TrafficClass, Hold) {
         let Some(isolation) = &self.signals.isolation else { return (class, Hold::NONE) };
         let queue = Queue { port: egress, class };
+        // An empty stream table and a short queue decide nothing: most frames are not parsed.
         if !isolation.concerns(queue, Bytes(self.ports[to].scheduler.bytes(class))) {
             return (class, Hold::NONE);
         }
@@ -118,6 +121,7 @@ impl<W: World> Switch<W> {
         else {
             return (queue.class, Hold::NONE);
         };
+        // All queues, because the machine weighs the monitored one against its congesting one.
         let scheduler = &self.ports[to].scheduler;
         let lengths: [Bytes; PRIORITIES] =
             TrafficClass::ALL.map(|class| Bytes(scheduler.bytes(class)));
@@ -156,6 +160,7 @@ impl<W: World> Switch<W> {
     #[inline]
     pub(crate) fn guarded_classes(&self, at: usize, paused: PrioritySet) -> u8 {
         let port = &self.ports[at];
+        // Mostly no guard is paused, which one comparison tells.
         if paused.0 & port.guards.0 == 0 {
             return 0;
         }

@@ -34,9 +34,11 @@ impl<W: World> Switch<W> {
         let port = &mut self.ports[at];
         let Some(mut frame) = port.port.message_frame(octets) else { return Fate::Unbuilt };
         port.counters.originated += 1;
+        // Delivery reports no result: the drops of the port before and after tell the message's fate.
         let drops = port.counters.drops.total();
         let tables = &self.tables[port.id.index()];
         let meta = match classify(tables, frame.head(), frame.wire_len(), self.max_frame) {
+            // The configured priority, whatever the tag that was copied says to this port.
             Class::Data(meta) => Meta { priority, ..meta },
             Class::Drop(reason) => {
                 self.count_drop(now, at, Some(priority), reason);
@@ -46,6 +48,7 @@ impl<W: World> Switch<W> {
         };
         let is_sfcm = self.signals.filter.is_sfcm(meta.ethertype, packet(&frame, &meta));
         match self.way(now, at, &mut frame, &meta) {
+            // The host may be behind this switch's own proxy, which then pauses it.
             Ok((meta, egress)) if is_sfcm => {
                 self.sfcm_leaves(now, at, None, frame, &meta, egress);
             }
@@ -80,6 +83,7 @@ impl<W: World> Switch<W> {
             if !wanted || !self.handoff.is_up(to) || self.signals.acts_for(to) {
                 continue;
             }
+            // One port behind, so that the last one gets the frame itself.
             let Some(before) = last.replace(to) else { continue };
             self.ports[at].counters.copied += 1;
             match frame.duplicate() {
@@ -102,6 +106,7 @@ impl<W: World> Switch<W> {
         let (port, wire_len) = (&self.ports[at], frame.wire_len());
         let tables = &self.tables[port.id.index()];
         let class = classify(tables, frame.head(), wire_len, self.max_frame);
+        // The filter selects by a few bytes: the frame may be anything.
         let (true, Class::Data(meta)) = (port.up, class) else {
             return self.ingest_unusual(now, at, frame);
         };
@@ -114,6 +119,7 @@ impl<W: World> Switch<W> {
         }
         if self.signals.filter.learns() {
             if let Some(notifier) = &mut self.signals.notifier {
+                // An acknowledgement names the queue pair of its flow's source, and goes on as data.
                 notifier.learn(now, frame.head(), l3, meta.ethertype);
             }
         }
@@ -134,6 +140,7 @@ impl<W: World> Switch<W> {
         if !self.router.is_empty() && self.router.wants(meta) {
             return self.route_ip(at, frame, meta);
         }
+        // A message is for one host: to a group it would pause many.
         if meta.is_to_group() {
             return Err(DropReason::MessageUnknown);
         }
@@ -178,6 +185,7 @@ impl<'a> Seen<'a> {
         let (flow, upper) = FiveTuple::of_usual(head)?;
         if flow.dst_port == roce::UDP_PORT {
             let opcode = head.get(upper + udp::HEADER_LEN).copied().map(Opcode);
+            // A CNP is about a flow, not of one; without its opcode in reach the full parser decides.
             if matches!(opcode, None | Some(Opcode::CNP)) {
                 return None;
             }
@@ -192,6 +200,7 @@ impl<'a> Seen<'a> {
         let flow = flow.map(|packet| FiveTuple::of(&packet));
         let vid = walk.outer.and_then(|tag| tag.vid);
         let l2 = FlowKey::L2 { dst: walk.dst, src: walk.src, vid };
+        // `roce` needs the key, so the value is completed in two steps.
         let mut seen = Self { head, key: flow.map_or(l2, FlowKey::Ip), is_message: false };
         let cnp = seen.roce().is_some_and(|bth| bth.opcode() == Opcode::CNP);
         seen.is_message = cnp || matches!(walk.ethertype, EtherType::CIM | EtherType::CNM);
@@ -270,6 +279,7 @@ impl Draft {
         let mut octets = [0; LEN_MAX];
         octets[..6].copy_from_slice(&walk.src.0);
         octets[6..ADDRESSES].copy_from_slice(&src.0);
+        // All tags are copied, because the message goes back through the same VLANs.
         let tags = ADDRESSES..ADDRESSES + walk.tags * vlan::TAG_LEN;
         octets[tags.clone()].copy_from_slice(&head[tags.clone()]);
         if walk.tags > 0 {
@@ -290,6 +300,7 @@ impl Draft {
         emit: impl FnOnce(&mut [u8]) -> Result<(), WireError>,
     ) -> Result<(), WireError> {
         let start = self.len + 2;
+        // Written first: nothing is appended if it fails.
         let body = self.octets.get_mut(start..start + len).ok_or(WireError::NoRoom)?;
         emit(body)?;
         self.octets[self.len..start].copy_from_slice(&ethertype.0.to_be_bytes());

@@ -62,6 +62,7 @@ impl Notifier {
 
     pub(super) const fn snapshot(&self) -> FastCnpCounters {
         let of = self.machine.counters();
+        // The machine counts what it decided on; what could not be made is taken off.
         let (sent, unsent) = (of.sent.saturating_sub(self.unsent), self.unsent);
         FastCnpCounters { sent, unsent, ..of }
     }
@@ -98,10 +99,12 @@ fn answer_of(head: &[u8], l3: usize, ethertype: EtherType) -> Option<(FiveTuple,
     let upper = packet.upper().ok().filter(|upper| upper.fragment == Fragment::Whole)?;
     let udp = udp::View::new(upper.payload).ok()?;
     let bth = roce::View::new(udp.payload()).ok()?;
+    // Data names the queue pair of its destination, which packets of the flow show anyway.
     if !matches!(bth.opcode(), Opcode::RC_ACKNOWLEDGE | Opcode::CNP) {
         return None;
     }
     let answer = FiveTuple::of(&packet);
+    // RoCEv2 answers from the same source port to the same destination port, so only the addresses swap.
     Some((FiveTuple { src: answer.dst, dst: answer.src, ..answer }, bth.dest_qp()))
 }
 
@@ -117,6 +120,7 @@ pub(crate) struct Quantizer {
 impl Quantizer {
     pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
         let of = plan.congestion.qcn.as_ref()?;
+        // A seed for each point: with one for all they would sample in step.
         let seed = |n: usize, class: usize| plan.seed ^ ((n * PRIORITIES + class) as u64) << 32;
         let points = of.points.iter().enumerate().map(|(n, points)| {
             core::array::from_fn(|class| {
@@ -133,6 +137,7 @@ impl Quantizer {
     pub(super) fn adopt(&mut self, plan: &QuantizedPlan) {
         let points = self.points.iter_mut().flatten().zip(plan.points.iter().flatten());
         for (point, plan) in points {
+            // Points are neither created nor removed while the switch runs.
             if let (Some(point), Some(plan)) = (point, plan) {
                 point.set_plan(*plan);
             }
@@ -153,6 +158,7 @@ impl Quantizer {
         length: Bytes,
         octets: Bytes,
     ) -> Option<Feedback> {
+        // A plan may leave out the last ports.
         let of = self.points.get_mut(queue.port.index())?;
         of[queue.class.index()].as_mut()?.on_enqueue(length, octets)
     }
@@ -200,6 +206,7 @@ impl Quantizer {
 /// Returns the flow identifier of a frame's CN-TAG (802.1Q 33.1), by which its source knows the
 /// flow.
 fn cn_tag(head: &[u8], walk: &vlan::Walk) -> Option<u16> {
+    // Without a CN-TAG the source finds its flow by the quoted frame.
     let flow = head.get(walk.l3..)?.first_chunk::<2>()?;
     (walk.ethertype == EtherType::CN_TAG).then(|| u16::from_be_bytes(*flow))
 }

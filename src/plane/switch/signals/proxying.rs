@@ -46,6 +46,7 @@ impl<W: World> Switch<W> {
         if !relay.is_message(meta.ethertype, packet(&frame, meta)) {
             return Some(frame);
         }
+        // To the message port, but no message: a host could take it for one, so it goes no further.
         let Ok(read) = sfcm::Repr::parse(meta.ethertype, packet(&frame, meta)) else {
             relay.malformed += 1;
             self.count_drop(now, at, None, DropReason::SfcmMalformed);
@@ -53,6 +54,7 @@ impl<W: World> Switch<W> {
         };
         let ingress = self.ports[at].id;
         let message = message(&read, Some(ingress), None);
+        // At ingress, where the port is known: its kind of neighbour decides which senders are valid.
         if !relay.proxy.admits(ingress, message.sender) {
             self.count_drop(now, at, None, DropReason::SfcmRefused);
             return None;
@@ -68,6 +70,7 @@ impl<W: World> Switch<W> {
                 self.flood_message(now, at, frame, meta);
             }
             Err(reason) => {
+                // The proxy counts a reflected message apart from one without a route.
                 let egress = (reason == DropReason::SameSegment).then_some(ingress);
                 self.refuse_sfcm(now, at, Message { egress, ..message });
             }
@@ -105,6 +108,7 @@ impl<W: World> Switch<W> {
         };
         match outcome {
             Outcome::Forward => {
+                // A message that the link brought may use headroom, one of the switch may not.
                 let origin = if ingress.is_some() { Origin::Line } else { Origin::Message };
                 self.deliver(now, at, frame, meta, egress, origin);
             }
@@ -171,8 +175,10 @@ impl<W: World> Switch<W> {
         let is_paused_by_port = self.ports[to].sender.wanted().contains(priority);
         let message = Message { priority, is_paused_by_port, ..message(&read, ingress, Some(id)) };
         let flow = read.message.flow().expect("what was parsed says which flow it is about");
+        // No pause outlasts the entry of its flow (sfcMaxFlowLife).
         let pause = message.pause.min(relay.heard.left(now, id, flow));
         let message = Message { pause, ..message };
+        // A new destination in the cache concerns flows whose forwarding decision is cached already.
         let known = relay.proxy.cache_counters().created;
         let outcome = relay.proxy.on_message(now, &message);
         relay.heard.on_outcome(now, id, flow, priority, outcome);
@@ -192,6 +198,7 @@ impl<W: World> Switch<W> {
     #[inline]
     pub(crate) fn flow_begins(&mut self, now: Instant, at: usize, frame: &W::Frame, meta: &Meta) {
         let Some(relay) = &mut self.signals.relay else { return };
+        // Without a cache nothing is known of a flow that begins.
         if !relay.caches {
             return;
         }
@@ -224,6 +231,7 @@ impl<W: World> Switch<W> {
             Some(own) => Some(relay.proxy.merge(now, id, own)),
             None => relay.proxy.due(now, id),
         };
+        // The deadline that led here is over, or the proxy would be asked in every poll.
         if said.is_none() {
             self.note_proxy(at);
         }
@@ -234,6 +242,7 @@ impl<W: World> Switch<W> {
     pub(crate) fn proxy_sent(&mut self, now: Instant, at: usize, said: &PauseVector, alone: bool) {
         self.tell_proxy(at, |relay, id| {
             relay.proxy.on_sent(now, id, said);
+            // A frame that the groups of the port sent anyway cost the line nothing more.
             relay.pauses[id.index()] += u64::from(alone);
         });
     }

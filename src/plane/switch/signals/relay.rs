@@ -98,10 +98,12 @@ impl Relay {
     /// Returns true if the proxy is to be asked about a flow that comes in by `port`. False if the
     /// table has no room for the flow.
     pub(super) fn begins(&mut self, now: Instant, port: PortId, flow: FiveTuple) -> bool {
+        // Where a cached pause shrinks with time, asking again for a known flow does no harm.
         let Some(begun) = &mut self.begun else { return self.caches };
         let (queue, key) = (Queue { port, class: TrafficClass::MIN }, FlowKey::Ip(flow));
         if let Some(place) = begun.find(queue, &key) {
             if !begun.is_over(now, place) {
+                // Its life counts from its last frame: a flow that pauses for long begins anew.
                 begun.touch(now, place);
                 return false;
             }
@@ -121,6 +123,7 @@ impl Relay {
     /// Returns the priority at the host behind `port` that a message names, by the maps of that
     /// port. Where the proxy does not act for the host it is the message's.
     pub(super) fn priority(&mut self, port: PortId, map: &SourceMap, named: Named) -> Priority {
+        // The maps are of use only where this proxy sends the pauses.
         let Some(usable) = self.proxy.pausable(port) else { return named.priority };
         let priority = map.priority(named, usable);
         self.disagreed += u64::from(priority != named.priority);
@@ -131,6 +134,7 @@ impl Relay {
     pub(super) fn is_message(&self, ethertype: EtherType, packet: &[u8]) -> bool {
         let Ok(view) = ip::View::new(ethertype, packet) else { return false };
         let Ok(upper) = view.upper() else { return false };
+        // A fragment cannot be read in full, so it is data.
         if upper.protocol != Protocol::UDP || upper.fragment != Fragment::Whole {
             return false;
         }
@@ -207,6 +211,7 @@ impl Heard {
 
     /// Returns the time that the entry of a flow may remain: all of it if there is none.
     pub(super) fn left(&self, now: Instant, port: PortId, flow: FiveTuple) -> Duration {
+        // An entry that is over stays in the table until its place is needed.
         let place = self.find(port, flow).filter(|place| !self.flows.is_over(now, *place));
         let age = place.map_or(Duration::ZERO, |place| now.since(self.flows.get(place).created));
         self.life.saturating_sub(age)
@@ -224,6 +229,7 @@ impl Heard {
     ) {
         let (until, creates) = match outcome {
             Outcome::Paused(until) => (until, true),
+            // A resume ends a pause and needs no entry of its own.
             Outcome::Resumed(_) => (now, false),
             Outcome::Forward | Outcome::Refused(_) => return,
         };
@@ -231,6 +237,7 @@ impl Heard {
         if let Some(place) = self.find(port, flow) {
             if !self.flows.is_over(now, place) {
                 let stream = self.flows.get_mut(place);
+                // `created` stays: the life of an entry counts from its first message.
                 stream.messages = stream.messages.saturating_add(1);
                 stream.state = state;
                 return;

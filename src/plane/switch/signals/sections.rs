@@ -31,6 +31,7 @@ impl<W: World> Switch<W> {
         let macs = self.tables.iter().map(|tables| tables.mac);
         self.signals.adopt(plan.congestion.clone(), macs);
         self.look_again();
+        // An existing proxy knows rate and priorities of its ports already.
         let created = self.signals.relay.is_some() && !proxied;
         for at in 0..self.ports.len() {
             if created {
@@ -54,7 +55,9 @@ impl Signals {
         let ports = || (0..plan.ports.len() as u16).filter_map(PortId::new);
         if self.sfc.is_none() || plan.congestion.sfc.is_none() {
             self.sfc = SourceFlow::new(plan);
+            // The new section counts from 0.
             self.base.sfc = None;
+            // What discovery found is kept outside of the section, and given to the new one.
             for (port, locator) in ports().zip(self.locators.clone()) {
                 self.set_locator(port, locator);
             }
@@ -82,6 +85,7 @@ impl<W: World> Switch<W> {
         at: At,
         value: ObjectValue,
     ) -> Result<(), ObjectError> {
+        // On a copy, so that a refused value changes nothing.
         let mut plan = (*self.signals.plan).clone();
         managed::set(&mut plan, self.tables.len(), object, at, value)?;
         let macs = self.tables.iter().map(|tables| tables.mac);
@@ -100,6 +104,7 @@ impl<W: World> Switch<W> {
             let port = &mut self.ports[at];
             if let (Some(plan), Some(agents)) = (plan, &mut port.agents) {
                 let auto = plan.auto.map(|auto| (auto.methods, auto.statistic));
+                // The deadline of the link protocols may be another one then.
                 agents.set_measurement(now, plan.initiate, auto);
                 self.note_agents(at);
             }
@@ -114,6 +119,7 @@ impl<W: World> Switch<W> {
                 self.ports[at].watchdog.set_times(plan.detection, plan.restoration);
             }
             let enabled = self.signals.plan.watches(id);
+            // A watchdog that is stopped releases the queues that it holds in a storm.
             for class in self.ports[at].watchdog.set_enabled(enabled) {
                 self.storm(now, at, class, StormEvent::Restored);
             }
@@ -140,6 +146,7 @@ impl<W: World> Switch<W> {
         for port in &mut self.ports {
             let tables = &self.tables[port.id.index()];
             let unwatched = self.signals.unwatched(port.id, |p| tables.class(p), self.max_frame);
+            // Only removes: a priority may take the direct path again after a new start.
             port.direct.0 &= unwatched.0;
         }
     }
@@ -176,6 +183,7 @@ impl Signals {
                 self.set_locator(port, new.locator(port));
             }
         }
+        // The UDP ports of messages and the thresholds of queues may be others now.
         self.filter = Filter::new(&new);
         self.set_floors();
         *self.plan = new;

@@ -52,6 +52,7 @@ impl SourceFlow {
             level: None,
             messages: 0,
         };
+        // The monitors of the queues are set as on any later change.
         made.adopt(sfc);
         Some(Box::new(made))
     }
@@ -84,6 +85,7 @@ impl SourceFlow {
         if !self.point.concerns(queue, length) {
             return None;
         }
+        // Counted as such, because to pause the sender of a message would delay what relieves the queue.
         if seen.is_message {
             self.messages += 1;
             return None;
@@ -98,6 +100,7 @@ impl SourceFlow {
         priority: Priority,
         port: Mac,
     ) -> Result<Draft, WireError> {
+        // A message identifies its flow by IP addresses; other frames have no source to tell.
         let flow = *seen.flow().ok_or(WireError::Unsupported)?;
         let dscp = seen.dscp()?;
         let udp_port = self.point.plan().udp_port;
@@ -139,6 +142,7 @@ impl SourceFlow {
         };
         match self.from {
             SfcmFrom::Swapped => flow.dst,
+            // A switch need not have an address of each IP version.
             SfcmFrom::Own => own.unwrap_or(flow.dst),
         }
     }
