@@ -30,6 +30,7 @@ pub(crate) struct Index {
 impl Index {
     /// Creates the index of a validated plan.
     pub(crate) fn new(plan: &StationPlan) -> Self {
+        // In the order of the numbers by which `Sources` knows its flows.
         let open = plan.flows.iter().map(|f| (f.id, f.src, tuple_of_headers(&f.headers)));
         let answered = plan.senders.iter().map(|t| (t.id, t.src, Some(tuple_of_transport(t))));
         let streams = plan.tester.streams.iter().map(|s| (s.id, plan.mac, None));
@@ -41,6 +42,7 @@ impl Index {
             index.flows.extend(tuple.map(|tuple| (tuple, n)));
         }
         index.addresses.extend(index.flows.iter().map(|(tuple, _)| tuple.src));
+        // Acknowledgements are sent from these: messages about them are for this host, too.
         index.addresses.extend(plan.receivers.iter().map(|t| IpAddr::from(t.dst_ip)));
         index.ids.sort_unstable();
         index.sort();
@@ -52,6 +54,7 @@ impl Index {
     pub(crate) fn set_stream(&mut self, plan: &StreamPlan) {
         let Ok(place) = self.ids.binary_search_by_key(&plan.id, |(id, _)| *id) else { return };
         let n = self.ids[place].1;
+        // Messages about the old addresses find the flow no more.
         self.flows.retain(|(_, of)| *of != n);
         // The control path is never paused, and a recording contains any number of flows.
         if plan.path == Path::Control || plan.recording.is_some() {
@@ -61,6 +64,7 @@ impl Index {
         let src = plan.template.headers[6..12].try_into().expect("it has a header");
         self.macs.push(Mac(src));
         self.addresses.push(tuple.src);
+        // A message about one of many addresses would pause all frames of the stream.
         if is_constant(&plan.template, tuple) {
             self.flows.push((tuple, n));
         }
@@ -88,6 +92,7 @@ impl Index {
 
     /// Returns the indexes for [`Self::at`] of the flows with these addresses and ports.
     pub(crate) fn places(&self, tuple: &FiveTuple) -> Range<usize> {
+        // Sorted, so flows with one tuple are neighbours.
         let start = self.flows.partition_point(|(t, _)| t < tuple);
         let len = self.flows[start..].iter().take_while(|(t, _)| t == tuple).count();
         start..start + len
@@ -113,6 +118,7 @@ impl Index {
             let Some(port) = Some(n).filter(|n| may(*n)).and_then(|n| sources.reroute(n)) else {
                 continue;
             };
+            // The next message about the flow names its new port.
             tuple.src_port = port;
             found = true;
         }
@@ -171,6 +177,7 @@ fn is_constant(template: &TemplatePlan, tuple: FiveTuple) -> bool {
         let first = usize::from(edit.at) * 8 + usize::from(edit.skip);
         for bit in first..first + usize::from(edit.bits) {
             if let Some(octet) = headers.get_mut(bit / 8) {
+                // Bits are numbered from the most significant one of a byte.
                 *octet ^= 0x80 >> (bit % 8);
             }
         }

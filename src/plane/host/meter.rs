@@ -75,6 +75,7 @@ pub(super) struct Meter {
 impl Meter {
     /// Creates the meter of a validated plan, if it has one.
     pub(super) fn of(plan: &StationPlan) -> Option<Box<Self>> {
+        // Without a meter a station pays one test per frame.
         let wanted = plan.tester.meter.as_ref()?;
         Some(Box::new(Self {
             rate: plan.rate,
@@ -106,6 +107,7 @@ impl Meter {
     pub(super) fn on_pause(&mut self, now: Instant, pause: &PauseVector, own: bool) {
         note(&mut self.received, now, pause, own, self.rate);
         self.messages.on_pause(now, pause, self.rate);
+        // Data sent from now on belongs to this pause's result.
         self.waits_to_send.0 |= pause.enabled.0;
     }
 
@@ -115,6 +117,7 @@ impl Meter {
     pub(super) fn on_data(&mut self, now: Instant, p: Priority, wire_len: u32) -> bool {
         let rate = self.rate;
         let on_line = || rate.time_for(Bytes(wire_len.into()));
+        // The line time is calculated only for a frame within a pause.
         let in_window = self.reactions[p.index()].on_frame(now, on_line);
         if self.tells {
             self.messages.on_data(now, p, on_line);
@@ -140,6 +143,7 @@ impl Meter {
 
     /// Records a frame made for the port, inserted behind the first `place` ones.
     pub(super) fn made_at(&mut self, what: Leaving, place: usize) {
+        // In the order in which the port gets the frames, not in which they were made.
         self.hand.insert(what, place);
         self.messages.inserted(place);
     }
@@ -147,6 +151,7 @@ impl Meter {
     /// Records that the port accepted frames from the front; `left` are still unsent.
     #[inline]
     pub(super) fn gone(&mut self, now: Instant, left: usize) {
+        // A frame counts as sent when the port accepts it, because what waits here can still be overtaken.
         self.messages.gone(now, self.hand.frames() - left);
         while let Some(what) = self.hand.next_gone(left) {
             let data = match what {
@@ -155,6 +160,7 @@ impl Meter {
             };
             if let Some(p) = data {
                 self.messages.data_gone(now);
+                // After its first frame behind a pause a priority has no more to tell until the next one.
                 if self.waits_to_send.contains(p) && self.received[p.index()].on_frame(now) {
                     self.waits_to_send.remove(p);
                 }
@@ -162,6 +168,7 @@ impl Meter {
             match what {
                 Leaving::Message(_, priority, pause) => self.messages.sent(now, priority, pause),
                 Leaving::Pause(pause) => {
+                    // The peer's reaction counts from here: the pause leaves now.
                     note(&mut self.sent, now, &pause, true, self.rate);
                     self.react(now, &pause);
                     self.waits_to_receive.0 |= pause.enabled.0;
@@ -188,6 +195,7 @@ impl Meter {
         self.hand.clear();
         self.messages.link_down(now);
         for meter in self.received.iter_mut().chain(&mut self.sent) {
+            // Ended by the link, which is no resume that a peer sent.
             meter.on_resume(now, false);
         }
         self.reactions.iter_mut().for_each(|meter| meter.on_resume(now));
@@ -207,6 +215,7 @@ impl Meter {
     /// Sets another link rate. Running pauses keep their remaining quanta.
     pub(super) fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {
         for meter in self.received.iter_mut().chain(&mut self.sent) {
+            // A quantum is 512 bit times of the link, whatever its rate.
             meter.stretch(now, self.rate, rate);
         }
         self.rate = rate;
@@ -215,6 +224,7 @@ impl Meter {
     /// Restarts the given streams: their measurements are reset. Counts of pauses, and the
     /// requested time, belong to the port and continue.
     pub(super) fn clear(&mut self, which: &[FlowId]) {
+        // Messages have no stream, so they restart with any.
         if !which.is_empty() {
             self.messages.clear();
         }
@@ -226,6 +236,7 @@ impl Meter {
             }
             match self.own.iter().find(|(own, _)| own == id) {
                 Some((_, Path::Data(p))) => self.received[p.index()].clear_frames(),
+                // A control stream may send pauses of any priority.
                 Some((_, Path::Control)) => self.sent.iter_mut().for_each(PauseMeter::clear),
                 None => {}
             }
@@ -260,6 +271,7 @@ pub(super) fn control_frame(octets: &[u8], mac: Mac) -> Leaving {
     if walk.ethertype != EtherType::MAC_CONTROL {
         return Leaving::Other;
     }
+    // A pause to one port's address is valid there alone.
     let port = if walk.dst.is_multicast() { mac } else { walk.dst };
     match mac_control::Repr::parse(octets, port) {
         Ok(repr) => Leaving::Pause(repr.vector()),
@@ -318,6 +330,7 @@ impl Hand {
     fn push(&mut self, what: Leaving, n: usize) {
         self.frames += n;
         match self.pieces.last_mut() {
+            // A burst of data is one piece.
             Some((last, count)) if *last == what => *count += n,
             _ => self.pieces.push((what, n)),
         }
@@ -328,6 +341,7 @@ impl Hand {
         let mut before = 0;
         for i in 0..self.pieces.len() {
             let (there, count) = self.pieces[i];
+            // The piece that holds this place is cut in two.
             if place < before + count {
                 let front = place - before;
                 self.pieces[i].1 = count - front;
@@ -359,6 +373,7 @@ impl Hand {
         }
         let (what, count) = &mut self.pieces[0];
         let what = *what;
+        // Each of these is counted or has a content of its own.
         let each = matches!(what, Leaving::Message(..) | Leaving::Pause(_) | Leaving::Malformed);
         let n = if each { 1 } else { gone.min(*count) };
         *count -= n;

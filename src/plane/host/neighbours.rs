@@ -99,6 +99,7 @@ impl<F: Frame> Neighbours<F> {
         let (mut own, mut table) = (BTreeMap::new(), Table::default());
         for (n, interface) in interfaces.iter().enumerate() {
             for address in &interface.addresses {
+                // Of two interfaces with one address in one VLAN the first answers.
                 own.entry((interface.vlans(), address.ip)).or_insert(n);
                 if let Some(gateway) = address.gateway {
                     let asked = table.ask(n, interface.vlans(), address.ip, gateway);
@@ -106,6 +107,7 @@ impl<F: Frame> Neighbours<F> {
                 }
             }
         }
+        // The queue allocates at the start or never.
         let room = if interfaces.is_empty() { 0 } else { WAITING_MAX };
         Self {
             interfaces,
@@ -135,6 +137,7 @@ impl<F: Frame> Neighbours<F> {
         let head = frame.head_mut();
         let Ok(said) = arp::Repr::parse(&head[walk.l3..]) else { return Some(frame) };
         let vlans = Vlans::in_frame(head, walk);
+        // A request tells its sender's address as well as a reply does (RFC 826).
         let learnt = self.learn(now, vlans, said.sender_ip.into(), said.sender_mac, true);
         let Some(&n) = self.own.get(&(vlans, said.target_ip.into())) else {
             return (!learnt).then_some(frame);
@@ -153,6 +156,7 @@ impl<F: Frame> Neighbours<F> {
         let vlans = Vlans::in_frame(frame.head(), walk);
         if walk.ethertype == EtherType::IPV6 {
             if let Ok(said) = neighbour::Repr::parse(&frame.head()[walk.l3..]) {
+                // The message has no source of its own: the packet's is needed for the answer.
                 let src = ipv6::View::new(&frame.head()[walk.l3..]).map(|v| v.src());
                 let src = src.unwrap_or(Ipv6Addr::UNSPECIFIED);
                 let taken = self.on_neighbour(now, vlans, walk, src, &said);
@@ -162,15 +166,18 @@ impl<F: Frame> Neighbours<F> {
         let head = frame.head_mut();
         let Ok(view) = ip::View::new(walk.ethertype, &head[walk.l3..]) else { return Some(frame) };
         let (src, own) = (view.src(), self.own.get(&(vlans, view.dst())));
+        // To its IP address but another MAC address a packet is flooded, not for this station.
         let Some(&n) = own.filter(|n| walk.dst == self.interfaces[**n].mac) else {
             return Some(frame);
         };
+        // An answer would make the damage look as if it were sent.
         let damaged = matches!(&view, ip::View::V4(v4) if !v4.checksum_ok());
         let Some(upper) = view.upper().ok().filter(|u| !damaged && u.fragment == Fragment::Whole)
         else {
             return Some(frame);
         };
         if let Ok(reply) = echo::Repr::parse(upper.payload, src, view.dst()) {
+            // A reply that no ping waits for is a frame without a flow.
             if reply.operation == echo::Operation::Reply {
                 return (!self.on_reply(now, src, &reply)).then_some(frame);
             }
@@ -196,6 +203,7 @@ impl<F: Frame> Neighbours<F> {
         said: &neighbour::Repr,
     ) -> bool {
         let target = said.target;
+        // Without the override flag a known address stays (RFC 4861 7.2.5).
         if let neighbour::Kind::Advertisement { overrides, .. } = said.kind {
             let mac = said.link_layer;
             return mac.is_some_and(|mac| self.learn(now, vlans, target.into(), mac, overrides));
@@ -231,6 +239,7 @@ impl<F: Frame> Neighbours<F> {
             self.counters.replies += 1;
             // Pings that waited for it are due at once.
             for asking in &mut self.pings {
+                // One that was sent before waits for its reply, not for an address.
                 let waits = asking.ping.state == PingState::Waiting && asking.sent.is_none();
                 if waits && self.table.mac(asking.by).is_some() {
                     asking.due = now;
@@ -250,6 +259,7 @@ impl<F: Frame> Neighbours<F> {
 
     /// Appends an entry to the queue; returns false if it is full.
     fn push(&mut self, priority: Priority, what: Waiting<F>) -> bool {
+        // A peer that floods requests gets no more memory than this.
         let room = self.waiting.len() < WAITING_MAX;
         if room {
             self.waiting.push_back((priority, what));
@@ -265,6 +275,7 @@ impl<F: Frame> Neighbours<F> {
         let route = self.interfaces[n].route(dst);
         let (src, hop) = route.ok_or_else(|| PingError::NoRoute(name(), dst))?;
         if self.pings.len() == PINGS_MAX {
+            // The oldest ping that is over makes room; one that waits never does.
             let over = self.pings.iter().position(|a| a.ping.state != PingState::Waiting);
             self.pings.remove(over.ok_or(PingError::Busy)?);
         }
@@ -273,6 +284,7 @@ impl<F: Frame> Neighbours<F> {
         let number = self.pings_begun;
         self.pings_begun = number.wrapping_add(1);
         let ping = Ping { number, interface: name(), dst, state: PingState::Waiting };
+        // At the next poll, which knows the time.
         let due = Instant::ZERO;
         self.pings.push_back(Asking { ping, interface: n, src, by, tries: 0, sent: None, due });
         self.next = Instant::ZERO;
@@ -286,6 +298,7 @@ impl<F: Frame> Neighbours<F> {
         }
         while self.waiting.len() < WAITING_MAX {
             let Some(place) = self.table.due(now) else { break };
+            // Its turn may also end: the address is known by now.
             if self.table.turn(now, place) {
                 let ask = self.table.at(place);
                 let interface = &self.interfaces[ask.interface];
@@ -313,6 +326,7 @@ impl<F: Frame> Neighbours<F> {
         }
         asking.tries += 1;
         asking.due = now.saturating_add(PING_EVERY);
+        // The try counts: a gateway that never answers makes the ping lost as well.
         let Some(mac) = self.table.mac(asking.by) else { return };
         asking.sent = Some(now);
         let interface = &self.interfaces[asking.interface];
@@ -328,6 +342,7 @@ impl<F: Frame> Neighbours<F> {
     }
 
     fn first(&self, paused: PrioritySet) -> Option<usize> {
+        // A paused priority does not hold the others.
         self.waiting.iter().position(|(p, _)| !paused.contains(*p))
     }
 
@@ -340,6 +355,7 @@ impl<F: Frame> Neighbours<F> {
     ) -> Option<F> {
         let n = self.first(paused)?;
         if let Waiting::Made(octets) = &self.waiting[n].1 {
+            // Messages are shorter than the shortest frame.
             let len = octets.len().max(ethernet::MIN_FRAME) as u32 + FCS_BYTES;
             let frame = make(octets, len)?;
             self.waiting.remove(n);

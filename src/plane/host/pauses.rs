@@ -31,6 +31,7 @@ impl PauseSource {
                 let mut repr = pfc::Repr::new(mac);
                 for (p, time) in Priority::ALL.into_iter().zip(times) {
                     if let Some(time) = time {
+                        // A time of 0 enables the priority, too: it resumes it.
                         repr.set(p, time);
                     }
                 }
@@ -91,6 +92,7 @@ impl Share {
         for p in pause.enabled.iter() {
             self.store(p.index(), pause.time[p.index()]);
         }
+        // After the words, so that a station that sees the number finds them.
         self.all.published.fetch_add(1, Ordering::Release);
     }
 
@@ -125,6 +127,7 @@ impl Share {
                 heard.pfc.time[p.index()] = time;
             }
         }
+        // PAUSE and PFC exclude each other on a port, but a tester may send both.
         heard.pause = self.newer(PAUSE);
         heard
     }
@@ -134,6 +137,7 @@ impl Share {
         let word = self.all.last[place].load(Ordering::Relaxed);
         let before = core::mem::replace(&mut self.words[place], word);
         let queue = (word >> QUEUE) as u8;
+        // The queue that received it has obeyed it already.
         (word != before && queue != self.queue).then_some(Quanta(word as u16))
     }
 }

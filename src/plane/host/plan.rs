@@ -216,6 +216,7 @@ impl FlowPlan {
     /// # Errors
     /// [`PlanError::Rate`] for a rate of zero or above the link's.
     pub fn interval(&self, link: &Line) -> Result<Duration, PlanError> {
+        // Rounded up in all cases, so that no rate is exceeded by rounding.
         let error = PlanError::Rate(self.id.0);
         let line = link.time_for(self.size);
         let interval = match self.rate {
@@ -225,6 +226,7 @@ impl FlowPlan {
             Rate::Frames(n) => 1_000_000_000_000_u128.div_ceil(n.into()),
         };
         match u64::try_from(interval) {
+            // Faster than back to back is more than the link carries.
             Ok(ps) if ps >= line.as_picos() => Ok(Duration::from_picos(ps)),
             _ => Err(error),
         }
@@ -267,6 +269,7 @@ impl StationPlan {
     /// # Errors
     /// The first problem found.
     pub fn check(&self) -> Result<(), PlanError> {
+        // With MACsec's bytes, which take their share of the line.
         let line = Line::new(self.rate, self.protected_line());
         for f in &self.flows {
             let (flow, size) = (f.id.0, f.size);
@@ -288,6 +291,7 @@ impl StationPlan {
         for t in self.senders.iter().chain(&self.receivers) {
             t.check()?;
         }
+        // Replies go to the address in the plan, which would be another station's.
         let lost = self.senders.iter().find(|t| t.src != self.mac);
         if let Some(t) = lost.or_else(|| self.receivers.iter().find(|t| t.dst != self.mac)) {
             return Err(PlanError::NotHere(t.id.0));
@@ -301,6 +305,7 @@ impl StationPlan {
         self.reactions.check()?;
         let ids = |plans: &[TransportPlan]| plans.iter().map(|t| t.id).collect::<Vec<_>>();
         let streams = self.tester.streams.iter().map(|s| s.id);
+        // Sent and received flows are counted apart, so one number may occur in both.
         distinct(self.flows.iter().map(|f| f.id).chain(ids(&self.senders)).chain(streams))?;
         distinct(self.expects.iter().copied().chain(ids(&self.receivers)))
     }
@@ -308,6 +313,7 @@ impl StationPlan {
     /// Validates that flows which wait for others, or send in periods, are of this station.
     fn check_work(&self) -> Result<(), PlanError> {
         for t in &self.senders {
+            // A flow whose messages do not arrive here would be waited for without end.
             let received = |id| self.receivers.iter().any(|r| r.id == id);
             if t.work.after.is_some_and(|id| !received(id)) {
                 return Err(PlanError::After(t.id.0));
@@ -329,6 +335,7 @@ impl StationPlan {
         let answers = self.senders.iter().map(|t| (t.answer_key(), t.id.0));
         let data = self.receivers.iter().map(|t| (t.data_key(), t.id.0));
         for mut ends in [answers.collect::<Vec<_>>(), data.collect()] {
+            // Equal keys are then neighbours.
             ends.sort_unstable();
             if let Some(w) = ends.windows(2).find(|w| w[0].0 == w[1].0) {
                 return Err(PlanError::SameEnd(w[0].1, w[1].1));

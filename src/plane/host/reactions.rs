@@ -87,6 +87,7 @@ impl Reactions {
         sources: &mut Sources,
     ) -> bool {
         let packet = &frame[walk.l3..];
+        // By its EtherType first, which excludes nearly all frames.
         if let Some(counters) = self.cnm.as_mut().filter(|_| is_cnm(walk.ethertype, packet)) {
             let ours = self.index.has_mac(walk.dst);
             if ours {
@@ -119,6 +120,7 @@ impl Reactions {
     #[inline]
     pub(super) fn paused(&mut self, now: Instant) -> PrioritySet {
         let Some(sfc) = &mut self.sfc else { return PrioritySet::EMPTY };
+        // Nothing ends before that time, so the set stays as it is.
         if now >= sfc.earliest {
             sfc.find_earliest(now);
         }
@@ -136,6 +138,7 @@ impl Reactions {
     pub(super) fn counters(&self, now: Instant, sources: &Sources) -> ReactionCounters {
         let sfcm = self.sfc.as_ref().map(|sfc| {
             let of_priorities = sfc.until.iter().map(|pause| pause.until().since(now));
+            // Granted times count in full when they are granted; what has not passed yet is taken off.
             let left = of_priorities.fold(sources.left_held(now), |sum, left| sum + left);
             SfcmCounters { time: sfc.granted - left, ..sfc.counters }
         });
@@ -163,6 +166,7 @@ impl Sfc {
         };
         // The parser ensures that the flow's source is the message's destination.
         let Some(flow) = message.message.flow() else { return c.malformed += 1 };
+        // After parsing, because the sender is an IP address.
         if !self.plan.senders.accept(message.headers.src) {
             return c.sender += 1;
         }
@@ -172,6 +176,7 @@ impl Sfc {
         let priority = self.priority(&message.message, tagged);
         let asked = message.message.pause;
         let until = now.saturating_add(asked.min(self.plan.longest));
+        // A time of 0 ends a pause.
         let until = (asked > Duration::ZERO).then_some(until);
         let locator = message.message.locator;
         let changed = match self.plan.pause {
@@ -186,11 +191,13 @@ impl Sfc {
         c.cut_to_longest += u64::from(asked > self.plan.longest);
         c.incast += u64::from(locator == Locator::Incast);
         c.in_network += u64::from(locator == Locator::InNetwork);
+        // Each message is counted as exactly one of these.
         *match (moved, until) {
             (false, _) => &mut c.redundant,
             (true, Some(_)) => &mut c.paused,
             (true, None) => &mut c.resumed,
         } += 1;
+        // Towards its destination every path ends in the same queue: only congestion on the way can be avoided.
         if locator == Locator::InNetwork && until.is_some() {
             self.reroute(now, &flow, index, sources);
         }
@@ -266,6 +273,7 @@ impl Sfc {
         let may = |n: usize| {
             let permitted = moves[n] <= now;
             if permitted {
+                // Until the new path can have been judged, it is kept.
                 moves[n] = now.saturating_add(spacing);
             }
             permitted
@@ -291,6 +299,7 @@ impl Sfc {
         until: Option<Instant>,
     ) -> Option<Instant> {
         let dies = &mut self.dies[entry];
+        // The first message about an entry begins its life, later ones do not extend it.
         if *dies <= now {
             *dies = now.saturating_add(self.plan.max_flow_life);
         }
@@ -301,6 +310,7 @@ impl Sfc {
     /// Returns true if a pause that runs, or ran, to `held` changes by running to `end`. Updates the
     /// granted time.
     fn changes(&mut self, now: Instant, held: Instant, end: Instant) -> bool {
+        // What remains of a pause, 0 for one that is over.
         let (before, after) = (held.since(now), end.since(now));
         self.granted = self.granted + after - before;
         before != after
@@ -353,6 +363,7 @@ fn is_sfcm(ethertype: EtherType, packet: &[u8], port: u16) -> bool {
 /// Returns true for a congestion notification message behind an EtherType.
 #[inline]
 fn is_cnm(ethertype: EtherType, octets: &[u8]) -> bool {
+    // Behind a CN-TAG the EtherType follows the flow identifier.
     let tagged = || octets.get(2..cnm::TAG_LEN) == Some(&EtherType::CNM.0.to_be_bytes());
     ethertype == EtherType::CNM || (ethertype == EtherType::CN_TAG && tagged())
 }

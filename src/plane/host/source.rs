@@ -60,6 +60,7 @@ impl Sources {
         frame_min: u32,
         spares: &Spares,
     ) -> Result<Self, PlanError> {
+        // Streams have no timers and stand behind all that have.
         let timed = plan.flows.len() + plan.senders.len();
         let points = Points { plan: plan.reactions.qcn, mac: plan.mac };
         let mut kinds = Vec::with_capacity(timed);
@@ -81,6 +82,7 @@ impl Sources {
             let stream = Stream::new(stream, line, frame_min, spares);
             kinds.push((lane, Kind::Stream(Box::new(stream))));
         }
+        // A paused priority is skipped as a whole, so each has an order of its own.
         let mut members: [Vec<u32>; PRIORITIES + 1] = Default::default();
         let mut flows = Vec::with_capacity(kinds.len());
         for (i, (lane, kind)) in kinds.into_iter().enumerate() {
@@ -88,21 +90,13 @@ impl Sources {
             flows.push(Flow { kind, lane, place, held, on_off: None });
             members[lane].push(i as u32);
         }
-        for of in &plan.on_off {
-            let start = |i: usize| match i.checked_sub(plan.flows.len()) {
-                None => plan.flows[i].start,
-                Some(n) => plan.senders[n].start,
-            };
-            let ids = plan.flows.iter().map(|f| f.id).chain(plan.senders.iter().map(|t| t.id));
-            if let Some(i) = ids.into_iter().position(|id| id == of.flow) {
-                flows[i].on_off = Some(Box::new(OnOff::new(of, start(i))));
-            }
-        }
+        set_periods(&mut flows, plan);
         let used = Priority::ALL.into_iter().filter(|p| !members[p.index()].is_empty()).collect();
         let lanes = members.map(|flows| Lane { order: Order::new(flows.len()), flows });
         let timers = Order::new(timed);
         let streams = (timed as u32..).zip(&plan.tester.streams).map(|(i, s)| (s.id, i));
         let mut streams: Vec<_> = streams.collect();
+        // By number, for binary search: there may be thousands.
         streams.sort_unstable();
         let (open, first_stop, backlog) = (plan.flows.len(), Instant::ZERO, plan.backlog);
         let spares = spares.clone();
@@ -120,6 +114,7 @@ impl Sources {
             spares,
         };
         (0..sources.flows.len()).for_each(|i| sources.settle(i));
+        // Finds the first stop time, and ends flows that stop before they start.
         sources.expire(Instant::ZERO);
         Ok(sources)
     }
@@ -131,6 +126,7 @@ impl Sources {
         let mut first: Option<(Instant, Priority)> = None;
         for p in PrioritySet(self.used.0 & !paused.0).iter() {
             let due = self.lanes[p.index()].order.first().0;
+            // Not `<=`: of equal times the lower priority number goes first, in every world.
             if due < first.map_or(Instant::NEVER, |(t, _)| t) {
                 first = Some((due, p));
             }
@@ -194,6 +190,7 @@ impl Sources {
         let lane = &self.lanes[p.index()];
         let i = lane.flows[lane.order.first().1] as usize;
         let Kind::Stream(stream) = &mut self.flows[i].kind else { return None };
+        // The run ends where another flow would be first, in its own lane or in another.
         let mut until = lane.order.second();
         for other in PrioritySet(self.used.0 & !paused.0).iter().filter(|other| *other != p) {
             until = until.min(self.lanes[other.index()].order.first().0);
@@ -304,6 +301,7 @@ impl Sources {
 
     /// Returns the index of the sender of a flow.
     fn sender(&self, id: FlowId) -> Option<usize> {
+        // A search, as connections are restarted between polls and seldom.
         let is = |flow: &Flow| matches!(&flow.kind, Kind::Sender(s) if s.counters().id == id);
         self.flows.iter().position(is)
     }
@@ -319,6 +317,7 @@ impl Sources {
             let i = self.timers.first().1;
             let flow = &mut self.flows[i];
             flow.on_timeout(now);
+            // The deadline may have been postponed by acknowledgements since it was entered.
             self.timers.set(i, flow.deadline());
             self.settle(i);
         }
@@ -443,6 +442,7 @@ impl Sources {
         let flow = &mut self.flows[i];
         if let Some(on_off) = &mut flow.on_off {
             let next = flow.kind.next_at();
+            // A frame that is due in an OFF period waits for the next ON period.
             let at = on_off.first_on(next);
             if at > next {
                 flow.kind.defer(at);
@@ -450,11 +450,13 @@ impl Sources {
         }
         if i < self.timed {
             let deadline = flow.deadline();
+            // An earlier deadline counts at once. A later one is found when the old one expires.
             if deadline < self.timers.time(i) {
                 self.timers.set(i, deadline);
             }
         }
         let next = flow.kind.next_at();
+        // A pause by a message delays the flow alone, unlike one of its priority.
         self.lanes[flow.lane].order.set(flow.place, next.max(flow.held));
     }
 
@@ -463,11 +465,27 @@ impl Sources {
         for i in 0..self.flows.len() {
             let stop = self.flows[i].stop();
             if stop > now {
+                // Found anew, so that polls before that time need not ask each flow.
                 self.first_stop = self.first_stop.min(stop);
             } else {
                 self.flows[i].time_is_over(now);
                 self.settle(i);
             }
+        }
+    }
+}
+
+/// Gives the flows of a plan the periods in which they send.
+fn set_periods(flows: &mut [Flow], plan: &StationPlan) {
+    for of in &plan.on_off {
+        // Periods begin with the flow, in the order of `flows`, then `senders`.
+        let start = |i: usize| match i.checked_sub(plan.flows.len()) {
+            None => plan.flows[i].start,
+            Some(n) => plan.senders[n].start,
+        };
+        let ids = plan.flows.iter().map(|f| f.id).chain(plan.senders.iter().map(|t| t.id));
+        if let Some(i) = ids.into_iter().position(|id| id == of.flow) {
+            flows[i].on_off = Some(Box::new(OnOff::new(of, start(i))));
         }
     }
 }

@@ -129,25 +129,26 @@ impl<P: Source> Station<P> {
     /// As [`StationPlan::check`].
     pub fn new(plan: &StationPlan, port: P) -> Result<Self, PlanError> {
         plan.check()?;
+        // Sinks first of the flows that are only counted, then of the receivers: `expects` divides them.
         let ids: Vec<_> =
             plan.expects.iter().copied().chain(plan.receivers.iter().map(|r| r.id)).collect();
         let mut lookup = vec![0; ids.iter().map(|id| id.0 as usize + 1).max().unwrap_or(0)];
         for (i, id) in ids.iter().enumerate() {
+            // 0 is the entry of a number that is not expected.
             lookup[id.0 as usize] = i as u32 + 1;
         }
         let mut ends: Vec<_> =
             (0..).zip(&plan.senders).map(|(n, plan)| (plan.answer_key(), n)).collect();
+        // For binary search by the key in an acknowledgement.
         ends.sort_unstable();
         let line = Line::new(plan.rate, plan.protected_line());
         let meter = Meter::of(plan);
         let priority = |id| meter.as_ref().and_then(|m| m.priority_of(id));
-        let several = plan.senders.iter().filter(|s| s.has_several());
-        let histograms = ids.len() + plan.tester.streams.len();
-        let spares = (16 * histograms).min(SPARES_FEW).max(2 * histograms);
-        let spares = Spares::new((spares + SPARES_MESSAGES * several.count()).min(SPARES_MAX));
+        let spares = spares(plan, ids.len() + plan.tester.streams.len());
         let mut station = Self {
             name: plan.name.clone(),
             mac: plan.mac,
+            // A port that sends runts does not pad them, which its streams have to know.
             sources: Sources::new(plan, &line, port.frame_min(), &spares)?,
             port,
             up: true,
@@ -178,10 +179,12 @@ impl<P: Source> Station<P> {
             paused: PrioritySet::EMPTY,
             share: None,
             counters: StationCounters::default(),
+            // The first poll handles everything.
             calm: Calm::OVER,
             read: vec![Usual::default(); BURST],
         };
         if let Some(agents) = &plan.agents_advertised() {
+            // The accuracy of the port's timestamps is part of every measurement.
             let stamps = station.port.stamps();
             station.agents = Some(Box::new(PortAgents::new(agents, stamps)));
         }
@@ -194,6 +197,7 @@ impl<P: Source> Station<P> {
 
     /// Receives what has arrived, then sends what is due and not paused.
     pub fn poll(&mut self, now: Instant) -> Next {
+        // Before anything is sent: a pause that has arrived holds the frames of this poll.
         let received = self.receive(now);
         if self.calm.holds(now) {
             let sent = self.send_data(now);
@@ -208,10 +212,12 @@ impl<P: Source> Station<P> {
         if let Some(heard) = self.share.as_mut().and_then(|share| share.take()) {
             self.overhear(now, &heard);
         }
+        // One set for the whole poll, as time does not advance in it.
         self.paused = self.receiver.paused(now);
         if let Some(reactions) = &mut self.reactions {
             self.paused.0 |= reactions.paused(now).0;
         }
+        // Timeouts run while the link is down, too.
         self.sources.expire(now);
         let sent = self.up && self.send(now);
         let deadline = self.deadline();
@@ -229,6 +235,7 @@ impl<P: Source> Station<P> {
             // Pauses of the other queues that it has not taken over are over, too.
             let _ = self.share.as_mut().and_then(|share| share.take());
             self.receiver.clear(now);
+            // Counted as made before, so the difference to what left has a name.
             self.counters.flushed += (self.hand.len() + self.neighbours.forget()) as u64;
             self.hand.clear();
             self.leading = 0;
@@ -243,6 +250,7 @@ impl<P: Source> Station<P> {
             }
             self.shaper.set_rate(rate);
             let line = *self.shaper.line();
+            // Retries follow the new rate.
             self.slot = line.time_for(FRAME_MIN);
             self.sources.set_line(&line);
         }
@@ -342,6 +350,7 @@ fn references(plan: &StationPlan, ids: &[FlowId]) -> Vec<Option<Box<Reference>>>
     let compared = plan.tester.meter.as_ref().map_or(&[][..], |meter| &meter.compared);
     let mut references = Vec::new();
     for stream in compared {
+        // Empty unless a stream is compared: then no frame looks for one.
         references.resize(ids.len(), None);
         let sink = ids.iter().position(|id| *id == stream.id);
         references[sink.expect("a checked plan expects it")] = Some(Reference::new(stream));
@@ -351,6 +360,7 @@ fn references(plan: &StationPlan, ids: &[FlowId]) -> Vec<Option<Box<Reference>>>
 
 /// Returns the sender that waits for each receiver; empty if none does.
 fn waiting(plan: &StationPlan) -> Vec<Option<u32>> {
+    // Empty in the usual case, which each data frame finds out by one length.
     if plan.senders.iter().all(|t| t.work.after.is_none()) {
         return Vec::new();
     }
@@ -386,6 +396,7 @@ impl<P: Source> Station<P> {
     fn find_calm(&self) -> Calm {
         let waits =
             !self.hand.is_empty() || !self.answers.is_empty() || !self.neighbours.is_empty();
+        // Each of these may change at any poll, so none may be skipped.
         if waits || !self.up || self.share.is_some() {
             return Calm::OVER;
         }
@@ -396,6 +407,7 @@ impl<P: Source> Station<P> {
     /// Sends the data that is due.
     #[inline]
     fn send_data(&mut self, now: Instant) -> bool {
+        // A frame of the control path may have to go in front of a full hand.
         let room = COMMITTED_MAX - usize::from(self.sources.has_control());
         self.make_data(now, room);
         if self.hand.is_empty() {
@@ -413,6 +425,7 @@ impl<P: Source> Station<P> {
     /// started a timer.
     #[inline]
     fn deadline_of_data(&mut self) -> Instant {
+        // The poll ended the calm, so all deadlines have to be found.
         if self.calm.until == Instant::ZERO {
             return self.deadline();
         }
@@ -423,4 +436,12 @@ impl<P: Source> Station<P> {
         let (due, timers) = (*due, *timers);
         self.next_start(due, timers)
     }
+}
+
+/// Returns a pool for the spare pages of a station with this number of histograms, besides those of messages.
+fn spares(plan: &StationPlan, histograms: usize) -> Spares {
+    let several = plan.senders.iter().filter(|s| s.has_several());
+    // A few flows may have times of all magnitudes; of many, most stay within two pages each.
+    let spares = (16 * histograms).min(SPARES_FEW).max(2 * histograms);
+    Spares::new((spares + SPARES_MESSAGES * several.count()).min(SPARES_MAX))
 }

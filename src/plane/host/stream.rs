@@ -147,6 +147,7 @@ impl Stream {
         self.due = epoch.saturating_add(self.plan.delay);
         let time = self.plan.limit.time;
         self.stop = time.map_or(Instant::NEVER, |time| self.due.saturating_add(time));
+        // A limit of no frames, or of no time, is over before it begins.
         self.end_if_over(Instant::ZERO);
     }
 
@@ -179,6 +180,7 @@ impl Stream {
         if self.counters.state == StreamState::Paused {
             self.counters.state = StreamState::Started;
             let paused = now.total_since(self.since);
+            // Its schedule moves as a whole, so that no frames are caught up with.
             self.due = self.due.saturating_add_total(paused);
             self.stop = self.stop.saturating_add_total(paused);
         }
@@ -226,6 +228,7 @@ impl Stream {
         if self.plan.recording.is_some() {
             return self.play(now, start, backlog, give);
         }
+        // The port pads shorter frames: they take the line for that long.
         let size = self.frames.size().max(self.frame_min);
         let numbers = Numbers { sequence: self.sequence, sent: now };
         if !give(self.frames.stamp(numbers), size) {
@@ -258,6 +261,7 @@ impl Stream {
             return false;
         }
         let (frames, timed) = (recording.len(), recording.timed);
+        // In a loop; a limit ends it.
         self.played = if self.played + 1 == frames { 0 } else { self.played + 1 };
         self.count(now, size, 1);
         let due = self.caught_up(now, start, backlog);
@@ -286,12 +290,14 @@ impl Stream {
         port: &mut P,
         hand: &mut Burst<P::Frame>,
     ) -> Option<Run> {
+        // Frames of a run differ in their head alone, and only the rate decides when each is due.
         let alike = self.plan.recording.is_none() && self.frames.is_even();
         if most < 2 || until <= now || !self.pace.is_plain() || !alike {
             return None;
         }
         let wire_len = self.frames.size().max(self.frame_min);
         let due = self.caught_up(now, shaper.start(now), backlog);
+        // The line, the hand, the limit of the stream, and what is due: the least of the four.
         let n = shaper.room(now, wire_len).min(most as u64).min(self.left);
         let n = n.min(1 + self.pace.more_by(due, wire_len, now));
         // A stream too far behind its schedule may have to be cut short in between.
@@ -308,6 +314,7 @@ impl Stream {
             let gone = shaper.start(now).saturating_add(each.saturating_mul(made - 1));
             let start = gone.max(last);
             self.on_line = start.saturating_add(each);
+            // Behind the last frame, with the rounding error that all of them left.
             self.due = self.pace.after_many(last, wire_len, 1);
             self.end_if_over(now);
         }
@@ -336,6 +343,7 @@ impl Stream {
         c.frames += n;
         c.bytes += n * u64::from(size);
         match c.last_sent {
+            // The gap before the first of these; between them there is none, as they were made together.
             Some(last) => c.gaps.record(now.since(last)),
             None => c.first_sent = Some(now),
         }

@@ -37,6 +37,7 @@ const WORDS: usize = (IN_FLIGHT_MAX / 64) as usize;
 struct Bits(Box<[u64; WORDS]>);
 
 const fn bit(index: u64) -> (usize, u64) {
+    // A ring of words: the window is a power of two, so this needs no division.
     ((index % IN_FLIGHT_MAX / 64) as usize, 1 << (index % 64))
 }
 
@@ -102,6 +103,7 @@ impl Headers {
         dst_port: u16,
         ecn: Ecn,
     ) -> Self {
+        // Without a marking of their own replies go as the data does.
         let dscp = marking.map_or(plan.dscp, |m| m.dscp);
         let tag = plan.tag.map(|tag| match marking {
             Some(m) => Tag { pcp: Pcp::new(m.priority.get()).expect("both are 0 to 7"), ..tag },

@@ -209,7 +209,7 @@ impl PortAgents {
             peer_delay.start(now);
         }
         if let Some(measurer) = &mut self.measurer {
-            // A port that only responds has to know that a request may come.
+            // The peer may ask from now on, also where this port measures nothing itself.
             measurer.listen();
         }
         match &mut self.auto {

@@ -79,6 +79,7 @@ impl MessageMeter {
         self.told.push(ToldPause { at: now, priority, pause });
         let reactions = &mut self.reactions[priority.index()];
         match pause {
+            // A message without a pause time ends the pause of its flow.
             Duration::ZERO => reactions.on_resume(now),
             _ => reactions.on_pause(now, pause),
         }
@@ -99,9 +100,11 @@ impl MessageMeter {
     pub(super) fn on_pause(&mut self, now: Instant, pause: &PauseVector, rate: BitsPerSec) {
         for priority in pause.enabled.iter() {
             let (quanta, until) = (pause.time[priority.index()], &mut self.until[priority.index()]);
+            // A renewal before the end of the last pause does not begin one.
             if quanta.0 > 0 && now >= *until {
                 self.begun.push(BegunPause { at: now, priority, quanta });
             }
+            // Each pause replaces the one before, a resume included.
             *until = now.saturating_add(quanta.at(rate));
         }
     }
@@ -112,6 +115,7 @@ impl MessageMeter {
             self.until_first = Some(now.since(first));
         }
         match unsent {
+            // Nothing was made before the message, so the station is silent at once.
             0 => self.silence = self.silence.max(Some(Duration::ZERO)),
             _ => self.waits = Some((now, unsent)),
         }
@@ -127,6 +131,7 @@ impl MessageMeter {
     #[inline]
     pub(super) fn gone(&mut self, now: Instant, n: usize) {
         let Some((since, left)) = self.waits else { return };
+        // Frames leave in order: those made before the message come first.
         self.waits = (left > n).then(|| (since, left - n));
         if self.waits.is_none() {
             self.silence = self.silence.max(Some(now.since(since)));
@@ -135,6 +140,7 @@ impl MessageMeter {
 
     /// Records a frame that was inserted behind the first `place` unsent ones.
     pub(super) fn inserted(&mut self, place: usize) {
+        // A control frame goes in front of data and delays it by one.
         if let Some((_, left)) = self.waits.as_mut().filter(|(_, left)| place < *left) {
             *left += 1;
         }
@@ -149,6 +155,7 @@ impl MessageMeter {
 
     /// Resets all results but those of messages that were sent.
     pub(super) fn clear(&mut self) {
+        // The counts belong to the port, like those of pauses.
         *self = Self { sent: self.sent, requested: self.requested, ..Self::default() };
     }
 
@@ -192,6 +199,7 @@ impl<T: Copy> Recent<T> {
     }
 
     fn in_order(&self) -> Vec<T> {
+        // A ring: behind its oldest event are the next older ones.
         let (new, old) = self.kept.split_at(self.oldest);
         [old, new].concat()
     }
@@ -208,6 +216,7 @@ pub(crate) fn message(head: &[u8]) -> Option<(Priority, Duration)> {
     }
     let ports = upper.payload.first_chunk::<4>()?;
     let [from, to] = [0, 2].map(|at| u16::from_be_bytes([ports[at], ports[at + 1]]));
+    // Both ports of a message are the same one, of the dynamic range.
     if from != to || to < sfcm::PORT_MIN {
         return None;
     }
@@ -249,6 +258,7 @@ impl ControlSink {
 
     /// Counts a frame if it belongs to this stream.
     pub(super) fn take(&mut self, now: Instant, head: &[u8], wire_len: u32) -> bool {
+        // Padding behind the known bytes may differ.
         if !head.starts_with(&self.octets) {
             return false;
         }

@@ -72,6 +72,7 @@ impl PauseMeter {
         t.pauses += u64::from(counts);
         t.window = Some(window);
         t.last = Some(now);
+        // Without a resume in between the peer was to be paused all the time.
         if let Some(before) = self.before {
             t.gap_max = t.gap_max.max(Some(now.since(before)));
             if now >= self.until {
@@ -80,6 +81,7 @@ impl PauseMeter {
             }
         }
         if now >= self.until {
+            // A run is added when the next one begins, as its end is not known before.
             t.requested += self.until.since(self.start);
             t.runs += 1;
             self.start = now;
@@ -87,6 +89,7 @@ impl PauseMeter {
         t.last_frame = t.last_frame.max(Some(Duration::ZERO));
         self.before = Some(now);
         self.until = now.saturating_add(window);
+        // The first data frame after the run has not come yet.
         self.waits = true;
     }
 
@@ -115,6 +118,7 @@ impl PauseMeter {
     /// Converts the remaining pause to another link rate.
     pub(super) fn stretch(&mut self, now: Instant, from: BitsPerSec, to: BitsPerSec) {
         if now < self.until {
+            // The remaining bit times stay; rounded up, a pause never ends early.
             let bits = u128::from(self.until.since(now).as_picos()) * u128::from(from.get());
             let left = u64::try_from(bits.div_ceil(to.get().into())).unwrap_or(u64::MAX);
             self.until = now.saturating_add(Duration::from_picos(left));
@@ -137,6 +141,7 @@ impl PauseMeter {
     /// Returns the results up to `now`.
     pub(super) fn times(&self, now: Instant) -> PauseTimes {
         let mut times = self.times;
+        // The part of the current run that has passed.
         times.requested += self.until.min(now.max(self.start)).since(self.start);
         times
     }
@@ -179,10 +184,12 @@ impl Reactions {
     /// without any.
     #[must_use]
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
+        // Before the ring is full its rest is zeros.
         let known = usize::try_from(self.count).map_or(KEPT, |count| count.min(KEPT));
         let mut kept = self.kept;
         let kept = &mut kept[..known];
         kept.sort_unstable();
+        // The nearest rank, from 1.
         let rank = (known as u64 * percent).div_ceil(100).max(1) as usize;
         kept.get(rank - 1).copied()
     }
@@ -231,6 +238,7 @@ pub(super) struct ReactionMeter {
 impl ReactionMeter {
     /// Records a sent pause that lasts for `window`.
     pub(super) fn on_pause(&mut self, now: Instant, window: Duration) {
+        // A renewal belongs to the pause that runs.
         if now >= self.until || !self.open {
             self.close();
             (self.open, self.stopped, self.start, self.last) = (true, false, now, now);
@@ -238,6 +246,7 @@ impl ReactionMeter {
             self.silence = SILENCE.min(window.div(4)).max(self.interval.saturating_mul(2));
         }
         self.until = now.saturating_add(window);
+        // Intervals of frames count outside of pauses only.
         self.seen = None;
     }
 
@@ -257,6 +266,7 @@ impl ReactionMeter {
         // Frames of one poll share one time.
         if self.seen != Some(now) {
             let gap = self.seen.map_or(Duration::ZERO, |seen| now.since(seen));
+            // Rises at once and falls slowly: one short gap must not make the next silence end a train.
             self.interval = gap.max(self.interval.saturating_sub(self.interval.div(8)));
             self.seen = Some(now);
         }
@@ -264,10 +274,12 @@ impl ReactionMeter {
     }
 
     fn in_window(&mut self, began: Instant) {
+        // It had started before the pause, and is finished (802.3 31B.3.7).
         if began < self.start {
             return;
         }
         self.reactions.in_window += 1;
+        // After the first silence the train is over for good.
         self.stopped |= began.since(self.last) > self.silence;
         if self.stopped {
             self.reactions.after_stop += 1;
@@ -290,6 +302,7 @@ impl ReactionMeter {
 
     /// Returns the reactions, including that to the current pause.
     pub(super) fn reactions(&self) -> Reactions {
+        // A pause that runs has a reaction so far, without ending it.
         let mut now = self.clone();
         now.close();
         now.reactions

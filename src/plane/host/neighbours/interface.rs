@@ -34,6 +34,7 @@ impl Vlans {
 
     /// Returns the VLANs of a frame's tags.
     pub(super) fn in_frame(head: &[u8], walk: &vlan::Walk) -> Self {
+        // Each tag begins with its TPID, where an untagged frame has its EtherType.
         let tags = (0..walk.tags).map(|n| &head[ethernet::HEADER_LEN - 2 + n * TAG_LEN..]);
         Self::of(tags.filter_map(|tag| vlan::View::new(tag).ok()).map(|tag| tag.vid_bits()))
     }
@@ -108,6 +109,7 @@ impl Interface {
     /// Returns the source address for `to` and the next hop: `to` itself on the link, else a
     /// gateway; `None` without a route.
     pub(super) fn route(&self, to: IpAddr) -> Option<(IpAddr, IpAddr)> {
+        // A destination on the link needs no gateway.
         let near = self.addresses.iter().find(|a| a.reaches(to)).map(|a| (a.ip, to));
         let same = |a: &&Address| a.ip.is_ipv4() == to.is_ipv4();
         let by = |a: &Address| a.gateway.map(|gateway| (a.ip, gateway));
@@ -125,6 +127,7 @@ impl Interface {
         let l3 = ethernet::HEADER_LEN + self.tags.len() * TAG_LEN;
         let mut out = Message::new();
         out.extend(core::iter::repeat_n(0, l3 + len));
+        // The EtherType of the packet stands behind all tags.
         let outer = self.tags.first().map_or(ethertype, |tag| tag.tpid.ethertype());
         let header = ethernet::Repr { dst, src: self.mac, ethertype: outer };
         header.emit(&mut out).expect(ROOM);
@@ -163,6 +166,7 @@ pub(super) fn question(interface: &Interface, src: IpAddr, target: IpAddr) -> Me
         (IpAddr::V6(src), IpAddr::V6(target)) => {
             let (kind, link_layer) = (neighbour::Kind::Solicitation, Some(interface.mac));
             let repr = neighbour::Repr { kind, target, link_layer };
+            // To the group of the last 24 bits, which few nodes share, instead of to all (RFC 4291 2.7.1).
             let group = neighbour::solicited_node(target);
             let mac = neighbour::group_mac(group);
             interface.frame(mac, EtherType::IPV6, repr.buffer_len(), |out| {
@@ -182,6 +186,7 @@ pub(super) fn echo_request(interface: &Interface, mac: Mac, asking: &Asking) -> 
         data: PING_DATA,
     };
     let (src, dst, len) = (asking.src, asking.ping.dst, repr.buffer_len());
+    // Best effort without ECN; the priority of the interface's tag applies on the link.
     let (dscp, ecn, protocol) = (Dscp::MIN, Ecn::NotEct, echo::protocol_of(src));
     match (src, dst) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {

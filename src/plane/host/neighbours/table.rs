@@ -50,6 +50,7 @@ impl Table {
         src: IpAddr,
         ip: IpAddr,
     ) -> Option<usize> {
+        // Several addresses of an interface may have one gateway.
         let same = |a: &Ask| a.interface == interface && a.ip == ip;
         if let Some(place) = self.asks.iter().position(same) {
             return Some(place);
@@ -57,6 +58,7 @@ impl Table {
         if self.asks.len() == NEIGHBOURS_MAX {
             return None;
         }
+        // Interfaces in one VLAN share what is known of a neighbour.
         let known = *self.places.entry((vlans, ip)).or_insert_with(|| {
             self.known.push(None);
             self.known.len() - 1
@@ -75,6 +77,7 @@ impl Table {
     pub(super) fn learn(&mut self, vlans: Vlans, ip: IpAddr, mac: Mac, replace: bool) -> bool {
         let Some(place) = self.places.get(&(vlans, ip)) else { return false };
         let known = &mut self.known[*place];
+        // A group address is no neighbour's: packets to it would reach many.
         if mac.is_multicast() || known.is_some_and(|old| old != mac && !replace) {
             return false;
         }
@@ -95,6 +98,7 @@ impl Table {
     /// Handles a request that is due: schedules the next one, and returns true if it is to be sent.
     pub(super) fn turn(&mut self, now: Instant, place: usize) -> bool {
         let ask = &mut self.asks[place];
+        // The first request is sent in any case: by it the neighbour learns this end.
         if ask.tries > 0 && self.known[ask.known].is_some() {
             ask.due = Instant::NEVER;
             return false;
@@ -186,6 +190,7 @@ pub(super) struct Asking {
 impl Asking {
     /// Handles a reply with this ping's number from `src`. Returns true if the ping waited for it.
     pub(super) fn on_reply(&mut self, now: Instant, src: IpAddr) -> bool {
+        // A reply before any request belongs to another ping.
         let Some(sent) = self.sent else { return false };
         if self.ping.state != PingState::Waiting || src != self.ping.dst {
             return false;

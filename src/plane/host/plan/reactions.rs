@@ -30,6 +30,7 @@ impl ReactionsPlan {
             if sfc.udp_port < sfcm::PORT_MIN {
                 return Err(PlanError::SfcPort(sfc.udp_port));
             }
+            // Either would make every message redundant.
             if sfc.longest == Duration::ZERO || sfc.max_flow_life == Duration::ZERO {
                 return Err(PlanError::SfcPause);
             }
@@ -114,6 +115,7 @@ impl StationPlan {
     pub fn agents_advertised(&self) -> Option<AgentsPlan> {
         let mut agents = self.agents.clone()?;
         let role = agents.lldp.as_ref().map(|lldp| lldp.role);
+        // A station that obeys messages tells its switch, which then needs no proxy for it.
         if let (Some(role), Some(sfc)) = (role, &self.reactions.sfc) {
             let dcbx = agents.dcbx.get_or_insert_with(|| DcbxPlan::new(agents.mac));
             dcbx.topology = dcbx.topology.or(Some(TopologyPlan::Recognized(role.device())));

@@ -182,6 +182,7 @@ impl Transport {
             Self::Roce(_) => self.overhead() + aeth::AETH_LEN as u32,
             Self::TcpLike(_) => self.overhead(),
         };
+        // One of TCP is shorter than the shortest frame.
         if len < FRAME_MIN { FRAME_MIN } else { len }
     }
 }
@@ -335,6 +336,7 @@ impl TransportPlan {
                     Operation::Write => reth::RETH_LEN,
                     Operation::Send => 0,
                 };
+                // A message of one packet may have both an RETH and immediate data.
                 let immediate = if immediate.is_some() { roce::IMMEDIATE_LEN } else { 0 };
                 self.size + (reth + immediate) as u32
             }
@@ -352,6 +354,7 @@ impl TransportPlan {
         if size < min {
             return Err(PlanError::Short { flow, size, min });
         }
+        // Not `size`: some packets of a message are longer than the others.
         if self.longest() > FRAME_MAX {
             return Err(PlanError::Long { flow, size: self.longest() });
         }
@@ -363,6 +366,7 @@ impl TransportPlan {
             Transport::Roce(roce) => (roce.window, roce.timeout, roce.ack_every),
             Transport::TcpLike(tcp) => (tcp.window, tcp.timeout_min, tcp.initial_window),
         };
+        // A window below one packet never opens.
         if nonzero == 0 || window.is_some_and(|w| w.0 < payload) {
             return Err(PlanError::Window(flow));
         }
@@ -419,6 +423,7 @@ impl MessageList {
     /// Makes a list; `None` if it is empty, if a message has no bytes, or if due times decrease.
     #[must_use]
     pub fn new(messages: Vec<ListedMessage>) -> Option<Self> {
+        // Messages are sent in this order, so an earlier due time behind a later one would never be met.
         let sound = !messages.is_empty()
             && messages.iter().all(|m| m.bytes > 0)
             && messages.windows(2).all(|w| w[0].due <= w[1].due);

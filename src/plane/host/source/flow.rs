@@ -39,6 +39,7 @@ pub(super) struct Points {
 impl Points {
     /// Creates the reaction point of a flow, if configured, with a seed unique to the flow.
     pub(super) fn of(&self, id: FlowId, line: BitsPerSec) -> Option<ReactionPoint> {
+        // A station's address has 48 bits and a flow's number 16, so no two flows of a network share a seed.
         let seed = self.mac.to_u64() << 16 ^ u64::from(id.0);
         self.plan.map(|plan| ReactionPoint::new(plan, line, seed))
     }
@@ -80,6 +81,7 @@ impl Flow {
     pub(super) fn time_is_over(&mut self, now: Instant) {
         match &mut self.kind {
             Kind::Stream(stream) => stream.end_if_over(now),
+            // A stream may be paused, in which case its stop time moves.
             Kind::OpenLoop(_) | Kind::Sender(_) => self.end(),
         }
     }
@@ -136,10 +138,12 @@ impl OnOff {
     /// times.
     #[inline]
     pub(super) fn first_on(&mut self, at: Instant) -> Instant {
+        // Periods go on for ever, and the loop would, too.
         if at == Instant::NEVER {
             return at;
         }
         while at >= self.end {
+            // In turn and in order, so that random lengths depend on the seed and not on the polls.
             self.start = self.end.saturating_add(self.length(self.off));
             self.end = self.start.saturating_add(self.length(self.on));
         }
@@ -152,6 +156,7 @@ impl OnOff {
             Some(rng) => rng.exponential(mean),
             None => mean,
         };
+        // A random length may round to 0, which would never end the loop above.
         length.max(Duration::from_picos(1))
     }
 }

@@ -34,6 +34,7 @@ pub(super) struct Order {
 impl Order {
     /// Creates `n` items that are never due.
     pub(super) fn new(n: usize) -> Self {
+        // Complete, so that parents and children are found by arithmetic.
         let size = n.next_power_of_two();
         let mut winners = vec![0; 2 * size];
         for node in (1..2 * size).rev() {
@@ -78,13 +79,16 @@ impl Order {
     /// Sets the deadline of `i`.
     #[inline]
     pub(super) fn set(&mut self, i: usize, time: Instant) {
+        // Most frames of other flows leave a deadline as it is.
         if self.times[i] == time {
             return;
         }
         self.times[i] = time;
+        // Each match on the way to the root is played again; the others are unchanged.
         let mut node = (self.times.len() + i) / 2;
         while node > 0 {
             let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
+            // The left one wins a tie: it is the flow that was planned first.
             let later = self.times[right as usize] < self.times[left as usize];
             self.winners[node] = if later { right } else { left };
             node /= 2;

@@ -60,10 +60,12 @@ impl<P: Source> Station<P> {
     /// # Errors
     /// As [`StationPlan::check`](crate::StationPlan::check) for that stream.
     pub fn set_stream(&mut self, plan: &StreamPlan) -> Result<(), PlanError> {
+        // Before anything changes, and against the present rate of the link.
         plan.check(self.shaper.line())?;
         self.calm = Calm::OVER;
         self.sources.tell_streams(&[plan.id], |stream| stream.change(plan));
         if let Some(reactions) = &mut self.reactions {
+            // Messages name a flow by its addresses, which may be others now.
             reactions.set_stream(plan);
         }
         Ok(())
@@ -75,6 +77,7 @@ impl<P: Source> Station<P> {
     /// # Errors
     /// As [`StationPlan::check`](crate::StationPlan::check) for the frames of that stream.
     pub fn set_compared(&mut self, plan: &StreamPlan) -> Result<(), PlanError> {
+        // Only the frames: the sender's link may be faster than this one.
         plan.check_frames()?;
         let place = self.lookup.get(plan.id.0 as usize).and_then(|i| (*i as usize).checked_sub(1));
         if let Some(Some(reference)) = place.and_then(|i| self.references.get_mut(i)) {
@@ -111,6 +114,7 @@ impl<P: Source> Station<P> {
         let Some(i) = place.and_then(|i| (*i as usize).checked_sub(1)) else { return false };
         let Some(n) = i.checked_sub(self.expects) else { return false };
         self.answers.restart(n, plan);
+        // Sequence numbers begin at 0 again: a sink that went on would take all frames for duplicates.
         self.sinks[i] = Sink::new(plan.id, self.sinks[i].priority(), &self.spares);
         true
     }

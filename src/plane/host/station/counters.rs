@@ -94,6 +94,7 @@ impl StationCounters {
     #[must_use]
     pub const fn of_flows(&self) -> [u64; 4] {
         [
+            // Each own frame is among all frames, so no difference is negative.
             self.tx_frames - self.tx_own_frames,
             self.tx_bytes - self.tx_own_bytes,
             self.rx_frames - self.rx_own_frames,
@@ -222,6 +223,7 @@ impl<P: Source> Station<P> {
     #[must_use]
     pub fn counters_at(&self, now: Instant) -> StationCounters {
         let mut counters = self.counters.clone();
+        // The receiver knows times and transitions; a pause that runs counts up to now.
         for (p, c) in Priority::ALL.into_iter().zip(&mut counters.priorities) {
             c.paused = self.receiver.paused_time(now, p);
             c.is_paused = self.receiver.is_paused(now, p);
@@ -244,6 +246,7 @@ impl<P: Source> Station<P> {
     /// Returns all counters, with the pause time so far.
     #[must_use]
     pub fn snapshot(&self, now: Instant) -> StationSnapshot {
+        // Copies whole distributions, which takes time with many flows.
         let streams = self.sources.streams_at(now).collect();
         let sinks = self.sinks().cloned().collect();
         let completion_times = self.completion_times().map(|times| times.cloned()).collect();

@@ -37,6 +37,7 @@ impl Sums {
         let mut sums = Self(order.into_iter().map(one).collect());
         for i in 0..sums.0.len() {
             let mut taps = sums.taps(sums.0[i].word.at, 2, 0xffff);
+            // A checksum covers its own field, which counts as 0.
             taps.retain(|tap| tap.sum != i);
             sums.0[i].word.taps = taps;
         }
@@ -55,6 +56,7 @@ impl Sums {
                 }
                 let len = 8 * (covered.1 - covered.0);
                 let bits = (u64::MAX >> (64 - len)) << (8 * (at + octets - covered.1));
+                // Words of the sum count from its first byte.
                 let swap = (at + octets - from) % 2 == 1;
                 taps.push(Tap { sum, mask: mask & bits, swap });
             }
@@ -77,9 +79,11 @@ impl Sums {
             });
             let end = one.varies.map_or(octets.len(), |(varies, _)| varies);
             let covered = one.plan.over.ranges().map(|(from, to)| (from.min(end), to.min(end)));
+            // Not reduced to 16 bits: 64 hold the sum of any frame.
             one.base = covered.iter().map(|(from, to)| sum_of(&octets[*from..*to])).sum();
             if let Some((from, protocol)) = upper {
                 one.base += u64::from(protocol.0);
+                // The length in the pseudo header, unless it differs from frame to frame.
                 one.base += if fixed { (octets.len() - from) as u64 } else { 0 };
             }
             if let Some((varies, _)) = one.varies {
@@ -137,6 +141,7 @@ impl Sums {
     #[inline]
     pub(super) fn finish(&mut self, octets: &mut [u8]) {
         for i in 0..self.0.len() {
+            // In the order in which they cover each other, so each is complete when it is written.
             let (done, rest) = self.0.split_at_mut(i + 1);
             let one = &done[i];
             let value = one.sent(!fold(one.sum));
@@ -273,6 +278,7 @@ impl Word {
     #[inline]
     pub(super) fn put(&self, octets: &mut [u8], value: u64) {
         match (self.whole, &mut octets[self.at..self.at + self.octets]) {
+            // The usual widths, without a loop over masks.
             (true, [a, b]) => [*a, *b] = (value as u16).to_be_bytes(),
             (true, [a, b, c, d]) => [*a, *b, *c, *d] = (value as u32).to_be_bytes(),
             (_, out) => {

@@ -54,6 +54,7 @@ impl Cycle {
         let mut cycle = Self::new(values);
         if let Kind::List(list) = &mut cycle.kind {
             list.iter_mut().for_each(|value| *value &= u128::MAX >> (128 - u32::from(bits)));
+            // For binary search: a receiver asks for each frame.
             list.sort_unstable();
         }
         cycle
@@ -84,6 +85,7 @@ impl Cycle {
         match self.kind {
             Kind::List(ref list) => list.binary_search(&value).is_ok(),
             Kind::Steps { start, step } => {
+                // A decrement is a step that wraps around: its distance counts downwards.
                 let is_up = (step as i128) >= 0;
                 let way =
                     if is_up { value.wrapping_sub(start) } else { start.wrapping_sub(value) } & cut;
@@ -102,6 +104,7 @@ impl Cycle {
     /// cycle and differ by constant steps.
     #[inline]
     pub(super) fn step_of(&self, n: usize) -> Option<u64> {
+        // The step from the last value to the first is another one.
         let is_one_cycle = n as u64 <= self.count - self.place;
         match &self.kind {
             Kind::Steps { step, .. } if is_one_cycle => Some(*step as u64),
@@ -114,6 +117,7 @@ impl Cycle {
     pub(super) fn advance_many(&mut self, n: usize) {
         let Some(but_one) = n.checked_sub(1) else { return };
         let Kind::Steps { step, .. } = &self.kind else { unreachable!("it has steps") };
+        // The last step may begin the next cycle, which `advance` does.
         self.value = self.value.wrapping_add(step.wrapping_mul(but_one as u128));
         self.place += but_one as u64;
         self.advance();
@@ -213,6 +217,7 @@ impl Lengths {
 
     /// Restarts the sequence.
     pub(super) fn restart(&mut self) {
+        // A restarted stream sends the same lengths again.
         self.rng = Rng::new(self.seed);
         self.size = match self.kind {
             LengthKind::Increment { start, .. } => start,
@@ -242,6 +247,7 @@ impl Lengths {
             }
             LengthKind::Weighted(parts) => {
                 let drawn = self.rng.next_u64();
+                // The rounding of the bounds must not leave a number without a size.
                 let last = parts.len() - 1;
                 let at = parts[..last].partition_point(|(_, end)| *end <= drawn);
                 parts[at].0

@@ -39,6 +39,7 @@ impl Cut {
             None => (u64::MAX, full),
             Some(m) => {
                 let packets = m.bytes.div_ceil(full.into());
+                // At least one byte, as `packets` is rounded up.
                 (packets, (m.bytes - (packets - 1) * u64::from(full)) as u32)
             }
         };
@@ -49,6 +50,7 @@ impl Cut {
         if plan.work.after.is_some() {
             let most = cut.count().map_or(0, |n| n.min(RELEASED_MAX) as usize);
             let mut times = Vec::with_capacity(most);
+            // The first message waits for its start alone.
             times.push(start);
             cut.released = Some(times);
         }
@@ -83,6 +85,7 @@ impl Cut {
     pub(super) fn end_of(&self, n: u64) -> u64 {
         match &self.list {
             Some(list) => list.end_of(n),
+            // Saturates for endless data, which has no end.
             None => (n + 1).saturating_mul(self.packets),
         }
     }
@@ -160,6 +163,7 @@ impl Cut {
             return list.octets_before(index);
         }
         let place = self.place(index);
+        // On the wire the last packet may be longer than its part of the message.
         let whole = match self.message {
             Some(_) => (self.packets - 1) * self.full as u64 + self.tail as u64,
             None => 0,
@@ -176,6 +180,7 @@ impl Cut {
         let (message, rest) =
             if self.message.is_some() { (at / whole, at % whole) } else { (0, at) };
         let within = rest / u64::from(self.full);
+        // A sequence number of another flow falls between two packets.
         let starts = rest % u64::from(self.full) == 0 && within < self.packets;
         starts.then(|| message * self.packets + within)
     }
@@ -387,6 +392,7 @@ impl Listed {
     }
 
     fn place(&self, index: u64) -> Place {
+        // The entry behind the last message has the place after it, too.
         let message = self.entries.partition_point(|e| e.first <= index) - 1;
         Place { index, message: message as u64, within: index - self.entries[message].first }
     }
@@ -414,6 +420,7 @@ impl Listed {
 
 /// Returns the bytes on the wire of a message's last packet.
 fn tail(bytes: u64, full: u32) -> u32 {
+    // 1 to `full`, never 0.
     let last = (bytes - 1) % u64::from(full) + 1;
     (last as u32).max(PROBE_LEN as u32)
 }

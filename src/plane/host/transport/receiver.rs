@@ -121,6 +121,7 @@ impl Receiver {
                     missing: None,
                     cnp_due: false,
                 };
+                // CNPs have a marking of their own, so that data does not delay them.
                 (Kind::Roce(roce), r.ack, r.cnp.priority)
             }
             Transport::TcpLike(t) => {
@@ -171,6 +172,7 @@ impl Receiver {
                 roce.ack_due |= reply.ack;
                 roce.cnp_due |= reply.cnp;
                 if let Some((from, to)) = reply.missing {
+                    // One NAK for all gaps since the last: what of it has arrived is left out when it leaves.
                     let (first, last) = roce.missing.unwrap_or((from, to));
                     roce.missing = Some((first.min(from), last.max(to)));
                 }
@@ -181,6 +183,7 @@ impl Receiver {
             }
             (Kind::Tcp(tcp), Data::Tcp { sequence }) => {
                 if tcp.machine.on_data(*sequence) {
+                    // Progress replaces duplicates that were not sent yet.
                     (tcp.fresh, tcp.again) = (true, 0);
                     if self.counters.finished.is_none() && tcp.machine.is_complete() {
                         self.counters.finished = Some(now);
@@ -214,6 +217,7 @@ impl Receiver {
             (Kind::Tcp(_), AnswerKind::Cnp) => return false,
         };
         let asks = due && !*waits;
+        // One place in the queue per kind, however often it becomes due.
         *waits |= due;
         asks
     }
@@ -279,6 +283,7 @@ impl Roce {
             }
             c.naks += 1;
             self.missing = None;
+            // With go-back-N a NAK acknowledges all before it.
             self.ack_due &= !self.machine.nak_acknowledges();
             return Turn::Sent { wire_len, more: self.ack_due };
         }
@@ -312,6 +317,7 @@ impl Tcp {
             return Turn::NoMemory;
         }
         c.acks += 1;
+        // The first one tells of progress; only those behind it are duplicates.
         self.again -= u32::from(!self.fresh);
         self.fresh = false;
         Turn::Sent { wire_len, more: self.again > 0 }
@@ -339,6 +345,7 @@ impl Answers {
         let receivers: Vec<_> = plans.iter().map(Receiver::new).collect();
         for (n, ring) in turns.iter_mut().enumerate() {
             let kinds = [AnswerKind::Ack, AnswerKind::Cnp];
+            // Both kinds may have one priority.
             let has = |r: &Receiver| kinds.iter().filter(|k| r.priority(**k).index() == n).count();
             ring.reserve_exact(receivers.iter().map(has).sum());
         }
@@ -393,11 +400,13 @@ impl Answers {
         give: impl FnOnce(&[u8], u32) -> bool,
     ) -> Turn {
         let free = PrioritySet(self.waiting.0 & !paused.0);
+        // The oldest entry of all priorities that may send.
         let front = |p: &Priority| self.turns[p.index()][0].0;
         let p = free.iter().min_by_key(front).expect("somebody is waiting");
         let ring = &mut self.turns[p.index()];
         let (_, i, kind) = ring[0];
         let turn = self.receivers[i as usize].answer(kind, give);
+        // It keeps its place, and is tried again.
         if turn == Turn::NoMemory {
             return turn;
         }

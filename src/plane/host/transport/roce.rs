@@ -64,6 +64,7 @@ pub(crate) struct Sender {
 impl Sender {
     pub(crate) fn new(plan: &TransportPlan, roce: &RocePlan, spares: &Spares) -> Self {
         let cut = Cut::new(plan);
+        // In whole packets, rounded down.
         let window = roce.window.map_or(IN_FLIGHT_MAX, |w| w.0 / u64::from(cut.full()));
         let lost = || Lost { packets: Bits::new(), count: 0, from: 0 };
         Self {
@@ -104,6 +105,7 @@ impl Sender {
             _ => self.next,
         };
         let (index, last) = (place.index, self.cut.is_last(place));
+        // Nothing follows before an acknowledgement, so it is asked for.
         let closes = index + 1 == self.una + self.window;
         let repeated = index < self.high;
         Packet {
@@ -131,6 +133,7 @@ impl Sender {
             lost.from = index + 1;
         }
         self.high = self.high.max(index + 1);
+        // It runs for the first unacknowledged packet, not for the last one sent.
         if self.timer == Instant::NEVER {
             self.timer = now.saturating_add(self.timeout);
         }
@@ -165,6 +168,7 @@ impl Sender {
             }
             return;
         };
+        // With selective repeat the MSN field holds the PSN after the gap.
         let end = msn.unwrap_near(self.first_psn + missing);
         let end = end.and_then(|n| n.checked_sub(self.first_psn));
         let end = end.unwrap_or(missing).min(self.high);
@@ -220,6 +224,7 @@ impl Sender {
     /// Records that everything before packet `upto` has arrived.
     #[inline]
     fn acknowledge(&mut self, now: Instant, upto: u64) {
+        // An old acknowledgement, or one of packets that were never sent.
         if upto <= self.una || upto > self.high {
             return;
         }
@@ -231,6 +236,7 @@ impl Sender {
         }
         self.una = upto;
         if self.next.index < upto {
+            // After going back: packets that have arrived need not be sent again.
             self.next = self.cut.place(upto);
         }
         self.completions.advance(&self.cut, now, upto);
@@ -320,6 +326,7 @@ impl Receiver {
         marked: bool,
     ) -> Reply {
         let cnp = marked && self.gate.as_mut().is_some_and(|g| g.on_marked(now));
+        // 24 bits, near the expected packet: the window is far smaller than half of their range.
         let index = psn.unwrap_near(self.first_psn + self.expected);
         let index = index.and_then(|n| n.checked_sub(self.first_psn));
         match index {
@@ -343,6 +350,7 @@ impl Receiver {
         self.expected += 1;
         self.since_ack += 1;
         self.nak_sent = false;
+        // Only behind a gap can packets be waiting.
         if self.expected < self.high {
             while self.early.as_mut().is_some_and(|early| early.take(self.expected)) {
                 self.expected += 1;
@@ -371,6 +379,7 @@ impl Receiver {
             return Reply { ack: ack_request, ..Reply::default() };
         }
         self.out_of_order += 1;
+        // Packets before `high` were reported missing with an earlier gap.
         let gap = self.high.max(self.expected);
         self.high = self.high.max(index + 1);
         Reply { ack: ack_request, missing: (index > gap).then_some((gap, index)), cnp: false }
@@ -389,6 +398,7 @@ impl Receiver {
     pub(crate) fn refuse(&mut self, from: u64, to: u64) -> Option<(U24, U24)> {
         let psn = U24::wrapping(self.first_psn + from.max(self.expected));
         if self.early.is_some() {
+            // Some of the gap may have arrived since: the NAK names what is still missing.
             return (to > self.expected).then(|| (psn, U24::wrapping(self.first_psn + to)));
         }
         if from < self.expected {

@@ -70,6 +70,7 @@ impl DataFrames {
         let before = if has_reth { reth::RETH_LEN } else { 0 };
         let extra = before + if immediate.is_some() { roce::IMMEDIATE_LEN } else { 0 };
         let behind = extra + (packet.payload + pad) as usize;
+        // Lengths are written again only when they differ from those of the frame before.
         if behind != self.fits {
             self.resize(behind);
         }
@@ -79,9 +80,11 @@ impl DataFrames {
             (&mut self.head[bth..bth + roce::BTH_LEN]).try_into().expect(ROOM);
         b[0] = opcode(self.operation, first, packet.last, immediate.is_some()).0;
         b[1] = (pad as u8) << 4;
+        // The acknowledge request is the top bit of the byte before the PSN.
         b[VARIES] = if packet.ack_request { 0x80 } else { 0 };
         b[9..].copy_from_slice(&packet.psn.octets());
         if has_reth {
+            // The RETH's length has 32 bits: of a longer message it states the most that fits.
             self.emit_reth(u32::try_from(packet.message).unwrap_or(u32::MAX));
         }
         if let Some(data) = immediate {
@@ -91,6 +94,7 @@ impl DataFrames {
         let probe = Probe::new(self.flow, sequence, now);
         self.head[probe_at..probe_at + PROBE_LEN].copy_from_slice(&probe.octets());
         let len = bth + roce::BTH_LEN + behind + icrc::LEN;
+        // The ICRC needs all bytes of the packet, of which a longer frame has only the first here.
         let shown = if len <= HEAD {
             self.head[probe_at + PROBE_LEN..len].fill(0);
             icrc::seal(&mut self.head[self.l3..len]).expect("a whole packet");
@@ -106,6 +110,7 @@ impl DataFrames {
     pub(crate) fn reroute(&mut self) -> u16 {
         let port = 0xc000 | (self.headers.ip().src_port.wrapping_add(1) & 0x3fff);
         self.headers.set_src_port(port);
+        // The UDP header has to be written again, by the length of the next packet.
         self.fits = usize::MAX;
         port
     }
@@ -174,6 +179,7 @@ impl AckFrames {
         let bth = l3 + TO_BTH;
         let repr = roce::Repr::new(Opcode::RC_ACKNOWLEDGE, roce.src_qp, U24::default());
         repr.emit(&mut head[bth..]).expect(ROOM);
+        // The ICRC up to the bytes that differ is calculated one time.
         let begun = icrc::Begun::new(&head[l3..], TO_BTH + VARIES).expect("a whole packet");
         Self { head, len: padded(l3, ipv4::HEADER_LEN + len), bth, begun }
     }

@@ -77,6 +77,7 @@ impl Sender {
         let cut = Cut::new(plan);
         let segment = u64::from(cut.full());
         let start = Mark { place: cut.place(0), octet: 0 };
+        // The bits for early segments cover so many.
         let most = IN_FLIGHT_MAX * segment;
         Self {
             total: cut.total(),
@@ -151,6 +152,7 @@ impl Sender {
         let ahead = u64::from(acknowledgement.wrapping_sub(self.una.octet as u32));
         let upto = self.una.octet + ahead;
         if ahead == 0 {
+            // With nothing in flight an equal number is no sign of a loss.
             if self.high > self.una.octet {
                 self.on_duplicate();
             }
@@ -166,6 +168,7 @@ impl Sender {
             // A segment has left the network (RFC 5681 3.2, step 4).
             self.window += segment;
         } else if self.duplicates == DUPLICATES
+            // Duplicates of a window that was repaired already are late, not a second loss (RFC 6582 3.2).
             && self.recovered.is_none_or(|octet| self.una.octet > octet)
         {
             self.threshold = self.halved();
@@ -180,6 +183,7 @@ impl Sender {
         let segment = u64::from(self.cut.full());
         let acked = upto - self.una.octet;
         while self.una.octet < upto {
+            // Segment by segment, as the last one of a message is shorter.
             self.una.octet += u64::from(self.cut.payload(self.una.place));
             self.una.place = self.cut.after(self.una.place);
         }
@@ -189,6 +193,7 @@ impl Sender {
         self.duplicates = 0;
         self.trip.on_ack(now, upto);
         match self.recovery {
+            // Slow start, then congestion avoidance: one segment per window (RFC 5681 3.1).
             None if self.window < self.threshold => self.window += acked.min(segment),
             None => self.window += (segment * segment / self.window).max(1),
             Some(end) if upto >= end => {
@@ -217,6 +222,7 @@ impl Sender {
         if now < self.timer {
             return false;
         }
+        // Not for a second timeout of the same segment (RFC 5681 3.1).
         if self.trip.doubled == 0 {
             self.threshold = self.halved();
         }
@@ -263,6 +269,7 @@ impl RoundTrip {
     /// Returns the retransmission timeout. Before the first measurement it is the minimum; RFC 6298
     /// also uses one second for both.
     fn timeout(&self) -> Duration {
+        // SRTT + 4 RTTVAR, with a clock granularity of a nanosecond (RFC 6298 2).
         let measured = self.smoothed.map_or(self.least, |s| {
             s + self.variation.saturating_mul(4).max(Duration::from_nanos(1))
         });
@@ -281,6 +288,7 @@ impl RoundTrip {
         self.probe = None;
         let sample = now.since(sent);
         let Some(smoothed) = self.smoothed else {
+            // The first sample (RFC 6298 2.2); later ones by 1/8 and 1/4 (2.3).
             (self.smoothed, self.variation) = (Some(sample), sample.div(2));
             return;
         };
@@ -324,6 +332,7 @@ impl Receiver {
     /// acknowledgement is a duplicate.
     #[inline]
     pub(crate) fn on_data(&mut self, sequence: u32) -> bool {
+        // Modulo 2^32: less than half ahead is new, the rest is old.
         match sequence.wrapping_sub(self.octet as u32) {
             0 => {
                 self.step();

@@ -54,7 +54,9 @@ impl DataFrames {
         let (tcp, probe) = self.head[l4..l4 + HEADER_LEN + PROBE_LEN].split_at_mut(HEADER_LEN);
         probe.copy_from_slice(&Probe::new(self.flow, sequence, now).octets());
         tcp[SEQUENCE].copy_from_slice(&(segment.sequence as u32).to_be_bytes());
+        // PUSH at the end of a message, as a socket's write sets it.
         tcp[13] = if segment.last { flag::ACK | flag::PUSH } else { flag::ACK };
+        // Constant bytes are summed up in `resize`, so a segment of any length costs the same.
         let sum = self.sum.octets(&tcp[SEQUENCE]).octets(&tcp[OFFSET_AND_FLAGS]);
         let sum = sum.octets(&probe[SEQUENCE_AT..]).finish();
         tcp[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
