@@ -42,7 +42,7 @@ impl<W: World> Switch<W> {
     pub(super) fn deliver(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         mut frame: W::Frame,
         meta: &Meta,
         egress: PortId,
@@ -50,16 +50,16 @@ impl<W: World> Switch<W> {
     ) {
         let priority = meta.priority;
         if !self.handoff.is_up(egress) {
-            return self.count_drop(now, at, Some(priority), DropReason::EgressDown);
+            return self.count_drop(now, slot, Some(priority), DropReason::EgressDown);
         }
         // A frame may be too short because of its tag, of MACsec, or as a virtual device received it.
         if !retag(&mut frame, meta, &self.tables[egress.index()]) || !frame.pad() {
-            return self.count_drop(now, at, Some(priority), DropReason::NoTagRoom);
+            return self.count_drop(now, slot, Some(priority), DropReason::NoTagRoom);
         }
         let to = self.local(egress);
-        let ingress = self.ports[at].id;
+        let ingress = self.ports[slot].id;
         let group = self.tables[ingress.index()].group(priority);
-        self.join(now, at, frame, Path { ingress, egress, to, priority, group, origin });
+        self.join(now, slot, frame, Path { ingress, egress, to, priority, group, origin });
     }
 
     /// Admits a frame by its flow's cached decision, and puts it into its queue.
@@ -67,19 +67,19 @@ impl<W: World> Switch<W> {
     pub(super) fn join_decided(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         ingress: PortId,
         frame: W::Frame,
         decision: Decision,
     ) {
         let Decision { egress, to, priority, group, .. } = decision;
         let (to, origin) = (Some(usize::from(to)), Origin::Line);
-        self.join(now, at, frame, Path { ingress, egress, to, priority, group, origin });
+        self.join(now, slot, frame, Path { ingress, egress, to, priority, group, origin });
     }
 
     /// Places a frame at its egress port, admits it, and passes it on to its queue.
     #[inline(always)]
-    fn join(&mut self, now: Instant, at: usize, mut frame: W::Frame, path: Path) {
+    fn join(&mut self, now: Instant, slot: usize, mut frame: W::Frame, path: Path) {
         let Path { ingress, egress, to, priority, group, origin } = path;
         // Only its owner knows the queues of a port. Another worker decides when it takes the frame over.
         let verdict = match to {
@@ -88,13 +88,13 @@ impl<W: World> Switch<W> {
         };
         let placed = match verdict {
             Ok(placed) => placed,
-            Err(reason) => return self.count_drop(now, at, Some(priority), reason),
+            Err(reason) => return self.count_drop(now, slot, Some(priority), reason),
         };
         let (preferred, wire_len) = (placed.group, frame.wire_len());
-        let admitted = self.admit(now, at, ingress, priority, preferred, group, origin, wire_len);
+        let admitted = self.admit(now, slot, ingress, priority, preferred, group, origin, wire_len);
         if let Some(charge) = admitted {
             let item = Transit { frame, charge, egress, ingress, priority };
-            self.pass_on(now, at, to, placed, item);
+            self.pass_on(now, slot, to, placed, item);
         }
     }
 
@@ -113,7 +113,7 @@ impl<W: World> Switch<W> {
     pub(super) fn admit(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         ingress: PortId,
         priority: Priority,
         preferred: Option<PriorityGroup>,
@@ -135,7 +135,7 @@ impl<W: World> Switch<W> {
                 Some(charge)
             }
             Admission::Refused(refusal) => {
-                self.refused(now, at, priority, origin, refusal);
+                self.refused(now, slot, priority, origin, refusal);
                 None
             }
         }
@@ -165,7 +165,7 @@ impl<W: World> Switch<W> {
     pub(super) fn refused(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         priority: Priority,
         origin: Origin,
         refusal: Refusal,
@@ -175,7 +175,7 @@ impl<W: World> Switch<W> {
             Refusal::SharedLimit => DropReason::SharedLimit,
             Refusal::HeadroomFull => DropReason::HeadroomFull,
         };
-        self.count_drop(now, at, Some(priority), reason);
+        self.count_drop(now, slot, Some(priority), reason);
     }
 
     /// Puts an admitted frame into its queue at the port at `to`, or gives it to the worker that
@@ -184,7 +184,7 @@ impl<W: World> Switch<W> {
     pub(super) fn pass_on(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         to: Option<usize>,
         placed: Placed,
         item: Transit<W::Frame>,
@@ -198,7 +198,7 @@ impl<W: World> Switch<W> {
             // The ring is full, because the other worker is late. No frame takes the charge along, so it is released
             // here.
             Err(Transit { priority, charge, ingress, .. }) => {
-                self.drop_charged(now, at, priority, DropReason::HandoffFull, charge, ingress);
+                self.drop_charged(now, slot, priority, DropReason::HandoffFull, charge, ingress);
             }
         }
     }
@@ -228,17 +228,17 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Drops an admitted frame of the port at `at`.
+    /// Drops an admitted frame of the port at `slot`.
     pub(super) fn drop_charged(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         priority: Priority,
         reason: DropReason,
         charge: Charge,
         ingress: PortId,
     ) {
-        self.count_drop(now, at, Some(priority), reason);
+        self.count_drop(now, slot, Some(priority), reason);
         self.release(now, charge, ingress);
     }
 
@@ -263,8 +263,8 @@ impl<W: World> Switch<W> {
         let Self { handoff, ledger, ports, tables, index, events, .. } = self;
         handoff.collect(|port, group, cells| {
             if let Some(crossing) = ledger.credit(port, group, cells) {
-                let Some(at) = index[port.index()] else { return };
-                let state = &mut ports[usize::from(at)];
+                let Some(slot) = index[port.index()] else { return };
+                let state = &mut ports[usize::from(slot)];
                 // As `on_crossing`, which cannot be called while the handoff is borrowed.
                 let named = tables[port.index()].priorities_of_group(group);
                 let xoff = crossing == Crossing::Xoff;
@@ -283,12 +283,12 @@ impl<W: World> Switch<W> {
         group: PriorityGroup,
         crossing: Crossing,
     ) {
-        let Some(at) = self.local(port) else { return };
+        let Some(slot) = self.local(port) else { return };
         let xoff = crossing == Crossing::Xoff;
-        self.awake.insert(at);
+        self.awake.insert(slot);
         // A demand, not a frame yet: it stays open until a pause frame could be made.
         for p in self.tables[port.index()].priorities_of_group(group).iter() {
-            self.ports[at].sender.want(now, p, xoff);
+            self.ports[slot].sender.want(now, p, xoff);
         }
         self.events.crossed(now, port, group, xoff);
     }

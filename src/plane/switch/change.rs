@@ -274,26 +274,26 @@ impl<W: World> Switch<W> {
             }
             Change::Ecn { port, class, plan } => self.set_ecn(port, class, plan)?,
             Change::Meter { port, meter } => {
-                let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
-                self.ports[at].scheduler.set_meter(meter);
+                let slot = self.local(port).ok_or(ChangeError::NotMine(port))?;
+                self.ports[slot].scheduler.set_meter(meter);
             }
             Change::Pfc { port, mode } => self.set_pfc(now, port, mode)?,
             Change::Ets { port, classes, map } => self.set_ets(now, port, &classes, map)?,
             Change::Object { object, at, value } => self.set_object(now, object, at, value)?,
             Change::Measure(port) => self.measure(now, port)?,
             Change::Topology { port, topology } => {
-                let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
-                if let Some(agents) = &mut self.ports[at].agents {
+                let slot = self.local(port).ok_or(ChangeError::NotMine(port))?;
+                if let Some(agents) = &mut self.ports[slot].agents {
                     agents.set_topology(now, topology);
                 }
-                self.note_agents(at);
+                self.note_agents(slot);
             }
             Change::Advertise { port, isolation, sfc } => {
-                let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
-                if let Some(agents) = &mut self.ports[at].agents {
+                let slot = self.local(port).ok_or(ChangeError::NotMine(port))?;
+                if let Some(agents) = &mut self.ports[slot].agents {
                     agents.set_congestion(now, isolation, sfc);
                 }
-                self.note_agents(at);
+                self.note_agents(slot);
             }
             Change::Locator { port, locator } => self.signals.set_locator(port, locator),
             Change::Level(level) => self.signals.set_level(level),
@@ -317,8 +317,8 @@ impl<W: World> Switch<W> {
         up: bool,
         rate: Option<BitsPerSec>,
     ) -> Result<(), ChangeError> {
-        let at = self.local(id).ok_or(ChangeError::NotMine(id))?;
-        let port = &mut self.ports[at];
+        let slot = self.local(id).ok_or(ChangeError::NotMine(id))?;
+        let port = &mut self.ports[slot];
         if let Some(rate) = rate {
             port.rate = rate;
             port.receiver.set_rate(now, rate);
@@ -327,9 +327,9 @@ impl<W: World> Switch<W> {
                 shaper.set_rate(rate);
             }
             // Quanta last longer on a slower link, also those that the proxy has granted.
-            self.proxy_rate(now, at, rate);
+            self.proxy_rate(now, slot, rate);
         }
-        let port = &mut self.ports[at];
+        let port = &mut self.ports[slot];
         let went_down = port.up && !up;
         port.up = up;
         let rate = port.rate;
@@ -337,13 +337,13 @@ impl<W: World> Switch<W> {
         self.handoff.tell_link(id, up, rate);
         if went_down {
             // A peer that comes back has no pause in force, and knows of none.
-            self.ports[at].receiver.clear(now);
-            self.ports[at].sender.on_link_down();
-            self.proxy_link_down(at);
+            self.ports[slot].receiver.clear(now);
+            self.ports[slot].sender.on_link_down();
+            self.proxy_link_down(slot);
             self.fdb.flush(Some(id));
-            self.flush_port(now, at, DropReason::Flushed);
+            self.flush_port(now, slot, DropReason::Flushed);
         }
-        self.tell_agents_link(now, at);
+        self.tell_agents_link(now, slot);
         Ok(())
     }
 
@@ -382,8 +382,8 @@ impl<W: World> Switch<W> {
         let tables = self.tables.get_mut(port.index()).ok_or(ChangeError::NotMine(port))?;
         tables.set_classes(map);
         self.events.classes_changed(now, port, map);
-        if let Some(at) = self.local(port) {
-            self.ports[at].scheduler.set_classes(classes);
+        if let Some(slot) = self.local(port) {
+            self.ports[slot].scheduler.set_classes(classes);
         }
         self.look_again();
         self.note_guards();
@@ -392,17 +392,17 @@ impl<W: World> Switch<W> {
 
     /// Starts a new link measurement at an owned port.
     fn measure(&mut self, now: Instant, port: PortId) -> Result<(), ChangeError> {
-        let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
-        let agents = self.ports[at].agents.as_mut();
+        let slot = self.local(port).ok_or(ChangeError::NotMine(port))?;
+        let agents = self.ports[slot].agents.as_mut();
         if !agents.is_some_and(|agents| agents.measure_now(now)) {
             // A port that can measure refuses for its link alone.
-            let is_down = self.ports[at].agents.as_ref().is_some_and(|a| a.can_measure());
+            let is_down = self.ports[slot].agents.as_ref().is_some_and(|a| a.can_measure());
             return Err(match is_down {
                 true => ChangeError::LinkDown(port),
                 false => ChangeError::CannotMeasure(port),
             });
         }
-        self.note_agents(at);
+        self.note_agents(slot);
         Ok(())
     }
 
@@ -412,8 +412,8 @@ impl<W: World> Switch<W> {
         port: PortId,
         mode: FlowControl,
     ) -> Result<(), ChangeError> {
-        let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
-        let state = &mut self.ports[at];
+        let slot = self.local(port).ok_or(ChangeError::NotMine(port))?;
+        let state = &mut self.ports[slot];
         let (was, will) = (state.receiver.mode(), mode);
         // PAUSE and PFC exclude each other on a port, and DCBX negotiates PFC alone.
         let pfc = |mode| matches!(mode, FlowControl::Pfc { .. });
@@ -424,15 +424,15 @@ impl<W: World> Switch<W> {
         state.receiver.set_mode(now, mode);
         // A port that obeys no pause cannot hold a frame back.
         state.straight = mode.obeys().is_empty();
-        self.proxy_mode(at, mode);
+        self.proxy_mode(slot, mode);
         if let FlowControl::Pfc { send, obey } = mode {
             self.events.pfc_changed(now, port, send, obey);
             // A priority that joins others in a group over its limit is paused with them.
             for p in send.iter() {
                 let xoff = self.ledger.is_xoff(port, self.tables[port.index()].group(p));
-                self.ports[at].sender.want(now, p, xoff);
+                self.ports[slot].sender.want(now, p, xoff);
             }
-            self.awake.insert(at);
+            self.awake.insert(slot);
         }
         Ok(())
     }
@@ -443,7 +443,7 @@ impl<W: World> Switch<W> {
         class: TrafficClass,
         plan: Option<EcnPlan>,
     ) -> Result<(), ChangeError> {
-        let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
+        let slot = self.local(port).ok_or(ChangeError::NotMine(port))?;
         if let Some(EcnPlan { kmin, kmax, .. }) = plan.filter(|p| p.kmin > p.kmax) {
             return Err(ChangeError::Ecn { kmin, kmax });
         }
@@ -454,7 +454,7 @@ impl<W: World> Switch<W> {
         // A curve that marks at length 0 has to see every frame, so none bypasses the queue from now on.
         if plan.is_some_and(|plan| !passes_empty_queues(&plan)) {
             let of = self.tables[port.index()].priorities_of_class(class);
-            self.ports[at].direct.0 &= !of.0;
+            self.ports[slot].direct.0 &= !of.0;
         }
         Ok(())
     }

@@ -26,23 +26,23 @@ use wire::flow::FiveTuple;
 impl<W: World> Switch<W> {
     /// Finds the egress port or ports of a frame and delivers it.
     #[inline]
-    pub(super) fn forward(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta) {
+    pub(super) fn forward(&mut self, now: Instant, slot: usize, frame: W::Frame, meta: &Meta) {
         if !self.router.is_empty() && self.router.wants(meta) {
-            return self.route(now, at, frame, meta);
+            return self.route(now, slot, frame, meta);
         }
         if meta.is_to_group() {
-            return self.flood(now, at, frame, meta);
+            return self.flood(now, slot, frame, meta);
         }
         match self.fdb.lookup(now, Key::from_parts(meta.vid, meta.dst)) {
             // The destination is on the segment that the frame came from, and has received it there.
-            Some(egress) if egress == self.ports[at].id => {
-                self.count_drop(now, at, Some(meta.priority), DropReason::SameSegment);
+            Some(egress) if egress == self.ports[slot].id => {
+                self.count_drop(now, slot, Some(meta.priority), DropReason::SameSegment);
             }
             Some(egress) => match self.spread_over(&frame, meta) {
-                Some(egress) => self.deliver(now, at, frame, meta, egress, Origin::Line),
-                None => self.unicast(now, at, frame, meta, egress),
+                Some(egress) => self.deliver(now, slot, frame, meta, egress, Origin::Line),
+                None => self.unicast(now, slot, frame, meta, egress),
             },
-            None => self.flood(now, at, frame, meta),
+            None => self.flood(now, slot, frame, meta),
         }
     }
 
@@ -59,8 +59,8 @@ impl<W: World> Switch<W> {
     /// Delivers a frame to its one egress port. If the frame leaves unmodified, the decision is
     /// cached for the next frames of its flow.
     #[inline]
-    fn unicast(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta, egress: PortId) {
-        let ingress = self.ports[at].id;
+    fn unicast(&mut self, now: Instant, slot: usize, frame: W::Frame, meta: &Meta, egress: PortId) {
+        let ingress = self.ports[slot].id;
         let tables = &self.tables[ingress.index()];
         // Only a decision that needs no other tag and no other worker is cached: the frame is then never written to.
         let as_it_came = leaves_as_it_came(meta, self.tables[egress.index()].is_tagged(meta.vid));
@@ -78,19 +78,19 @@ impl<W: World> Switch<W> {
                     // For so long the table would not refresh the source address either.
                     let until = now.saturating_add(self.fdb.fresh_for());
                     let version = self.fdb.version();
-                    self.ports[at].shortcuts.note(until, version, flow, decision);
-                    return self.take_noted(now, at, ingress, frame, decision);
+                    self.ports[slot].shortcuts.note(until, version, flow, decision);
+                    return self.forward_cached(now, slot, ingress, frame, decision);
                 }
             }
         }
-        self.deliver(now, at, frame, meta, egress, Origin::Line);
+        self.deliver(now, slot, frame, meta, egress, Origin::Line);
     }
 
     /// Sends a frame to every other port of its VLAN that is up. Each copy is charged separately,
     /// because each uses memory.
     #[cold]
-    pub(super) fn flood(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
-        let ingress = self.ports[at].id;
+    pub(super) fn flood(&mut self, now: Instant, slot: usize, mut frame: W::Frame, meta: &Meta) {
+        let ingress = self.ports[slot].id;
         let mut last = None;
         for n in 0..self.tables.len() {
             let to = PortId::new(n as u16).expect("as many ports as there are identifiers");
@@ -100,12 +100,12 @@ impl<W: World> Switch<W> {
             }
             // One port behind, so that the last one gets the frame itself and not a copy.
             if let Some(before) = last.replace(to) {
-                self.deliver_copy(now, at, &mut frame, meta, before);
+                self.deliver_copy(now, slot, &mut frame, meta, before);
             }
         }
         match last {
-            Some(to) => self.deliver(now, at, frame, meta, to, Origin::Line),
-            None => self.count_drop(now, at, Some(meta.priority), DropReason::NoEgress),
+            Some(to) => self.deliver(now, slot, frame, meta, to, Origin::Line),
+            None => self.count_drop(now, slot, Some(meta.priority), DropReason::NoEgress),
         }
     }
 
@@ -113,15 +113,15 @@ impl<W: World> Switch<W> {
     fn deliver_copy(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         frame: &mut W::Frame,
         meta: &Meta,
         to: PortId,
     ) {
-        self.ports[at].counters.copied += 1;
+        self.ports[slot].counters.copied += 1;
         match frame.duplicate() {
-            Some(copy) => self.deliver(now, at, copy, meta, to, Origin::Copy),
-            None => self.count_drop(now, at, Some(meta.priority), DropReason::NoMemory),
+            Some(copy) => self.deliver(now, slot, copy, meta, to, Origin::Copy),
+            None => self.count_drop(now, slot, Some(meta.priority), DropReason::NoMemory),
         }
     }
 }

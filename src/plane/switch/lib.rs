@@ -120,9 +120,9 @@ pub struct Switch<W: World> {
     exchange_at: Instant,
     /// Ports with pending work, and those already visited in this poll.
     awake: Awake,
-    looked_at: Awake,
+    visited: Awake,
     /// Ports whose link protocols have events that were not read.
-    with_news: Awake,
+    unread: Awake,
     /// For tests: frames are forwarded one by one.
     #[cfg(test)]
     one_by_one: bool,
@@ -228,8 +228,8 @@ impl<W: World> Switch<W> {
             taken_over: vec![TakenOver::default(); plan.ports.len()],
             exchange_at: Instant::ZERO,
             awake: Awake::none(count),
-            looked_at: Awake::none(count),
-            with_news: Awake::none(count),
+            visited: Awake::none(count),
+            unread: Awake::none(count),
             #[cfg(test)]
             one_by_one: false,
         };
@@ -259,8 +259,8 @@ impl<W: World> Switch<W> {
 
     /// Returns a port if this worker owns it.
     pub fn port_mut(&mut self, id: PortId) -> Option<&mut W::Port> {
-        let at = self.local(id)?;
-        Some(&mut self.ports[at].port)
+        let slot = self.local(id)?;
+        Some(&mut self.ports[slot].port)
     }
 
     /// Returns the ports that this worker owns, in the order in which it got them. Frames that it holds are
@@ -275,10 +275,10 @@ impl<W: World> Switch<W> {
     /// # Errors
     /// The reason; nothing was changed then.
     pub fn change_secy(&mut self, id: PortId, change: &SecyChange) -> Result<(), SecyRefused> {
-        let at = self.local(id).ok_or(SecyRefused::Port(id))?;
+        let slot = self.local(id).ok_or(SecyRefused::Port(id))?;
         // A pause that could not be protected before may be sent now.
-        self.awake.insert(at);
-        let secy = self.ports[at].port.secy_mut().ok_or(SecyRefused::NoSecy(id))?;
+        self.awake.insert(slot);
+        let secy = self.ports[slot].port.secy_mut().ok_or(SecyRefused::NoSecy(id))?;
         Ok(secy.change(change)?)
     }
 
@@ -294,13 +294,13 @@ impl<W: World> Switch<W> {
     /// Returns the length of one queue of an owned port in bytes, FCS included.
     #[must_use]
     pub fn queue_bytes(&self, id: PortId, class: TrafficClass) -> u64 {
-        self.local(id).map_or(0, |at| self.ports[at].scheduler.bytes(class))
+        self.local(id).map_or(0, |slot| self.ports[slot].scheduler.bytes(class))
     }
 
     /// Returns the number of frames of a priority that an owned port has sent marked CE.
     #[must_use]
     pub fn ecn_marked(&self, id: PortId, priority: Priority) -> u64 {
-        let of = |at: usize| self.ports[at].counters.priorities[priority.index()].ecn_marked;
+        let of = |slot: usize| self.ports[slot].counters.priorities[priority.index()].ecn_marked;
         self.local(id).map_or(0, of)
     }
 
@@ -310,16 +310,16 @@ impl<W: World> Switch<W> {
         self.index.get(id.index()).copied().flatten().map(usize::from)
     }
 
-    /// Counts a drop of a frame received by (or queued at) the owned port `at`.
+    /// Counts a drop of a frame received by (or queued at) the owned port `slot`.
     #[inline]
     fn count_drop(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         priority: Option<Priority>,
         reason: contracts::stats::DropReason,
     ) {
-        let port = &mut self.ports[at];
+        let port = &mut self.ports[slot];
         port.counters.drops.count(reason);
         if let Some(p) = priority {
             port.counters.priorities[p.index()].dropped += 1;
@@ -335,8 +335,8 @@ impl<W: World> Switch<W> {
         priority: Option<Priority>,
         reason: contracts::stats::DropReason,
     ) {
-        if let Some(at) = self.local(ingress) {
-            return self.count_drop(now, at, priority, reason);
+        if let Some(slot) = self.local(ingress) {
+            return self.count_drop(now, slot, priority, reason);
         }
         // The counters of a port have one writer, its owner. Those of other workers are added in results.
         self.taken_over[ingress.index()].drop(priority, reason);

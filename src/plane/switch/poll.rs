@@ -28,11 +28,11 @@ impl<W: World> Switch<W> {
     pub fn poll(&mut self, now: Instant) -> Next {
         let mut progressed = self.take_over(now);
         // All ports receive before any sends: a pause that has arrived holds back frames of this same poll.
-        for at in 0..self.ports.len() {
-            progressed |= self.receive(now, at) > 0;
+        for slot in 0..self.ports.len() {
+            progressed |= self.receive(now, slot) > 0;
         }
-        for at in 0..self.ports.len() {
-            progressed |= self.transmit(now, at);
+        for slot in 0..self.ports.len() {
+            progressed |= self.transmit(now, slot);
         }
         // The sweep frees memory and does nothing else: a lookup never returns an aged entry.
         if now >= self.fdb.next_deadline() {
@@ -92,44 +92,44 @@ impl<W: World> Switch<W> {
         mut after: impl FnMut(PortId, Instant, &mut W::Port),
     ) -> Instant {
         for id in due {
-            let at = self.local(*id).expect("a port that is due is one of this switch");
+            let slot = self.local(*id).expect("a port that is due is one of this switch");
             // A burst that is not full was the last one.
-            while self.receive(now, at) == BURST {}
+            while self.receive(now, slot) == BURST {}
             // No time has passed since the pause was received.
-            self.ports[at].undated = None;
+            self.ports[slot].undated = None;
             // A port without a frame may have a pause to send or one that ended.
-            if self.ports[at].deadline <= now {
-                self.awake.insert(at);
+            if self.ports[slot].deadline <= now {
+                self.awake.insert(slot);
             }
         }
         let mut from = 0;
         loop {
             // In the order of `poll`: upwards, then again from the first port for those that were woken meanwhile.
-            let Some(at) = self.awake.pop_from(from) else {
+            let Some(slot) = self.awake.pop_from(from) else {
                 if from == 0 {
                     break;
                 }
                 from = 0;
                 continue;
             };
-            self.looked_at.insert(at);
-            from = at + 1;
+            self.visited.insert(slot);
+            from = slot + 1;
             // `poll` is repeated after progress, so the port is visited again. A busy link has its own deadline.
-            if self.transmit(now, at) && self.ports[at].link_free(now) {
-                self.awake.insert(at);
+            if self.transmit(now, slot) && self.ports[slot].link_free(now) {
+                self.awake.insert(slot);
             }
             if self.awake.is_none() {
                 break;
             }
         }
         let mut next = 0;
-        while let Some(at) = self.looked_at.pop_from(next) {
-            let port = &mut self.ports[at];
+        while let Some(slot) = self.visited.pop_from(next) {
+            let port = &mut self.ports[slot];
             // At the end and once per port, because every visit may have moved it.
             port.deadline = port.next_deadline(now);
             after(port.id, port.deadline, &mut port.port);
-            next = at + 1;
-            if self.looked_at.is_none() {
+            next = slot + 1;
+            if self.visited.is_none() {
                 break;
             }
         }
@@ -141,8 +141,8 @@ impl<W: World> Switch<W> {
 
     /// Marks every port as active.
     pub(super) fn wake_all(&mut self) {
-        for at in 0..self.ports.len() {
-            self.awake.insert(at);
+        for slot in 0..self.ports.len() {
+            self.awake.insert(slot);
         }
     }
 }
@@ -161,10 +161,10 @@ impl Awake {
 
     /// Adds a port; returns true if it was not in the set.
     #[inline(always)]
-    pub(super) fn insert(&mut self, at: usize) -> bool {
-        let word = &mut self.words[at / 64];
-        let new = *word & 1 << (at % 64) == 0;
-        *word |= 1 << (at % 64);
+    pub(super) fn insert(&mut self, slot: usize) -> bool {
+        let word = &mut self.words[slot / 64];
+        let new = *word & 1 << (slot % 64) == 0;
+        *word |= 1 << (slot % 64);
         new
     }
 
@@ -222,7 +222,7 @@ impl<W: World> Switch<W> {
         fetch(&self.signals.filter);
         fetch(&self.exchange_at);
         fetch(&self.awake);
-        fetch(&self.looked_at);
+        fetch(&self.visited);
         self.ledger.fetch();
     }
 
@@ -234,26 +234,26 @@ impl<W: World> Switch<W> {
     /// The state of a port.
     pub fn fetch_port(&self, id: PortId) {
         self.tables[id.index()].fetch();
-        if let Some(at) = self.local(id) {
-            self.ports[at].fetch();
+        if let Some(slot) = self.local(id) {
+            self.ports[slot].fetch();
         }
     }
 
     /// The cached decision for a frame that arrives at a port.
     pub fn fetch_way(&self, id: PortId, head: &[u8]) {
-        let (Some(at), Some(flow)) = (self.local(id), Flow::of(head)) else { return };
-        self.ports[at].shortcuts.fetch(&flow);
+        let (Some(slot), Some(flow)) = (self.local(id), Flow::of(head)) else { return };
+        self.ports[slot].shortcuts.fetch(&flow);
     }
 }
 
 impl<W: World> Switch<W> {
     /// Counters that a frame which arrives at a port changes there and where it leaves, by the cached decision.
     pub fn fetch_counts(&self, id: PortId, head: &[u8]) {
-        let (Some(at), Some(flow)) = (self.local(id), Flow::of(head)) else { return };
+        let (Some(slot), Some(flow)) = (self.local(id), Flow::of(head)) else { return };
         // The slot may have another flow, or an old decision. A wrong guess costs a useless fetch.
-        let Decision { egress, to, priority, group, .. } = self.ports[at].shortcuts.guess(&flow);
+        let Decision { egress, to, priority, group, .. } = self.ports[slot].shortcuts.guess(&flow);
         self.ledger.fetch_group(id, group);
-        fetch(&self.ports[at].counters.priorities[priority.index()]);
+        fetch(&self.ports[slot].counters.priorities[priority.index()]);
         let class = self.tables[egress.index()].class(priority);
         self.signals.fetch_floor(egress, class);
         self.ports[usize::from(to)].fetch_queue(priority, class);

@@ -118,15 +118,15 @@ impl Router {
 
 impl<W: World> Switch<W> {
     /// Handles a frame for the router: answers, routes, or drops it.
-    pub(super) fn route(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
+    pub(super) fn route(&mut self, now: Instant, slot: usize, mut frame: W::Frame, meta: &Meta) {
         let result = match meta.ethertype {
-            EtherType::ARP => return self.arp(now, at, frame, meta),
-            EtherType::IPV4 | EtherType::IPV6 => self.route_ip(at, &mut frame, meta),
+            EtherType::ARP => return self.arp(now, slot, frame, meta),
+            EtherType::IPV4 | EtherType::IPV6 => self.route_ip(slot, &mut frame, meta),
             _ => Err(DropReason::RouterNotSpoken),
         };
         match result {
-            Ok((meta, egress)) => self.deliver(now, at, frame, &meta, egress, Origin::Line),
-            Err(reason) => self.count_drop(now, at, Some(meta.priority), reason),
+            Ok((meta, egress)) => self.deliver(now, slot, frame, &meta, egress, Origin::Line),
+            Err(reason) => self.count_drop(now, slot, Some(meta.priority), reason),
         }
     }
 
@@ -134,7 +134,7 @@ impl<W: World> Switch<W> {
     /// 5.2; no ICMP errors are sent, the drops are counted instead).
     pub(super) fn route_ip(
         &self,
-        at: usize,
+        slot: usize,
         frame: &mut W::Frame,
         meta: &Meta,
     ) -> Result<(Meta, PortId), DropReason> {
@@ -151,7 +151,7 @@ impl<W: World> Switch<W> {
         // Before the routes, of which one may cover the router's own address.
         if self.router.owns(dst) {
             let answer = self.echo(frame, meta)?;
-            return Ok((answer, self.ports[at].id));
+            return Ok((answer, self.ports[slot].id));
         }
         if dst.is_multicast() || dst.is_loopback() || dst.is_unspecified() {
             return Err(DropReason::RouterNotSpoken);
@@ -185,7 +185,7 @@ impl<W: World> Switch<W> {
 
     /// Answers an ARP request for one of the router's addresses; any other broadcast request is
     /// flooded.
-    fn arp(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
+    fn arp(&mut self, now: Instant, slot: usize, mut frame: W::Frame, meta: &Meta) {
         let l3 = usize::from(meta.l3);
         let answer = self.router.interface(meta).and_then(|i| {
             let question = arp::Repr::parse(&frame.head()[l3..]).ok()?;
@@ -198,12 +198,12 @@ impl<W: World> Switch<W> {
                 let emitted = answer.emit(&mut frame.head_mut()[l3..]);
                 emitted.expect("the answer is as long as the question");
                 readdress(frame.head_mut(), answer.target_mac, answer.sender_mac);
-                let back = self.ports[at].id;
-                self.deliver(now, at, frame, meta, back, Origin::Line);
+                let back = self.ports[slot].id;
+                self.deliver(now, slot, frame, meta, back, Origin::Line);
             }
             // A question about another host, which the bridge floods as any broadcast.
-            None if meta.is_to_group() => self.flood(now, at, frame, meta),
-            None => self.count_drop(now, at, Some(meta.priority), DropReason::RouterNotSpoken),
+            None if meta.is_to_group() => self.flood(now, slot, frame, meta),
+            None => self.count_drop(now, slot, Some(meta.priority), DropReason::RouterNotSpoken),
         }
     }
 }

@@ -174,8 +174,8 @@ pub(super) enum Unsaid {
 impl<W: World> Switch<W> {
     /// Processes a frame if it is a CIM to this port. Returns true if it was one, which is then
     /// consumed.
-    pub(super) fn hear_cim(&mut self, now: Instant, at: usize, frame: &W::Frame) -> bool {
-        let port = self.ports[at].id;
+    pub(super) fn hear_cim(&mut self, now: Instant, slot: usize, frame: &W::Frame) -> bool {
+        let port = self.ports[slot].id;
         let Signals { cims: Some(cims), isolation: Some(isolation), .. } = &mut self.signals else {
             return false;
         };
@@ -183,7 +183,7 @@ impl<W: World> Switch<W> {
             return false;
         };
         // The path of unusual frames drops and counts it.
-        if !self.ports[at].up {
+        if !self.ports[slot].up {
             return false;
         }
         let counters = &mut cims.counters[port.index()];
@@ -200,9 +200,9 @@ impl<W: World> Switch<W> {
             }
         };
         if obeyed {
-            self.ports[at].counters.consumed += 1;
+            self.ports[slot].counters.consumed += 1;
         } else {
-            self.count_drop(now, at, None, DropReason::CimRefused);
+            self.count_drop(now, slot, None, DropReason::CimRefused);
         }
         true
     }
@@ -271,8 +271,14 @@ fn dscp(msdu: &[u8]) -> Option<Dscp> {
 }
 
 impl<W: World> Switch<W> {
-    /// Sends a CIM about the flow of `frame`, which congests the port at `at`.
-    pub(super) fn send_cim(&mut self, now: Instant, at: usize, order: &CimOrder, frame: &W::Frame) {
+    /// Sends a CIM about the flow of `frame`, which congests the port at `slot`.
+    pub(super) fn send_cim(
+        &mut self,
+        now: Instant,
+        slot: usize,
+        order: &CimOrder,
+        frame: &W::Frame,
+    ) {
         let to = order.to;
         let Signals { cims: Some(cims), isolation: Some(isolation), .. } = &self.signals else {
             return;
@@ -283,7 +289,7 @@ impl<W: World> Switch<W> {
         let written = cims.write(order, &peer, frame.head(), &mut octets);
         let priority = cims.priority;
         let made = written.and_then(|len| {
-            let message = self.ports[at].port.message_frame(&octets[..len]);
+            let message = self.ports[slot].port.message_frame(&octets[..len]);
             message.ok_or(Unsaid::NoMemory)
         });
         let cims = self.signals.cims.as_mut().expect("looked at above");
@@ -291,8 +297,8 @@ impl<W: World> Switch<W> {
         match made {
             Ok(message) => {
                 counters.sent += 1;
-                self.ports[at].counters.originated += 1;
-                self.send_by(now, at, to, priority, message);
+                self.ports[slot].counters.originated += 1;
+                self.send_by(now, slot, to, priority, message);
             }
             Err(Unsaid::NoAddress) => counters.no_address += 1,
             Err(Unsaid::Unwritable) => counters.unwritable += 1,
@@ -300,28 +306,28 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Queues a message at port `to`, accounted for as if it had come in by the port at `at`, which
+    /// Queues a message at port `to`, accounted for as if it had come in by the port at `slot`, which
     /// caused it.
     fn send_by(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         to: PortId,
         priority: Priority,
         frame: W::Frame,
     ) {
-        let ingress = self.ports[at].id;
+        let ingress = self.ports[slot].id;
         // Not through forwarding: the CIM is for the neighbour at this port, wherever the address table leads.
         if !self.handoff.is_up(to) {
-            return self.count_drop(now, at, Some(priority), DropReason::EgressDown);
+            return self.count_drop(now, slot, Some(priority), DropReason::EgressDown);
         }
         let group = self.tables[ingress.index()].group(priority);
         let (origin, wire_len) = (Origin::Message, frame.wire_len());
-        let admitted = self.admit(now, at, ingress, priority, None, group, origin, wire_len);
+        let admitted = self.admit(now, slot, ingress, priority, None, group, origin, wire_len);
         if let Some(charge) = admitted {
             let placed = self.placed_plain(to, priority);
             let item = Transit { frame, charge, egress: to, ingress, priority };
-            self.pass_on(now, at, self.local(to), placed, item);
+            self.pass_on(now, slot, self.local(to), placed, item);
         }
     }
 }

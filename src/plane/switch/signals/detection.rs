@@ -7,7 +7,7 @@
 use core::net::IpAddr;
 
 use super::Signals;
-use super::message::Seen;
+use super::message::Cause;
 use crate::shortcut::{Decision, Layout};
 use crate::{Switch, UnknownHost};
 use congestion::Queue;
@@ -115,12 +115,12 @@ impl<W: World> Switch<W> {
         self.signals.telling = true;
         let head = frame.head();
         // QCN samples by bytes and parses only the frame that it samples.
-        if let Some(seen) = Some(head).filter(|_| tells || notifies).and_then(Seen::of) {
+        if let Some(cause) = Some(head).filter(|_| tells || notifies).and_then(Cause::of) {
             if tells {
-                self.tell_source(now, &joining, &seen);
+                self.tell_source(now, &joining, &cause);
             }
             if notifies {
-                self.notify_source(now, &joining, &seen);
+                self.notify_source(now, &joining, &cause);
             }
         }
         if quantized {
@@ -130,13 +130,13 @@ impl<W: World> Switch<W> {
     }
 
     /// Sends a message to pause to the source of a frame, if one is due.
-    fn tell_source(&mut self, now: Instant, joining: &Joining, seen: &Seen<'_>) {
+    fn tell_source(&mut self, now: Instant, joining: &Joining, cause: &Cause<'_>) {
         let Joining { to, queue, priority, length, octets } = *joining;
         let drain = self.ports[to].rate;
         let mac = self.port_mac(queue.port);
         let Some(sfc) = &mut self.signals.sfc else { return };
-        let Some(signal) = sfc.on_enqueue(now, queue, length, drain, octets, seen) else { return };
-        let draft = sfc.message(seen, &signal, priority, mac);
+        let Some(signal) = sfc.on_enqueue(now, queue, length, drain, octets, cause) else { return };
+        let draft = sfc.message(cause, &signal, priority, mac);
         let (priority, unknown) = (sfc.transmit_priority, sfc.unknown);
         let fate = match draft {
             Ok(draft) => self.originate(now, to, draft.octets(), priority, unknown),
@@ -154,11 +154,11 @@ impl<W: World> Switch<W> {
     }
 
     /// Sends a CNP to the source of a RoCEv2 frame, if one is due.
-    fn notify_source(&mut self, now: Instant, joining: &Joining, seen: &Seen<'_>) {
+    fn notify_source(&mut self, now: Instant, joining: &Joining, cause: &Cause<'_>) {
         let Joining { to, queue, length, .. } = *joining;
         let mac = self.port_mac(queue.port);
         let Some(notifier) = &mut self.signals.notifier else { return };
-        let (Some(bth), Some(flow)) = (seen.roce(), seen.flow()) else { return };
+        let (Some(bth), Some(flow)) = (cause.roce(), cause.flow()) else { return };
         // Acknowledgements and CNPs carry no data of the flow, and notifications are never
         // notified.
         if matches!(bth.opcode(), Opcode::RC_ACKNOWLEDGE | Opcode::CNP) {
@@ -169,7 +169,7 @@ impl<W: World> Switch<W> {
             return;
         }
         let Some(qp) = notifier.machine.on_picked(now, flow, bth.dest_qp()) else { return };
-        let (priority, draft) = (notifier.priority, notifier.notification(seen, flow, qp, mac));
+        let (priority, draft) = (notifier.priority, notifier.notification(cause, flow, qp, mac));
         let made = |fate| fate != Fate::Unbuilt;
         let unknown = UnknownHost::Drop;
         let sent = draft
@@ -186,8 +186,8 @@ impl<W: World> Switch<W> {
         let Some(quantizer) = &mut self.signals.quantizer else { return };
         let Some(feedback) = quantizer.on_enqueue(queue, length, octets) else { return };
         // Behind the sampling, which counts the bytes of every frame. A message about a message is never made.
-        let Some(seen) = Seen::of(head).filter(|seen| !seen.is_message) else { return };
-        let draft = quantizer.message(&seen, &feedback, queue, priority, mac);
+        let Some(cause) = Cause::of(head).filter(|cause| !cause.is_message) else { return };
+        let draft = quantizer.message(&cause, &feedback, queue, priority, mac);
         let priority = quantizer.priority;
         let made = |fate| fate != Fate::Unbuilt;
         let unknown = UnknownHost::Drop;

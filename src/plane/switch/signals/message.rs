@@ -19,19 +19,19 @@ use wire::roce::{self, Opcode};
 use wire::{EtherType, WireError, ethernet, sfcm, udp, vlan};
 
 impl<W: World> Switch<W> {
-    /// Injects `octets` with `priority` as if the port at `at` had received them. Returns their
+    /// Injects `octets` with `priority` as if the port at `slot` had received them. Returns their
     /// fate: unbuilt if there was no memory for the frame. A message for a port of another worker is
     /// sent when it is handed over; `unknown` is the handling of one to a host that is not in the
     /// address table.
     pub(super) fn originate(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         octets: &[u8],
         priority: Priority,
         unknown: UnknownHost,
     ) -> Fate {
-        let port = &mut self.ports[at];
+        let port = &mut self.ports[slot];
         let Some(mut frame) = port.port.message_frame(octets) else { return Fate::Unbuilt };
         port.counters.originated += 1;
         // Delivery reports no result: the drops of the port before and after tell the message's fate.
@@ -41,27 +41,27 @@ impl<W: World> Switch<W> {
             // The configured priority, whatever the tag that was copied says to this port.
             Class::Data(meta) => Meta { priority, ..meta },
             Class::Drop(reason) => {
-                self.count_drop(now, at, Some(priority), reason);
+                self.count_drop(now, slot, Some(priority), reason);
                 return Fate::Lost;
             }
             Class::MacControl | Class::Agents => unreachable!("messages are data"),
         };
         let is_sfcm = self.signals.filter.is_sfcm(meta.ethertype, packet(&frame, &meta));
-        match self.way(now, at, &mut frame, &meta) {
+        match self.way(now, slot, &mut frame, &meta) {
             // The host may be behind this switch's own proxy, which then pauses it.
             Ok((meta, egress)) if is_sfcm => {
-                self.sfcm_leaves(now, at, None, frame, &meta, egress);
+                self.sfcm_leaves(now, slot, None, frame, &meta, egress);
             }
             Ok((meta, egress)) => {
-                self.deliver(now, at, frame, &meta, egress, Origin::Message);
+                self.deliver(now, slot, frame, &meta, egress, Origin::Message);
             }
             Err(DropReason::MessageUnknown) if unknown == UnknownHost::Flood => {
-                self.flood_message(now, at, frame, &meta);
+                self.flood_message(now, slot, frame, &meta);
             }
-            Err(reason) => self.count_drop(now, at, Some(priority), reason),
+            Err(reason) => self.count_drop(now, slot, Some(priority), reason),
         }
         // Whatever dropped the message counted that at the port it was injected at.
-        let dropped = self.ports[at].counters.drops.total() > drops;
+        let dropped = self.ports[slot].counters.drops.total() > drops;
         if dropped { Fate::Lost } else { Fate::Sent }
     }
 
@@ -71,11 +71,11 @@ impl<W: World> Switch<W> {
     pub(super) fn flood_message(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         mut frame: W::Frame,
         meta: &Meta,
     ) {
-        let ingress = self.ports[at].id;
+        let ingress = self.ports[slot].id;
         let mut last = None;
         for n in 0..self.tables.len() {
             let to = PortId::new(n as u16).expect("as many ports as there are identifiers");
@@ -85,35 +85,35 @@ impl<W: World> Switch<W> {
             }
             // One port behind, so that the last one gets the frame itself.
             let Some(before) = last.replace(to) else { continue };
-            self.ports[at].counters.copied += 1;
+            self.ports[slot].counters.copied += 1;
             match frame.duplicate() {
-                Some(copy) => self.deliver(now, at, copy, meta, before, Origin::Message),
-                None => self.count_drop(now, at, Some(meta.priority), DropReason::NoMemory),
+                Some(copy) => self.deliver(now, slot, copy, meta, before, Origin::Message),
+                None => self.count_drop(now, slot, Some(meta.priority), DropReason::NoMemory),
             }
         }
         match last {
-            Some(to) => self.deliver(now, at, frame, meta, to, Origin::Message),
-            None => self.count_drop(now, at, Some(meta.priority), DropReason::MessageUnknown),
+            Some(to) => self.deliver(now, slot, frame, meta, to, Origin::Message),
+            None => self.count_drop(now, slot, Some(meta.priority), DropReason::MessageUnknown),
         }
     }
 
     /// Handles a received frame that the filter selected as a possible message.
     #[cold]
-    pub(crate) fn ingest_message(&mut self, now: Instant, at: usize, frame: W::Frame) {
-        if self.hear_cim(now, at, &frame) {
+    pub(crate) fn ingest_message(&mut self, now: Instant, slot: usize, frame: W::Frame) {
+        if self.hear_cim(now, slot, &frame) {
             return;
         }
-        let (port, wire_len) = (&self.ports[at], frame.wire_len());
+        let (port, wire_len) = (&self.ports[slot], frame.wire_len());
         let tables = &self.tables[port.id.index()];
         let class = classify(tables, frame.head(), wire_len, self.max_frame);
         // The filter selects by a few bytes: the frame may be anything.
         let (true, Class::Data(meta)) = (port.up, class) else {
-            return self.ingest_unusual(now, at, frame);
+            return self.ingest_unusual(now, slot, frame);
         };
         let l3 = usize::from(meta.l3);
         if self.signals.filter.is_sfcm(meta.ethertype, &frame.head()[l3..]) {
-            if let Some(frame) = self.ingest_sfcm(now, at, frame, &meta) {
-                self.ingest_data(now, at, frame, &meta);
+            if let Some(frame) = self.ingest_sfcm(now, slot, frame, &meta) {
+                self.ingest_data(now, slot, frame, &meta);
             }
             return;
         }
@@ -123,7 +123,7 @@ impl<W: World> Switch<W> {
                 notifier.learn(now, frame.head(), l3, meta.ethertype);
             }
         }
-        self.ingest_known(now, at, frame);
+        self.ingest_known(now, slot, frame);
     }
 
     /// Finds the egress port of a message: by the router, or by its learnt destination.
@@ -133,19 +133,19 @@ impl<W: World> Switch<W> {
     pub(super) fn way(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         frame: &mut W::Frame,
         meta: &Meta,
     ) -> Result<(Meta, PortId), DropReason> {
         if !self.router.is_empty() && self.router.wants(meta) {
-            return self.route_ip(at, frame, meta);
+            return self.route_ip(slot, frame, meta);
         }
         // A message is for one host: to a group it would pause many.
         if meta.is_to_group() {
             return Err(DropReason::MessageUnknown);
         }
         match self.fdb.lookup(now, Key::from_parts(meta.vid, meta.dst)) {
-            Some(egress) if egress == self.ports[at].id => Err(DropReason::SameSegment),
+            Some(egress) if egress == self.ports[slot].id => Err(DropReason::SameSegment),
             Some(egress) => Ok((*meta, egress)),
             None => Err(DropReason::MessageUnknown),
         }
@@ -158,7 +158,7 @@ pub(super) fn packet<'a>(frame: &'a impl Frame, meta: &Meta) -> &'a [u8] {
 }
 
 /// A frame that congests a queue.
-pub(super) struct Seen<'a> {
+pub(super) struct Cause<'a> {
     pub(super) head: &'a [u8],
     /// Key of its flow.
     pub(super) key: FlowKey,
@@ -167,7 +167,7 @@ pub(super) struct Seen<'a> {
     pub(super) is_message: bool,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> Cause<'a> {
     /// `None` if not even the Ethernet header can be parsed.
     #[inline]
     pub(super) fn of(head: &'a [u8]) -> Option<Self> {
@@ -201,10 +201,10 @@ impl<'a> Seen<'a> {
         let vid = walk.outer.and_then(|tag| tag.vid);
         let l2 = FlowKey::L2 { dst: walk.dst, src: walk.src, vid };
         // `roce` needs the key, so the value is completed in two steps.
-        let mut seen = Self { head, key: flow.map_or(l2, FlowKey::Ip), is_message: false };
-        let cnp = seen.roce().is_some_and(|bth| bth.opcode() == Opcode::CNP);
-        seen.is_message = cnp || matches!(walk.ethertype, EtherType::CIM | EtherType::CNM);
-        Some(seen)
+        let mut cause = Self { head, key: flow.map_or(l2, FlowKey::Ip), is_message: false };
+        let cnp = cause.roce().is_some_and(|bth| bth.opcode() == Opcode::CNP);
+        cause.is_message = cnp || matches!(walk.ethertype, EtherType::CIM | EtherType::CNM);
+        Some(cause)
     }
 
     /// Returns the RoCEv2 header, where there is one.

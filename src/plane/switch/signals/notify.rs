@@ -1,7 +1,7 @@
 //! Notifications to the sources of RoCEv2 flows (CNP), and Quantized Congestion Notification (CNM,
 //! 802.1Q Clauses 30 to 33), with the switch as congestion point.
 
-use super::message::{Draft, Seen, TTL};
+use super::message::{Cause, Draft, TTL};
 use crate::{FastCnpPlan, QuantizedPlan, SourceQp, SwitchPlan};
 use congestion::Queue;
 use congestion::fast_cnp::{CnpPlan, FastCnp};
@@ -70,7 +70,7 @@ impl Notifier {
     /// Builds the notification about a frame of `flow` to queue pair `qp` of its source.
     pub(super) fn notification(
         &self,
-        seen: &Seen<'_>,
+        cause: &Cause<'_>,
         flow: &FiveTuple,
         qp: U24,
         port: Mac,
@@ -86,7 +86,7 @@ impl Notifier {
             p_key: roce::DEFAULT_P_KEY,
             dest_qp: qp,
         };
-        let mut draft = Draft::answer(seen.head, &seen.walk()?, port, self.priority);
+        let mut draft = Draft::answer(cause.head, &cause.walk()?, port, self.priority);
         draft.fill(repr.ethertype(), repr.buffer_len(), |body| repr.emit(body))?;
         Ok(draft)
     }
@@ -165,15 +165,15 @@ impl Quantizer {
 
     pub(super) fn message(
         &self,
-        seen: &Seen<'_>,
+        cause: &Cause<'_>,
         feedback: &Feedback,
         queue: Queue,
         priority: Priority,
         port: Mac,
     ) -> Result<Draft, WireError> {
-        let (_, all) = msdu::of_frame(seen.head)?;
-        let walk = seen.walk()?;
-        let behind_tag = cn_tag(seen.head, &walk);
+        let (_, all) = msdu::of_frame(cause.head)?;
+        let walk = cause.walk()?;
+        let behind_tag = cn_tag(cause.head, &walk);
         let repr = cnm::Repr {
             flow_id: behind_tag,
             feedback: feedback.quantized.get(),
@@ -184,7 +184,7 @@ impl Quantizer {
             dst: walk.dst,
             msdu: &all[..all.len().min(self.msdu_octets)],
         };
-        let mut draft = Draft::answer(seen.head, &walk, port, self.priority);
+        let mut draft = Draft::answer(cause.head, &walk, port, self.priority);
         draft.fill(repr.ethertype(), repr.buffer_len(), |body| repr.emit(body))?;
         Ok(draft)
     }

@@ -38,7 +38,7 @@ impl<W: World> Switch<W> {
     pub(super) fn ingest_sfcm(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         mut frame: W::Frame,
         meta: &Meta,
     ) -> Option<W::Frame> {
@@ -49,41 +49,41 @@ impl<W: World> Switch<W> {
         // To the message port, but no message: a host could take it for one, so it goes no further.
         let Ok(read) = sfcm::Repr::parse(meta.ethertype, packet(&frame, meta)) else {
             relay.malformed += 1;
-            self.count_drop(now, at, None, DropReason::SfcmMalformed);
+            self.count_drop(now, slot, None, DropReason::SfcmMalformed);
             return None;
         };
-        let ingress = self.ports[at].id;
+        let ingress = self.ports[slot].id;
         let message = message(&read, Some(ingress), None);
         // At ingress, where the port is known: its kind of neighbour decides which senders are valid.
         if !relay.proxy.admits(ingress, message.sender) {
-            self.count_drop(now, at, None, DropReason::SfcmRefused);
+            self.count_drop(now, slot, None, DropReason::SfcmRefused);
             return None;
         }
-        match self.way(now, at, &mut frame, meta) {
+        match self.way(now, slot, &mut frame, meta) {
             Ok((leaving, egress)) => {
                 // Also one that only becomes a pause: the worker that decides on it may be another.
-                self.note_received(now, at, frame.wire_len(), meta);
-                self.sfcm_leaves(now, at, Some(ingress), frame, &leaving, egress);
+                self.note_received(now, slot, frame.wire_len(), meta);
+                self.sfcm_leaves(now, slot, Some(ingress), frame, &leaving, egress);
             }
             Err(DropReason::MessageUnknown) if self.signals.relays_unknown(meta) => {
-                self.note_received(now, at, frame.wire_len(), meta);
-                self.flood_message(now, at, frame, meta);
+                self.note_received(now, slot, frame.wire_len(), meta);
+                self.flood_message(now, slot, frame, meta);
             }
             Err(reason) => {
                 // The proxy counts a reflected message apart from one without a route.
                 let egress = (reason == DropReason::SameSegment).then_some(ingress);
-                self.refuse_sfcm(now, at, Message { egress, ..message });
+                self.refuse_sfcm(now, slot, Message { egress, ..message });
             }
         }
         None
     }
 
     /// Drops a message; the proxy counts the reason.
-    fn refuse_sfcm(&mut self, now: Instant, at: usize, message: Message) {
+    fn refuse_sfcm(&mut self, now: Instant, slot: usize, message: Message) {
         if let Some(relay) = &mut self.signals.relay {
             relay.proxy.on_message(now, &message);
         }
-        self.count_drop(now, at, None, DropReason::SfcmRefused);
+        self.count_drop(now, slot, None, DropReason::SfcmRefused);
     }
 
     /// Handles a Source Flow Control message about to leave by `egress`. `ingress` is `None` for
@@ -91,7 +91,7 @@ impl<W: World> Switch<W> {
     pub(super) fn sfcm_leaves(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         ingress: Option<PortId>,
         frame: W::Frame,
         meta: &Meta,
@@ -110,10 +110,10 @@ impl<W: World> Switch<W> {
             Outcome::Forward => {
                 // A message that the link brought may use headroom, one of the switch may not.
                 let origin = if ingress.is_some() { Origin::Line } else { Origin::Message };
-                self.deliver(now, at, frame, meta, egress, origin);
+                self.deliver(now, slot, frame, meta, egress, origin);
             }
-            Outcome::Paused(_) | Outcome::Resumed(_) => self.ports[at].counters.consumed += 1,
-            Outcome::Refused(_) => self.count_drop(now, at, None, DropReason::SfcmRefused),
+            Outcome::Paused(_) | Outcome::Resumed(_) => self.ports[slot].counters.consumed += 1,
+            Outcome::Refused(_) => self.count_drop(now, slot, None, DropReason::SfcmRefused),
         }
     }
 
@@ -142,7 +142,7 @@ impl<W: World> Switch<W> {
         match outcome {
             Outcome::Forward => return Some((frame, charge)),
             Outcome::Paused(_) | Outcome::Resumed(_) => match self.local(ingress) {
-                Some(at) => self.ports[at].counters.consumed += 1,
+                Some(slot) => self.ports[slot].counters.consumed += 1,
                 None => self.taken_over[ingress.index()].consumed += 1,
             },
             Outcome::Refused(_) => self.count_drop_of(now, ingress, None, DropReason::SfcmRefused),
@@ -193,39 +193,39 @@ impl<W: World> Switch<W> {
         outcome
     }
 
-    /// Handles the first frame of a flow from the host at the port at `at` (first ever, or after a
+    /// Handles the first frame of a flow from the host at the port at `slot` (first ever, or after a
     /// long gap): the flow is paused at once if its destination is known to be congested.
     #[inline]
-    pub(crate) fn flow_begins(&mut self, now: Instant, at: usize, frame: &W::Frame, meta: &Meta) {
+    pub(crate) fn flow_begins(&mut self, now: Instant, slot: usize, frame: &W::Frame, meta: &Meta) {
         let Some(relay) = &mut self.signals.relay else { return };
         // Without a cache nothing is known of a flow that begins.
         if !relay.caches {
             return;
         }
         let Ok(view) = ip::View::new(meta.ethertype, packet(frame, meta)) else { return };
-        let (flow, id) = (FiveTuple::of(&view), self.ports[at].id);
+        let (flow, id) = (FiveTuple::of(&view), self.ports[slot].id);
         if relay.begins(now, id, flow) && relay.proxy.on_flow(now, id, flow.dst, meta.priority) {
-            self.note_proxy(at);
+            self.note_proxy(slot);
         }
     }
 
-    /// Updates the proxy's deadline of the port at `at`.
-    pub(crate) fn note_proxy(&mut self, at: usize) {
-        let port = &mut self.ports[at];
+    /// Updates the proxy's deadline of the port at `slot`.
+    pub(crate) fn note_proxy(&mut self, slot: usize) {
+        let port = &mut self.ports[slot];
         let relay = self.signals.relay.as_ref();
         port.proxy_due = relay.map_or(Instant::NEVER, |r| r.proxy.next_deadline(port.id));
-        self.awake.insert(at);
+        self.awake.insert(slot);
     }
 
-    /// Merges the proxy's priorities into the pause frame `own` of the port at `at`. `None` if
+    /// Merges the proxy's priorities into the pause frame `own` of the port at `slot`. `None` if
     /// there is no `own` and the proxy has nothing to send.
     pub(crate) fn with_proxy(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         own: Option<PauseVector>,
     ) -> Option<PauseVector> {
-        let id = self.ports[at].id;
+        let id = self.ports[slot].id;
         let Some(relay) = &mut self.signals.relay else { return own };
         let said = match own {
             Some(own) => Some(relay.proxy.merge(now, id, own)),
@@ -233,40 +233,46 @@ impl<W: World> Switch<W> {
         };
         // The deadline that led here is over, or the proxy would be asked in every poll.
         if said.is_none() {
-            self.note_proxy(at);
+            self.note_proxy(slot);
         }
         said
     }
 
-    /// Reports that a PFC frame left by the port at `at`; `alone` if only the proxy caused it.
-    pub(crate) fn proxy_sent(&mut self, now: Instant, at: usize, said: &PauseVector, alone: bool) {
-        self.tell_proxy(at, |relay, id| {
+    /// Reports that a PFC frame left by the port at `slot`; `alone` if only the proxy caused it.
+    pub(crate) fn proxy_sent(
+        &mut self,
+        now: Instant,
+        slot: usize,
+        said: &PauseVector,
+        alone: bool,
+    ) {
+        self.tell_proxy(slot, |relay, id| {
             relay.proxy.on_sent(now, id, said);
             // A frame that the groups of the port sent anyway cost the line nothing more.
             relay.pauses[id.index()] += u64::from(alone);
         });
     }
 
-    /// Reports a new link rate of the port at `at`.
-    pub(crate) fn proxy_rate(&mut self, now: Instant, at: usize, rate: BitsPerSec) {
-        self.tell_proxy(at, |relay, id| relay.proxy.set_rate(now, id, rate));
+    /// Reports a new link rate of the port at `slot`.
+    pub(crate) fn proxy_rate(&mut self, now: Instant, slot: usize, rate: BitsPerSec) {
+        self.tell_proxy(slot, |relay, id| relay.proxy.set_rate(now, id, rate));
     }
 
-    /// Reports that the link of the port at `at` went down.
-    pub(crate) fn proxy_link_down(&mut self, at: usize) {
-        self.tell_proxy(at, |relay, id| relay.proxy.on_link_down(id));
+    /// Reports that the link of the port at `slot` went down.
+    pub(crate) fn proxy_link_down(&mut self, slot: usize) {
+        self.tell_proxy(slot, |relay, id| relay.proxy.on_link_down(id));
     }
 
-    /// Reports a new set of PFC priorities of the port at `at`.
-    pub(crate) fn proxy_mode(&mut self, at: usize, mode: FlowControl) {
-        self.tell_proxy(at, |relay, id| relay.proxy.set_protected(id, protected(mode)));
+    /// Reports a new set of PFC priorities of the port at `slot`.
+    pub(crate) fn proxy_mode(&mut self, slot: usize, mode: FlowControl) {
+        self.tell_proxy(slot, |relay, id| relay.proxy.set_protected(id, protected(mode)));
     }
 
-    /// Reports an event of the port at `at` to the proxy, if there is one.
-    fn tell_proxy(&mut self, at: usize, event: impl FnOnce(&mut Relay, PortId)) {
+    /// Reports an event of the port at `slot` to the proxy, if there is one.
+    fn tell_proxy(&mut self, slot: usize, event: impl FnOnce(&mut Relay, PortId)) {
         if let Some(relay) = &mut self.signals.relay {
-            event(relay, self.ports[at].id);
-            self.note_proxy(at);
+            event(relay, self.ports[slot].id);
+            self.note_proxy(slot);
         }
     }
 }

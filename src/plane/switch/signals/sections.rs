@@ -33,14 +33,14 @@ impl<W: World> Switch<W> {
         self.look_again();
         // An existing proxy knows rate and priorities of its ports already.
         let created = self.signals.relay.is_some() && !proxied;
-        for at in 0..self.ports.len() {
+        for slot in 0..self.ports.len() {
             if created {
                 // The plan has the configured rate and priorities, the port those in use.
-                let (rate, mode) = (self.ports[at].rate, self.ports[at].receiver.mode());
-                self.proxy_rate(now, at, rate);
-                self.proxy_mode(at, mode);
+                let (rate, mode) = (self.ports[slot].rate, self.ports[slot].receiver.mode());
+                self.proxy_rate(now, slot, rate);
+                self.proxy_mode(slot, mode);
             }
-            self.note_proxy(at);
+            self.note_proxy(slot);
         }
         if created {
             // The next frame of each flow is examined as if it were the first.
@@ -99,29 +99,29 @@ impl<W: World> Switch<W> {
 
     /// Sets the parameters of the link measurements of owned ports according to the plan.
     fn follow_measurements(&mut self, now: Instant) {
-        for at in 0..self.ports.len() {
-            let plan = self.signals.plan.port_measurement(self.ports[at].id);
-            let port = &mut self.ports[at];
+        for slot in 0..self.ports.len() {
+            let plan = self.signals.plan.port_measurement(self.ports[slot].id);
+            let port = &mut self.ports[slot];
             if let (Some(plan), Some(agents)) = (plan, &mut port.agents) {
                 let auto = plan.auto.map(|auto| (auto.methods, auto.statistic));
                 // The deadline of the link protocols may be another one then.
                 agents.set_measurement(now, plan.initiate, auto);
-                self.note_agents(at);
+                self.note_agents(slot);
             }
         }
     }
 
     /// Starts and stops the watchdogs of owned ports, and sets their times, according to the plan.
     fn follow_watchdogs(&mut self, now: Instant) {
-        for at in 0..self.ports.len() {
-            let id = self.ports[at].id;
+        for slot in 0..self.ports.len() {
+            let id = self.ports[slot].id;
             if let Some(plan) = self.signals.plan.port_watchdog(id) {
-                self.ports[at].watchdog.set_times(plan.detection, plan.restoration);
+                self.ports[slot].watchdog.set_times(plan.detection, plan.restoration);
             }
             let enabled = self.signals.plan.watches(id);
             // A watchdog that is stopped releases the queues that it holds in a storm.
-            for class in self.ports[at].watchdog.set_enabled(enabled) {
-                self.storm(now, at, class, StormEvent::Restored);
+            for class in self.ports[slot].watchdog.set_enabled(enabled) {
+                self.storm(now, slot, class, StormEvent::Restored);
             }
         }
     }
