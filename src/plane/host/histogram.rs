@@ -219,15 +219,15 @@ impl Histogram {
             // The rank of the time, from 1: rounded up, so that at least `percent` of all times are not longer.
             percents.map(|p| ((p / 100.0).min(1.0) * self.count as f64).ceil().max(1.0) as u64);
         let mut found = [0; N];
-        let (mut at, mut seen) = (0, 0);
+        let (mut rank, mut counted) = (0, 0);
         for (longest, n) in self.buckets() {
-            seen += n;
+            counted += n;
             // One bucket may hold several of the ranks.
-            while at < N && seen >= wanted[at] {
-                found[at] = longest;
-                at += 1;
+            while rank < N && counted >= wanted[rank] {
+                found[rank] = longest;
+                rank += 1;
             }
-            if at == N {
+            if rank == N {
                 break;
             }
         }

@@ -135,14 +135,14 @@ impl<F: Frame> Neighbours<F> {
 
     fn take_arp(&mut self, now: Instant, mut frame: F, walk: &vlan::Walk) -> Option<F> {
         let head = frame.head_mut();
-        let Ok(said) = arp::Repr::parse(&head[walk.l3..]) else { return Some(frame) };
+        let Ok(message) = arp::Repr::parse(&head[walk.l3..]) else { return Some(frame) };
         let vlans = Vlans::in_frame(head, walk);
         // A request tells its sender's address as well as a reply does (RFC 826).
-        let learnt = self.learn(now, vlans, said.sender_ip.into(), said.sender_mac, true);
-        let Some(&n) = self.own.get(&(vlans, said.target_ip.into())) else {
+        let learnt = self.learn(now, vlans, message.sender_ip.into(), message.sender_mac, true);
+        let Some(&n) = self.own.get(&(vlans, message.target_ip.into())) else {
             return (!learnt).then_some(frame);
         };
-        if let Some(answer) = said.answer(self.interfaces[n].mac) {
+        if let Some(answer) = message.answer(self.interfaces[n].mac) {
             answer.emit(&mut head[walk.l3..]).expect("the answer is as long as the question");
             readdress(head, answer.target_mac, answer.sender_mac);
             let sent = self.push(priority_in(walk), Waiting::Turned(frame));
@@ -155,11 +155,11 @@ impl<F: Frame> Neighbours<F> {
     fn take_ip(&mut self, now: Instant, mut frame: F, walk: &vlan::Walk) -> Option<F> {
         let vlans = Vlans::in_frame(frame.head(), walk);
         if walk.ethertype == EtherType::IPV6 {
-            if let Ok(said) = neighbour::Repr::parse(&frame.head()[walk.l3..]) {
+            if let Ok(message) = neighbour::Repr::parse(&frame.head()[walk.l3..]) {
                 // The message has no source of its own: the packet's is needed for the answer.
                 let src = ipv6::View::new(&frame.head()[walk.l3..]).map(|v| v.src());
                 let src = src.unwrap_or(Ipv6Addr::UNSPECIFIED);
-                let taken = self.on_neighbour(now, vlans, walk, src, &said);
+                let taken = self.on_neighbour(now, vlans, walk, src, &message);
                 return (!taken).then_some(frame);
             }
         }
@@ -200,15 +200,15 @@ impl<F: Frame> Neighbours<F> {
         vlans: Vlans,
         walk: &vlan::Walk,
         src: Ipv6Addr,
-        said: &neighbour::Repr,
+        message: &neighbour::Repr,
     ) -> bool {
-        let target = said.target;
+        let target = message.target;
         // Without the override flag a known address stays (RFC 4861 7.2.5).
-        if let neighbour::Kind::Advertisement { overrides, .. } = said.kind {
-            let mac = said.link_layer;
+        if let neighbour::Kind::Advertisement { overrides, .. } = message.kind {
+            let mac = message.link_layer;
             return mac.is_some_and(|mac| self.learn(now, vlans, target.into(), mac, overrides));
         }
-        if let Some(mac) = said.link_layer {
+        if let Some(mac) = message.link_layer {
             self.learn(now, vlans, src.into(), mac, true);
         }
         let Some(&n) = self.own.get(&(vlans, target.into())) else { return false };
@@ -218,7 +218,7 @@ impl<F: Frame> Neighbours<F> {
         let (dst, mac) = if nobody {
             (neighbour::ALL_NODES, neighbour::group_mac(neighbour::ALL_NODES))
         } else {
-            (src, said.link_layer.unwrap_or(walk.src))
+            (src, message.link_layer.unwrap_or(walk.src))
         };
         let kind =
             neighbour::Kind::Advertisement { router: false, solicited: !nobody, overrides: true };

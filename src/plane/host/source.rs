@@ -477,15 +477,15 @@ impl Sources {
 
 /// Gives the flows of a plan the periods in which they send.
 fn set_periods(flows: &mut [Flow], plan: &StationPlan) {
-    for of in &plan.on_off {
+    for on_off in &plan.on_off {
         // Periods begin with the flow, in the order of `flows`, then `senders`.
         let start = |i: usize| match i.checked_sub(plan.flows.len()) {
             None => plan.flows[i].start,
             Some(n) => plan.senders[n].start,
         };
         let ids = plan.flows.iter().map(|f| f.id).chain(plan.senders.iter().map(|t| t.id));
-        if let Some(i) = ids.into_iter().position(|id| id == of.flow) {
-            flows[i].on_off = Some(Box::new(OnOff::new(of, start(i))));
+        if let Some(i) = ids.into_iter().position(|id| id == on_off.flow) {
+            flows[i].on_off = Some(Box::new(OnOff::new(on_off, start(i))));
         }
     }
 }

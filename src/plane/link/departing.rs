@@ -35,7 +35,7 @@ impl PortAgents {
         clock: Instant,
     ) {
         // Most messages carry their own time, or none that matters.
-        let Some(of) = self.departures.made.take() else { return };
+        let Some(event) = self.departures.made.take() else { return };
         // The driver takes requests and never fulfils them.
         if self.departures.missed >= MISSED_MAX {
             return;
@@ -47,21 +47,21 @@ impl PortAgents {
         if !port.stamp_when_sent(frame) {
             return;
         }
-        if let (Event::PathResponse, Some(peer_delay)) = (of, &mut self.peer_delay) {
+        if let (Event::PathResponse, Some(peer_delay)) = (event, &mut self.peer_delay) {
             // Its Follow_Up waits for the timestamp, which it carries.
             peer_delay.await_stamp();
         }
         let length = self.length(frame.wire_len());
-        let [look, until] = [LOOK, WAIT].map(|time| now.saturating_add(time));
-        self.departures.awaited = Some(Awaited { of, handed: clock, look, until, length });
+        let [next_read, until] = [LOOK, WAIT].map(|time| now.saturating_add(time));
+        self.departures.awaited = Some(Awaited { event, handed: clock, next_read, until, length });
     }
 
     /// Reads the timestamp that is awaited, if it is there, or gives it up.
     pub(super) fn read_departure<P: Port>(&mut self, now: Instant, port: &mut P) {
         let Some(awaited) = &mut self.departures.awaited else { return };
         // Even if it is not there yet: each look costs a register access.
-        awaited.look = now.saturating_add(LOOK);
-        let Awaited { of, handed, until, length, .. } = *awaited;
+        awaited.next_read = now.saturating_add(LOOK);
+        let Awaited { event, handed, until, length, .. } = *awaited;
         let stamps = port.stamps();
         // The device's clock may be behind the host's by as much as both are known.
         let early = stamps.resolution.saturating_mul(2) + stamps.uncertainty;
@@ -70,7 +70,7 @@ impl PortAgents {
             Some(at) if at.saturating_add(early) >= handed => {
                 self.counters.stamps_sent += 1;
                 self.departures.missed = 0;
-                self.left(of, Some(at.saturating_add(length)));
+                self.left(event, Some(at.saturating_add(length)));
             }
             // That of an earlier frame, which came too late. This one is still to come.
             Some(_) => self.counters.stamps_late += 1,
@@ -78,37 +78,37 @@ impl PortAgents {
             None => {
                 self.counters.stamps_missed += 1;
                 self.departures.missed += 1;
-                self.left(of, None);
+                self.left(event, None);
             }
         }
     }
 
     /// Tells the protocol when its message left.
-    fn left(&mut self, of: Event, at: Option<Instant>) {
+    fn left(&mut self, event: Event, departure: Option<Instant>) {
         self.departures.awaited = None;
-        match of {
+        match event {
             Event::Request => {
                 // Without a timestamp t1 stays the time of the hand-over.
-                if let (Some(measurer), Some(at)) = (&mut self.measurer, at) {
-                    measurer.left(at);
+                if let (Some(measurer), Some(departure)) = (&mut self.measurer, departure) {
+                    measurer.left(departure);
                 }
             }
             Event::PathRequest => {
-                if let (Some(peer_delay), Some(at)) = (&mut self.peer_delay, at) {
-                    peer_delay.request_left(at);
+                if let (Some(peer_delay), Some(departure)) = (&mut self.peer_delay, departure) {
+                    peer_delay.request_left(departure);
                 }
             }
             Event::PathResponse => {
                 if let Some(peer_delay) = &mut self.peer_delay {
-                    peer_delay.response_left(at);
+                    peer_delay.response_left(departure);
                 }
             }
         }
     }
 
-    /// Returns the time of the last bit of a received frame, whose start the device timestamped `at`.
-    pub(super) fn end_of(&self, at: Instant, wire_len: u32) -> Instant {
-        at.saturating_add(self.length(wire_len))
+    /// Returns the time of the last bit of a received frame, which the device timestamped at its `start`.
+    pub(super) fn end_of(&self, start: Instant, wire_len: u32) -> Instant {
+        start.saturating_add(self.length(wire_len))
     }
 
     /// Returns the time from the first bit of a frame, FCS included, to its last; none on a port without a line.
@@ -190,11 +190,11 @@ pub(super) enum Event {
 /// A timestamp that is awaited.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Awaited {
-    pub(super) of: Event,
+    pub(super) event: Event,
     /// Time of the hand-over by the port's clock: the frame left no earlier.
     pub(super) handed: Instant,
     /// Times by the poll's clock at which to look for it, and to give it up.
-    pub(super) look: Instant,
+    pub(super) next_read: Instant,
     pub(super) until: Instant,
     /// Time from the start of the frame, which the device timestamps, to its end.
     pub(super) length: Duration,
@@ -216,7 +216,7 @@ impl Departures {
     /// Returns the time of the next look for a timestamp.
     #[inline]
     pub(super) fn next_deadline(&self) -> Instant {
-        self.awaited.map_or(Instant::NEVER, |awaited| awaited.look)
+        self.awaited.map_or(Instant::NEVER, |awaited| awaited.next_read)
     }
 
     /// Forgets an awaited timestamp: the link is down.

@@ -72,7 +72,7 @@ pub struct PortAgents {
     /// True if LLDP was called since its events were last read.
     lldp_called: bool,
     /// True if the last frame was an LLDPDU.
-    said: bool,
+    last_is_lldpdu: bool,
     /// True if there are events that were not read.
     has_news: bool,
     /// True if the measurement begins by itself when the link comes up.
@@ -159,7 +159,7 @@ impl PortAgents {
             fresh: true,
             // LLDP may have events from the start.
             lldp_called: true,
-            said: false,
+            last_is_lldpdu: false,
             has_news: false,
             initiates: measure.is_some_and(|m| m.initiate.is_some()),
             lldp_due: lldp.as_ref().map_or(Instant::NEVER, |lldp| lldp.next_deadline()),
@@ -399,7 +399,7 @@ impl PortAgents {
             return None;
         }
         self.on_timeout(now);
-        self.said = false;
+        self.last_is_lldpdu = false;
         // Of a frame that was made and found no memory.
         self.departures.made = None;
         let (measurer, len) = (self.measurer.as_mut()?, self.dialect.frame_len());
@@ -443,7 +443,7 @@ impl PortAgents {
             return None;
         }
         let len = self.with_lldp(|lldp| lldp.take(now, out)).flatten();
-        self.said = len.is_some();
+        self.last_is_lldpdu = len.is_some();
         len
     }
 
@@ -455,7 +455,7 @@ impl PortAgents {
     /// The last frame found no memory: it counts as lost on the link, or is repeated.
     fn not_sent(&mut self) {
         self.counters.unsent += 1;
-        if self.said {
+        if self.last_is_lldpdu {
             self.with_lldp(Lldp::put_back);
         }
     }

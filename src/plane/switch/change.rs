@@ -385,7 +385,7 @@ impl<W: World> Switch<W> {
         if let Some(slot) = self.local(port) {
             self.ports[slot].scheduler.set_classes(classes);
         }
-        self.look_again();
+        self.narrow_direct_paths();
         self.note_guards();
         Ok(())
     }
@@ -453,8 +453,8 @@ impl<W: World> Switch<W> {
         self.tables[port.index()].ecn[class.index()] = plan;
         // A curve that marks at length 0 has to see every frame, so none bypasses the queue from now on.
         if plan.is_some_and(|plan| !passes_empty_queues(&plan)) {
-            let of = self.tables[port.index()].priorities_of_class(class);
-            self.ports[slot].direct.0 &= !of.0;
+            let priorities = self.tables[port.index()].priorities_of_class(class);
+            self.ports[slot].direct.0 &= !priorities.0;
         }
         Ok(())
     }

@@ -335,8 +335,8 @@ impl Tables {
 
     /// Marks a group as lossy or lossless.
     pub(super) fn set_lossy(&mut self, group: PriorityGroup, lossy: bool) {
-        let of = self.priorities_of_group(group).0;
-        self.lossy.0 = if lossy { self.lossy.0 | of } else { self.lossy.0 & !of };
+        let priorities = self.priorities_of_group(group).0;
+        self.lossy.0 = if lossy { self.lossy.0 | priorities } else { self.lossy.0 & !priorities };
     }
 
     /// Sets the priority to traffic class map.

@@ -120,7 +120,7 @@ impl<W: World> Switch<W> {
     fn send_pause(&mut self, now: Instant, slot: usize, own: Option<&Demand>) -> bool {
         let mut octets = [0; FRAME_LEN];
         let mac = self.tables[self.ports[slot].id.index()].mac;
-        let said = match own {
+        let vector = match own {
             Some(Demand::Pause(time)) => {
                 let repr = pause::Repr::new(mac, *time);
                 repr.emit(&mut octets).expect("a pause frame has its size");
@@ -130,12 +130,12 @@ impl<W: World> Switch<W> {
             Some(Demand::Pfc(vector)) => self.with_proxy(now, slot, Some(*vector)),
             None => match self.with_proxy(now, slot, None) {
                 None => return false,
-                said => said,
+                vector => vector,
             },
         };
-        if let Some(said) = &said {
+        if let Some(vector) = &vector {
             let mut repr = pfc::Repr::new(mac);
-            said.enabled.iter().for_each(|p| repr.set(p, said.time[p.index()]));
+            vector.enabled.iter().for_each(|p| repr.set(p, vector.time[p.index()]));
             repr.emit(&mut octets).expect("a pause frame has its size");
         }
         let port = &mut self.ports[slot];
@@ -149,7 +149,7 @@ impl<W: World> Switch<W> {
         }
         port.counters.originated += 1;
         // PAUSE has no priorities: it names all of them, and a time of 0 resumes all.
-        let (named, paused) = match (&said, own) {
+        let (named, paused) = match (&vector, own) {
             (Some(vector), _) => {
                 port.counters.pfc_tx_frames += 1;
                 let enabled = vector.enabled;
@@ -163,8 +163,8 @@ impl<W: World> Switch<W> {
             }
         };
         self.events.pause_sent(now, port.id, named, paused);
-        if let Some(said) = &said {
-            self.proxy_sent(now, slot, said, own.is_none());
+        if let Some(vector) = &vector {
+            self.proxy_sent(now, slot, vector, own.is_none());
         }
         self.hand_control_to_port(slot);
         true
@@ -223,8 +223,8 @@ impl<W: World> Switch<W> {
         let port = &mut self.ports[slot];
         let detected = matches!(event, StormEvent::Detected(_));
         // A queue may hold several priorities, and results are by priority.
-        let of = self.signals.priorities_in(class, &self.tables[port.id.index()]);
-        for p in of.iter() {
+        let priorities = self.signals.priorities_in(class, &self.tables[port.id.index()]);
+        for p in priorities.iter() {
             let counters = &mut port.counters.priorities[p.index()];
             counters.storms_detected += u64::from(detected);
             counters.storms_restored += u64::from(!detected);

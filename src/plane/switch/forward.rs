@@ -165,7 +165,7 @@ impl Spread {
 
     fn hash(&self, meta: &Meta, head: &[u8]) -> u64 {
         let mix = |hash, value| Rng::nth(hash ^ value, 1);
-        let of = |address| match address {
+        let words = |address| match address {
             IpAddr::V4(address) => [0, u32::from(address).into()],
             IpAddr::V6(address) => {
                 let bits = u128::from(address);
@@ -179,6 +179,6 @@ impl Spread {
         let ports = u64::from(flow.src_port) << 16 | u64::from(flow.dst_port);
         let rest = u64::from(flow.protocol.0) << 32 | ports;
         // The third pair has the shape of an address, so that all of them are mixed by one loop.
-        [of(flow.src), of(flow.dst), [rest, 0]].into_iter().flatten().fold(self.seed, mix)
+        [words(flow.src), words(flow.dst), [rest, 0]].into_iter().flatten().fold(self.seed, mix)
     }
 }

@@ -300,8 +300,9 @@ impl<W: World> Switch<W> {
     /// Returns the number of frames of a priority that an owned port has sent marked CE.
     #[must_use]
     pub fn ecn_marked(&self, id: PortId, priority: Priority) -> u64 {
-        let of = |slot: usize| self.ports[slot].counters.priorities[priority.index()].ecn_marked;
-        self.local(id).map_or(0, of)
+        let marked =
+            |slot: usize| self.ports[slot].counters.priorities[priority.index()].ecn_marked;
+        self.local(id).map_or(0, marked)
     }
 
     /// Returns the index of a port in `ports` if this worker owns it.

@@ -63,9 +63,11 @@ pub fn get(plan: &CongestionPlan, ports: usize, object: Object, at: At) -> Optio
 #[must_use]
 pub fn is_given(plan: &CongestionPlan, object: Object) -> bool {
     match object.name() {
-        "sfc.dscp" => plan.sfc.as_ref().is_some_and(|of| of.dscp.is_some()),
-        "congestion_isolation.dscp" => plan.isolation.as_ref().is_some_and(|of| of.dscp.is_some()),
-        "fast_cnp.dscp" => plan.fast_cnp.as_ref().is_some_and(|of| of.dscp.is_some()),
+        "sfc.dscp" => plan.sfc.as_ref().is_some_and(|sfc| sfc.dscp.is_some()),
+        "congestion_isolation.dscp" => {
+            plan.isolation.as_ref().is_some_and(|isolation| isolation.dscp.is_some())
+        }
+        "fast_cnp.dscp" => plan.fast_cnp.as_ref().is_some_and(|fast_cnp| fast_cnp.dscp.is_some()),
         _ => true,
     }
 }

@@ -229,13 +229,17 @@ impl<W: World> PortState<W> {
 
 /// Calculates [`PortState::direct`].
 fn direct(plan: &PortPlan) -> PrioritySet {
-    let of = |p: &Priority| {
+    let passes = |p: &Priority| {
         let class = plan.classify.class[p.index()].index();
         plan.queue_limits[class] == SharedLimit::Unlimited
             && plan.ecn[class].is_none_or(|ecn| passes_empty_queues(&ecn))
     };
     // A shaped port decides by its queue when the next frame may start.
-    if plan.shaped { PrioritySet::EMPTY } else { Priority::ALL.into_iter().filter(of).collect() }
+    if plan.shaped {
+        PrioritySet::EMPTY
+    } else {
+        Priority::ALL.into_iter().filter(passes).collect()
+    }
 }
 
 /// Returns true if a marking curve passes every frame that finds an empty queue.

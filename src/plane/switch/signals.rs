@@ -123,9 +123,10 @@ impl Signals {
         let floor = |n: usize| {
             let queue = Queue::of(n / PRIORITIES, TrafficClass::ALL[n % PRIORITIES]);
             let sfc = sfc.as_ref().map_or(u64::MAX, |sfc| sfc.point.floor(queue).0);
-            let cnp = notifier.as_ref().map_or(u64::MAX, |of| of.machine.floor(queue).0);
+            let cnp =
+                notifier.as_ref().map_or(u64::MAX, |notifier| notifier.machine.floor(queue).0);
             // QCN samples by received bytes, however short the queue is.
-            let sampled = quantizer.as_ref().is_some_and(|of| of.has(queue));
+            let sampled = quantizer.as_ref().is_some_and(|quantizer| quantizer.has(queue));
             sfc.min(cnp).min(if sampled { 0 } else { u64::MAX })
         };
         self.floors = (0..self.floors.len()).map(floor).collect();

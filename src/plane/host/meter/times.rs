@@ -93,10 +93,10 @@ impl PauseMeter {
         self.waits = true;
     }
 
-    /// Ends the pause at `now`: by a resume frame that counts (`said`), or because the link went
+    /// Ends the pause at `now`: by a resume frame, if this one `counts`, or because the link went
     /// down, or another queue of the port received one.
-    pub(super) fn on_resume(&mut self, now: Instant, said: bool) {
-        self.times.resumes += u64::from(said);
+    pub(super) fn on_resume(&mut self, now: Instant, counts: bool) {
+        self.times.resumes += u64::from(counts);
         self.before = None;
         self.until = self.until.min(now);
     }
@@ -230,7 +230,7 @@ pub(super) struct ReactionMeter {
     silence: Duration,
     stopped: bool,
     /// Last frame outside of pauses, and the longest recent interval of such frames.
-    seen: Option<Instant>,
+    last_outside: Option<Instant>,
     interval: Duration,
     reactions: Reactions,
 }
@@ -247,7 +247,7 @@ impl ReactionMeter {
         }
         self.until = now.saturating_add(window);
         // Intervals of frames count outside of pauses only.
-        self.seen = None;
+        self.last_outside = None;
     }
 
     /// Ends the pause.
@@ -264,11 +264,11 @@ impl ReactionMeter {
             return true;
         }
         // Frames of one poll share one time.
-        if self.seen != Some(now) {
-            let gap = self.seen.map_or(Duration::ZERO, |seen| now.since(seen));
+        if self.last_outside != Some(now) {
+            let gap = self.last_outside.map_or(Duration::ZERO, |last| now.since(last));
             // Rises at once and falls slowly: one short gap must not make the next silence end a train.
             self.interval = gap.max(self.interval.saturating_sub(self.interval.div(8)));
-            self.seen = Some(now);
+            self.last_outside = Some(now);
         }
         false
     }

@@ -75,13 +75,13 @@ pub(super) static FAST_CNP: &[Entry] = &[
     .per(Scope::Queue),
 ];
 
-fn detect(plan: &CongestionPlan, at: Spot) -> Option<Detect> {
+fn detect(plan: &CongestionPlan, spot: Spot) -> Option<Detect> {
     // `None` for a queue that the section does not watch, which a write reports.
-    plan.fast_cnp.as_ref()?.detect.get(at.port)?[at.class]
+    plan.fast_cnp.as_ref()?.detect.get(spot.port)?[spot.class]
 }
 
-fn detect_mut(plan: &mut CongestionPlan, at: Spot) -> Option<&mut Detect> {
-    plan.fast_cnp.as_mut()?.detect.get_mut(at.port)?[at.class].as_mut()
+fn detect_mut(plan: &mut CongestionPlan, spot: Spot) -> Option<&mut Detect> {
+    plan.fast_cnp.as_mut()?.detect.get_mut(spot.port)?[spot.class].as_mut()
 }
 
 curves!(detect, detect_mut);

@@ -51,8 +51,8 @@ const STATISTICS: &[&str] = &[
 macro_rules! initiate {
     ($field:ident) => {
         Lens {
-            get: |plan, at| Some(Field::value(&initiate(plan, at)?.$field)),
-            set: |plan, at, value| Field::write(&mut initiate_mut(plan, at)?.$field, value),
+            get: |plan, spot| Some(Field::value(&initiate(plan, spot)?.$field)),
+            set: |plan, spot, value| Field::write(&mut initiate_mut(plan, spot)?.$field, value),
         }
     };
 }
@@ -113,54 +113,54 @@ pub(super) static MEASUREMENT: &[Entry] = &[
     .is(ObjectValue::Choice("round_trip")),
 ];
 
-fn port(plan: &CongestionPlan, at: Spot) -> Option<&PortMeasurement> {
-    plan.measurement.as_ref()?.get(at.port)?.as_ref()
+fn port(plan: &CongestionPlan, spot: Spot) -> Option<&PortMeasurement> {
+    plan.measurement.as_ref()?.get(spot.port)?.as_ref()
 }
 
-fn port_mut(plan: &mut CongestionPlan, at: Spot) -> Result<&mut PortMeasurement, Reason> {
+fn port_mut(plan: &mut CongestionPlan, spot: Spot) -> Result<&mut PortMeasurement, Reason> {
     let ports = plan.measurement.as_mut().ok_or(Reason::NoSection)?;
-    ports.get_mut(at.port).and_then(Option::as_mut).ok_or(Reason::NoQueue)
+    ports.get_mut(spot.port).and_then(Option::as_mut).ok_or(Reason::NoQueue)
 }
 
-fn initiate(plan: &CongestionPlan, at: Spot) -> Option<&InitiatePlan> {
-    port(plan, at)?.initiate.as_ref()
+fn initiate(plan: &CongestionPlan, spot: Spot) -> Option<&InitiatePlan> {
+    port(plan, spot)?.initiate.as_ref()
 }
 
-fn initiate_mut(plan: &mut CongestionPlan, at: Spot) -> Result<&mut InitiatePlan, Reason> {
-    port_mut(plan, at)?.initiate.as_mut().ok_or(Reason::NoQueue)
+fn initiate_mut(plan: &mut CongestionPlan, spot: Spot) -> Result<&mut InitiatePlan, Reason> {
+    port_mut(plan, spot)?.initiate.as_mut().ok_or(Reason::NoQueue)
 }
 
-fn auto_mut(plan: &mut CongestionPlan, at: Spot) -> Result<&mut MeasurementChoice, Reason> {
-    port_mut(plan, at)?.auto.as_mut().ok_or(Reason::NoQueue)
+fn auto_mut(plan: &mut CongestionPlan, spot: Spot) -> Result<&mut MeasurementChoice, Reason> {
+    port_mut(plan, spot)?.auto.as_mut().ok_or(Reason::NoQueue)
 }
 
 /// The period; 0 without one.
 const PERIOD: Lens = Lens {
-    get: |plan, at| Some(initiate(plan, at)?.period.unwrap_or_default().value()),
-    set: |plan, at, value| {
+    get: |plan, spot| Some(initiate(plan, spot)?.period.unwrap_or_default().value()),
+    set: |plan, spot, value| {
         let mut period = Duration::ZERO;
         period.write(value)?;
-        initiate_mut(plan, at)?.period = (period > Duration::ZERO).then_some(period);
+        initiate_mut(plan, spot)?.period = (period > Duration::ZERO).then_some(period);
         Ok(())
     },
 };
 
 const STATISTIC: Lens = Lens {
-    get: |plan, at| {
+    get: |plan, spot| {
         // By its text, as a value is one of the words of the table.
-        let name = port(plan, at)?.auto?.statistic.to_string();
+        let name = port(plan, spot)?.auto?.statistic.to_string();
         STATISTICS.iter().find(|word| **word == name).map(|word| ObjectValue::Choice(word))
     },
-    set: |plan, at, value| {
+    set: |plan, spot, value| {
         let ObjectValue::Choice(word) = value else { return Err(Reason::Range) };
-        auto_mut(plan, at)?.statistic = word.parse().map_err(|_| Reason::Range)?;
+        auto_mut(plan, spot)?.statistic = word.parse().map_err(|_| Reason::Range)?;
         Ok(())
     },
 };
 
 const METHOD: Lens = Lens {
-    get: |plan, at| word(METHODS, port(plan, at)?.auto?.methods),
-    set: |plan, at, value| write_word(METHODS, &mut auto_mut(plan, at)?.methods, value),
+    get: |plan, spot| word(METHODS, port(plan, spot)?.auto?.methods),
+    set: |plan, spot, value| write_word(METHODS, &mut auto_mut(plan, spot)?.methods, value),
 };
 
 /// Validates the parameters of a port against each other, as a file does.
@@ -197,15 +197,15 @@ pub(super) fn check(port: &PortMeasurement) -> Result<(), Reason> {
 macro_rules! watchdog {
     ($field:ident) => {
         Lens {
-            get: |plan, at| {
-                let of = plan.watchdog.as_ref()?.get(at.port)?.as_ref()?;
-                Some(Field::value(&of.$field))
+            get: |plan, spot| {
+                let watchdog = plan.watchdog.as_ref()?.get(spot.port)?.as_ref()?;
+                Some(Field::value(&watchdog.$field))
             },
-            set: |plan, at, value| {
+            set: |plan, spot, value| {
                 let ports = plan.watchdog.as_mut().ok_or(Reason::NoSection)?;
-                let of = ports.get_mut(at.port).and_then(Option::as_mut);
+                let watchdog = ports.get_mut(spot.port).and_then(Option::as_mut);
                 // A port without a watchdog is skipped when all ports are written.
-                Field::write(&mut of.ok_or(Reason::NoQueue)?.$field, value)
+                Field::write(&mut watchdog.ok_or(Reason::NoQueue)?.$field, value)
             },
         }
     };

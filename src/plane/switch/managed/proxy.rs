@@ -143,8 +143,8 @@ const UDP_PORT: Lens = Lens {
 };
 
 const ATTACHED: Lens = Lens {
-    get: |plan, at| word(KINDS, plan.ports.get(at.port).copied().unwrap_or_default().kind),
-    set: |plan, at, value| write_word(KINDS, &mut attached(plan, at.port).kind, value),
+    get: |plan, spot| word(KINDS, plan.ports.get(spot.port).copied().unwrap_or_default().kind),
+    set: |plan, spot, value| write_word(KINDS, &mut attached(plan, spot.port).kind, value),
 };
 
 const FABRIC: Lens = Lens {

@@ -318,11 +318,11 @@ pub(super) fn write_udp_port(plan: &mut CongestionPlan, value: ObjectValue) -> R
 }
 
 const LOCATOR: Lens = Lens {
-    get: |plan, at| {
-        let locator = plan.ports.get(at.port).copied().unwrap_or_default().locator;
+    get: |plan, spot| {
+        let locator = plan.ports.get(spot.port).copied().unwrap_or_default().locator;
         word(LOCATORS, locator)
     },
-    set: |plan, at, value| write_word(LOCATORS, &mut attached(plan, at.port).locator, value),
+    set: |plan, spot, value| write_word(LOCATORS, &mut attached(plan, spot.port).locator, value),
 };
 
 /// Returns the attachment of a port, for writing.
@@ -333,13 +333,13 @@ pub(super) fn attached(plan: &mut CongestionPlan, port: usize) -> &mut Attached 
     &mut plan.ports[port]
 }
 
-fn detect(plan: &CongestionPlan, at: Spot) -> Option<Detect> {
-    Some(plan.sfc.as_ref()?.monitors.get(at.port)?[at.class]?.detect)
+fn detect(plan: &CongestionPlan, spot: Spot) -> Option<Detect> {
+    Some(plan.sfc.as_ref()?.monitors.get(spot.port)?[spot.class]?.detect)
 }
 
-fn detect_mut(plan: &mut CongestionPlan, at: Spot) -> Option<&mut Detect> {
-    let monitors = plan.sfc.as_mut()?.monitors.get_mut(at.port)?;
-    Some(&mut monitors[at.class].as_mut()?.detect)
+fn detect_mut(plan: &mut CongestionPlan, spot: Spot) -> Option<&mut Detect> {
+    let monitors = plan.sfc.as_mut()?.monitors.get_mut(spot.port)?;
+    Some(&mut monitors[spot.class].as_mut()?.detect)
 }
 
 curves!(detect, detect_mut);

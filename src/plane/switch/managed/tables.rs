@@ -117,8 +117,8 @@ impl<W: World> Switch<W> {
     /// Returns the flows in at most `most` slots of a table, starting at index `from`; the limit
     /// bounds the time for which frames wait.
     #[must_use]
-    pub fn streams(&self, of: Streams, from: usize, most: usize) -> StreamPage {
-        let (places, rows) = match of {
+    pub fn streams(&self, table: Streams, from: usize, most: usize) -> StreamPage {
+        let (places, rows) = match table {
             // Each table has what its machine keeps; the rest of a row is unknown, not 0.
             Streams::Sfc => {
                 let Some(point) = self.sfc_point() else { return StreamPage::default() };

@@ -351,19 +351,19 @@ impl<W: World> Switch<W> {
             peak_bytes: port.scheduler.peak(class),
         };
         let queues = self.ports.iter().flat_map(|port| classes.iter().map(move |c| (port, *c)));
-        let of =
+        let port_counters =
             |count: &CimPortCounters| CimCounters { sent: count.sent, received: count.received };
         Some(IsolationSnapshot {
             counters: counters(cims, isolation),
             streams: isolation.len() as u64,
-            ports: cims.counters.iter().map(of).collect(),
+            ports: cims.counters.iter().map(port_counters).collect(),
             queues: queues.map(queue).collect(),
         })
     }
 }
 
 fn counters(cims: &Cims, isolation: &Isolation) -> IsolationCounters {
-    let sum = |of: fn(&CimPortCounters) -> u64| cims.counters.iter().map(of).sum();
+    let sum = |counter: fn(&CimPortCounters) -> u64| cims.counters.iter().map(counter).sum();
     IsolationCounters {
         no_address: sum(|count| count.no_address),
         unwritable: sum(|count| count.unwritable),

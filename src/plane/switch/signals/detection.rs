@@ -107,7 +107,8 @@ impl<W: World> Switch<W> {
         let Signals { sfc, notifier, quantizer, .. } = &self.signals;
         // The floor is the lowest of all machines; each has its own threshold above it.
         let tells = sfc.as_ref().is_some_and(|sfc| sfc.point.concerns(queue, length));
-        let notifies = notifier.as_ref().is_some_and(|of| length > of.machine.floor(queue));
+        let notifies =
+            notifier.as_ref().is_some_and(|notifier| length > notifier.machine.floor(queue));
         let quantized = quantizer.is_some();
         if !(tells || notifies || quantized) {
             return;

@@ -26,19 +26,21 @@ pub(crate) struct Notifier {
 
 impl Notifier {
     pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
-        let of = plan.congestion.fast_cnp.as_ref()?;
-        let pairs = match &of.source_qp {
+        let section = plan.congestion.fast_cnp.as_ref()?;
+        let pairs = match &section.source_qp {
             SourceQp::Learnt => vec![],
             SourceQp::Configured(pairs) => {
                 let pair = |p: &crate::QueuePairs| (p.destination, p.destination_qp, p.source_qp);
                 pairs.iter().map(pair).collect()
             }
         };
-        let (spacing, budget, flows, seed) = (of.spacing, of.budget, of.flows, plan.seed);
+        let (spacing, budget, flows, seed) =
+            (section.spacing, section.budget, section.flows, plan.seed);
         let machine = CnpPlan { spacing, budget, flows, seed, pairs };
         let machine = FastCnp::new(&machine, plan.ports.len() as u16);
-        let mut made = Self { machine, priority: of.priority, dscp: of.dscp(), unsent: 0 };
-        made.adopt(of);
+        let mut made =
+            Self { machine, priority: section.priority, dscp: section.dscp(), unsent: 0 };
+        made.adopt(section);
         Some(Box::new(made))
     }
 
@@ -61,10 +63,10 @@ impl Notifier {
     }
 
     pub(super) const fn snapshot(&self) -> FastCnpCounters {
-        let of = self.machine.counters();
+        let counters = self.machine.counters();
         // The machine counts what it decided on; what could not be made is taken off.
-        let (sent, unsent) = (of.sent.saturating_sub(self.unsent), self.unsent);
-        FastCnpCounters { sent, unsent, ..of }
+        let (sent, unsent) = (counters.sent.saturating_sub(self.unsent), self.unsent);
+        FastCnpCounters { sent, unsent, ..counters }
     }
 
     /// Builds the notification about a frame of `flow` to queue pair `qp` of its source.
@@ -119,18 +121,18 @@ pub(crate) struct Quantizer {
 
 impl Quantizer {
     pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
-        let of = plan.congestion.qcn.as_ref()?;
+        let section = plan.congestion.qcn.as_ref()?;
         // A seed for each point: with one for all they would sample in step.
         let seed = |n: usize, class: usize| plan.seed ^ ((n * PRIORITIES + class) as u64) << 32;
-        let points = of.points.iter().enumerate().map(|(n, points)| {
+        let points = section.points.iter().enumerate().map(|(n, points)| {
             core::array::from_fn(|class| {
                 points[class].map(|point| CongestionPoint::new(point, seed(n, class)))
             })
         });
         let points: Box<[_]> = points.collect();
         let unsent = vec![[0; PRIORITIES]; points.len()].into_boxed_slice();
-        let msdu_octets = usize::from(of.msdu_octets).min(cnm::MSDU_MAX);
-        Some(Box::new(Self { points, unsent, priority: of.transmit_priority, msdu_octets }))
+        let msdu_octets = usize::from(section.msdu_octets).min(cnm::MSDU_MAX);
+        Some(Box::new(Self { points, unsent, priority: section.transmit_priority, msdu_octets }))
     }
 
     /// Applies another plan.
@@ -148,7 +150,9 @@ impl Quantizer {
 
     /// Returns true if a queue has a congestion point.
     pub(super) fn has(&self, queue: Queue) -> bool {
-        self.points.get(queue.port.index()).is_some_and(|of| of[queue.class.index()].is_some())
+        self.points
+            .get(queue.port.index())
+            .is_some_and(|classes| classes[queue.class.index()].is_some())
     }
 
     /// Reports that a frame joined a queue; returns the feedback to send, if any.
@@ -159,8 +163,8 @@ impl Quantizer {
         octets: Bytes,
     ) -> Option<Feedback> {
         // A plan may leave out the last ports.
-        let of = self.points.get_mut(queue.port.index())?;
-        of[queue.class.index()].as_mut()?.on_enqueue(length, octets)
+        let classes = self.points.get_mut(queue.port.index())?;
+        classes[queue.class.index()].as_mut()?.on_enqueue(length, octets)
     }
 
     pub(super) fn message(
@@ -191,7 +195,7 @@ impl Quantizer {
 
     pub(super) fn snapshot(&self, ports: usize) -> QcnSnapshot {
         let queue = |n: usize, class: usize| {
-            let Some(point) = self.points.get(n).and_then(|of| of[class].as_ref()) else {
+            let Some(point) = self.points.get(n).and_then(|classes| classes[class].as_ref()) else {
                 return QcnCounters::default();
             };
             let unsent = self.unsent[n][class];

@@ -227,15 +227,15 @@ impl<W: World> Switch<W> {
     ) -> Option<PauseVector> {
         let id = self.ports[slot].id;
         let Some(relay) = &mut self.signals.relay else { return own };
-        let said = match own {
+        let vector = match own {
             Some(own) => Some(relay.proxy.merge(now, id, own)),
             None => relay.proxy.due(now, id),
         };
         // The deadline that led here is over, or the proxy would be asked in every poll.
-        if said.is_none() {
+        if vector.is_none() {
             self.note_proxy(slot);
         }
-        said
+        vector
     }
 
     /// Reports that a PFC frame left by the port at `slot`; `alone` if only the proxy caused it.
@@ -243,11 +243,11 @@ impl<W: World> Switch<W> {
         &mut self,
         now: Instant,
         slot: usize,
-        said: &PauseVector,
+        vector: &PauseVector,
         alone: bool,
     ) {
         self.tell_proxy(slot, |relay, id| {
-            relay.proxy.on_sent(now, id, said);
+            relay.proxy.on_sent(now, id, vector);
             // A frame that the groups of the port sent anyway cost the line nothing more.
             relay.pauses[id.index()] += u64::from(alone);
         });

@@ -57,7 +57,7 @@ pub(super) const fn kind(attached: AttachedKind) -> Kind {
 
 impl Relay {
     pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
-        let of = plan.congestion.proxy.as_ref()?;
+        let section = plan.congestion.proxy.as_ref()?;
         let port = |(n, port): (usize, &crate::PortPlan)| {
             let attached = plan.congestion.ports.get(n).copied().unwrap_or_default();
             let protected = protected(port.pfc.mode);
@@ -65,18 +65,18 @@ impl Relay {
         };
         let proxy = ProxyPlan {
             ports: plan.ports.iter().enumerate().map(port).collect(),
-            fabric: of.fabric.clone(),
-            hosts: of.hosts.clone(),
-            policy: of.policy,
-            cache: of.cache,
+            fabric: section.fabric.clone(),
+            hosts: section.hosts.clone(),
+            policy: section.policy,
+            cache: section.cache,
         };
         Some(Box::new(Self {
             proxy: Proxy::new(&proxy, plan.seed),
-            udp_port: of.udp_port,
-            unknown: of.unknown,
-            heard: Heard::new(of.max_flow_life, plan.seed),
-            caches: of.cache.is_some(),
-            begun: of.cache.filter(|cache| cache.remember == Remember::Whole).map(|cache| {
+            udp_port: section.udp_port,
+            unknown: section.unknown,
+            heard: Heard::new(section.max_flow_life, plan.seed),
+            caches: section.cache.is_some(),
+            begun: section.cache.filter(|cache| cache.remember == Remember::Whole).map(|cache| {
                 let capacity = cache.entries.min(STREAMS_MAX);
                 StreamTable::new(StreamPlan { capacity, life: cache.life, seed: plan.seed })
             }),
@@ -163,16 +163,16 @@ impl Relay {
             cache_hits: cache.hits,
         };
         let port = |n: usize| {
-            let of = proxy.counters(PortId::new(n as u16).expect("a port of the plan"));
+            let counters = proxy.counters(PortId::new(n as u16).expect("a port of the plan"));
             ProxyPortCounters {
-                accepted: of.accepted,
-                resumed: of.resumed,
-                redundant: of.redundant,
-                cut_to_longest: of.cut_to_longest,
-                cut_to_credit: of.cut_to_credit,
-                by_cache: of.by_cache,
-                granted_ns: of.granted.as_nanos(),
-                missed: of.missed,
+                accepted: counters.accepted,
+                resumed: counters.resumed,
+                redundant: counters.redundant,
+                cut_to_longest: counters.cut_to_longest,
+                cut_to_credit: counters.cut_to_credit,
+                by_cache: counters.by_cache,
+                granted_ns: counters.granted.as_nanos(),
+                missed: counters.missed,
                 pauses: self.pauses[n],
             }
         };

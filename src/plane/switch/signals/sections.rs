@@ -30,7 +30,7 @@ impl<W: World> Switch<W> {
         self.signals.create(plan);
         let macs = self.tables.iter().map(|tables| tables.mac);
         self.signals.adopt(plan.congestion.clone(), macs);
-        self.look_again();
+        self.narrow_direct_paths();
         // An existing proxy knows rate and priorities of its ports already.
         let created = self.signals.relay.is_some() && !proxied;
         for slot in 0..self.ports.len() {
@@ -90,7 +90,7 @@ impl<W: World> Switch<W> {
         managed::set(&mut plan, self.tables.len(), object, at, value)?;
         let macs = self.tables.iter().map(|tables| tables.mac);
         self.signals.adopt(plan, macs);
-        self.look_again();
+        self.narrow_direct_paths();
         self.note_guards();
         self.follow_watchdogs(now);
         self.follow_measurements(now);
@@ -142,7 +142,7 @@ impl<W: World> Switch<W> {
     }
 
     /// Removes from the direct path the priorities whose queue is now monitored for congestion.
-    pub(crate) fn look_again(&mut self) {
+    pub(crate) fn narrow_direct_paths(&mut self) {
         for port in &mut self.ports {
             let tables = &self.tables[port.id.index()];
             let unwatched = self.signals.unwatched(port.id, |p| tables.class(p), self.max_frame);

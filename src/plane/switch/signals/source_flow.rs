@@ -148,8 +148,9 @@ impl SourceFlow {
     }
 
     pub(super) fn snapshot(&self, ports: usize) -> SfcSnapshot {
-        let of = self.point.counters();
-        let counters = SfcCounters { about_itself: of.about_itself + self.messages, ..of };
+        let counters = self.point.counters();
+        let counters =
+            SfcCounters { about_itself: counters.about_itself + self.messages, ..counters };
         let queue =
             |n, class: usize| self.point.queue_counters(Queue::of(n, TrafficClass::ALL[class]));
         let queues = (0..ports).map(|n| core::array::from_fn(|class| queue(n, class))).collect();
