@@ -364,7 +364,11 @@ mod tests {
         fn the_short_way_says_what_the_walk_says(
             mut head in prop::collection::vec(any::<u8>(), 0..80),
             ethertypes in prop::collection::vec(
-                prop::sample::select(vec![0x8100u16, 0x88a8, 0x8808, 0x0800, 0x86dd, 0x0806, 0x8902, 0x88cc, 0x88f7]), 0..3),
+                prop::sample::select(
+                    vec![0x8100u16, 0x88a8, 0x8808, 0x0800, 0x86dd, 0x0806, 0x8902, 0x88cc, 0x88f7],
+                ),
+                0..3,
+            ),
             to_reserved in any::<bool>(),
             trust in 0usize..5,
         ) {
