@@ -56,6 +56,7 @@ pub trait Frame: Sized {
     /// 4A.2.3.2.4). Returns false, without a change, if there is no tailroom.
     #[must_use]
     fn pad(&mut self) -> bool {
+        // By the length with FCS, which the port adds.
         let missing = FRAME_MIN.saturating_sub(self.wire_len()) as usize;
         if missing == 0 || !self.append(missing) {
             return missing == 0;
@@ -63,6 +64,7 @@ pub trait Frame: Sized {
         if let Some((_, padding)) =
             self.whole_mut().and_then(|all| all.split_at_mut_checked(all.len() - missing))
         {
+            // Appended bytes are uninitialized: whatever was in the buffer would leave the switch.
             padding.fill(0);
         }
         true

@@ -1,17 +1,16 @@
 //! Frames and ports in memory, for tests, benches and programs without a network: a frame is a vector, a
-//! port is two queues.
+//! port is two queues. A [`ring_pair`] is a link for tests that control the order of polls; the
+//! configurations of two matching `SecY`s are for tests, too.
 
-mod keys;
-pub mod rings;
-
-pub use keys::{association, secy};
-
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-
-use ground::units::{Bytes, Mac, PrioritySet};
+use std::rc::Rc;
 
 use crate::frame::{Burst, FCS_BYTES, Frame};
-use crate::port::{Port, PortCaps};
+use crate::port::{Port, PortCaps, Source};
+use crate::world::{Alone, World};
+use ground::units::{Bytes, Mac, PrioritySet};
+use secure::{CipherSuite, ReceiveScPlan, SaPlan, Sak, Sci, SecyPlan};
 
 /// Bytes in front of a frame, for tags.
 const HEADROOM: usize = 24;
@@ -27,6 +26,7 @@ impl MemFrame {
     /// Makes a frame of these bytes, which have no FCS.
     #[must_use]
     pub fn new(octets: &[u8]) -> Self {
+        // As a buffer of a real port, which has room in front for a tag.
         let mut all = vec![0; HEADROOM];
         all.extend_from_slice(octets);
         Self { octets: all, start: HEADROOM }
@@ -108,6 +108,7 @@ impl Port for MemPort {
         }
     }
     fn tx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        // What does not fit stays in `out`, in order, as with a real port.
         let n = out.len().min(self.room);
         self.room -= n;
         self.tx.extend(out.drain(..n));
@@ -134,7 +135,107 @@ pub fn frame(dst: Mac, src: Mac, tag: Option<(u8, u16)>, len: usize) -> Vec<u8> 
         f.extend_from_slice(&[0x81, 0]);
         f.extend_from_slice(&(u16::from(pcp) << 13 | vid).to_be_bytes());
     }
+    // Local experimental EtherType (802 9.2.3): no classifier takes such a frame for anything else.
     f.extend_from_slice(&[0x88, 0xb5]);
     f.resize(len.max(f.len()), 0);
     f
+}
+
+/// One direction.
+type Ring = Rc<RefCell<VecDeque<MemFrame>>>;
+
+/// One end of a link in memory, bounded as real rings are.
+pub struct RingPort {
+    rx: Ring,
+    tx: Ring,
+    capacity: usize,
+    /// True: the poll was just before the arrival of the frames that are there now.
+    pub blind: Rc<Cell<bool>>,
+}
+
+impl Port for RingPort {
+    type Frame = MemFrame;
+
+    fn rx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        // Frames are there, and this poll does not see them yet.
+        if !self.blind.get() {
+            let mut rx = self.rx.borrow_mut();
+            let n = rx.len().min(out.remaining_capacity());
+            out.extend(rx.drain(..n));
+        }
+    }
+    fn tx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        let mut tx = self.tx.borrow_mut();
+        // A full ring refuses, so that tests meet what a slow peer causes.
+        let n = out.len().min(self.capacity - tx.len());
+        tx.extend(out.drain(..n));
+    }
+    fn control_frame(&mut self, octets: &[u8]) -> Option<MemFrame> {
+        Some(MemFrame::new(octets))
+    }
+    fn caps(&self) -> &PortCaps {
+        &PortCaps { link_rate: None, rx_backlog_max: Bytes(0), tx_committed_max: Bytes(0) }
+    }
+}
+
+impl Source for RingPort {
+    fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<MemFrame> {
+        let mut octets = head.to_vec();
+        octets.resize((wire_len - FCS_BYTES) as usize, 0);
+        Some(MemFrame::new(&octets))
+    }
+}
+
+/// World of a switch on such ports.
+pub enum InMemory {}
+
+impl World for InMemory {
+    type Frame = MemFrame;
+    type Port = RingPort;
+    type Events = ();
+    type Handoff = Alone;
+}
+
+/// Both ends of a link whose rings hold `entries` frames each.
+pub fn ring_pair(entries: u32) -> (RingPort, RingPort) {
+    // What one end sends is what the other receives.
+    let (there, back) = (Ring::default(), Ring::default());
+    let end = |rx: &Ring, tx: &Ring| RingPort {
+        rx: rx.clone(),
+        tx: tx.clone(),
+        capacity: entries as usize,
+        blind: Rc::default(),
+    };
+    (end(&back, &there), end(&there, &back))
+}
+
+/// Returns an association with this key, from packet number 1 on.
+#[must_use]
+pub fn association(key: u8) -> SaPlan {
+    SaPlan {
+        key: Sak::new(&[key; 16]).expect("16 bytes make a key"),
+        pn: 1,
+        ssci: u32::from(key),
+        salt: [7; 12],
+    }
+}
+
+/// Returns the `SecY` at end `own` of a link whose other end is `peer`, both below 100: MAC control
+/// is protected and must be, data too if `data`.
+#[must_use]
+pub fn secy(own: u8, peer: u8, data: bool) -> SecyPlan {
+    let sci = |n| Sci { mac: Mac([2, 0, 0, 0xee, 0, n]), port: 1 };
+    // The first of the four association numbers.
+    let only = |sa| [Some(sa), None, None, None];
+    SecyPlan {
+        protect_data: data,
+        // LLDP stays in the clear (802.1AE's uncontrolled port).
+        uncontrolled: vec![0x88cc],
+        transmit: only(association(own + 100)),
+        receive: vec![ReceiveScPlan {
+            sci: sci(peer),
+            associations: only(association(peer + 100)),
+        }],
+        ..SecyPlan::standard(CipherSuite::GcmAes128, sci(own))
+    }
 }

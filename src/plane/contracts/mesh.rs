@@ -74,6 +74,7 @@ pub fn mesh<F>(owners: &[usize], workers: usize, ring: usize) -> Vec<Mesh<F>> {
     let downs = Arc::new(Downs { news, ports });
     let mut ends: Vec<_> = exchange(owners, workers)
         .into_iter()
+        // A worker has no ring to itself, so the numbers above its own are one lower.
         .map(|member| Mesh {
             index: (0..workers).map(|w| if w > member.me() { w - 1 } else { w }).collect(),
             member,
@@ -87,6 +88,8 @@ pub fn mesh<F>(owners: &[usize], workers: usize, ring: usize) -> Vec<Mesh<F>> {
         .collect();
     for a in 0..workers {
         for b in a + 1..workers {
+            // Two rings for frames and two for addresses, one in each direction: a ring has one producer and one
+            // consumer.
             let (there, at_b) = RingBuffer::new(ring);
             let (back, at_a) = RingBuffer::new(ring);
             let (learnt_there, learnt_at_b) = RingBuffer::new(LEARNT_RING);
@@ -108,6 +111,7 @@ pub fn mesh<F>(owners: &[usize], workers: usize, ring: usize) -> Vec<Mesh<F>> {
         }
     }
     for end in &ends {
+        // The order of the loops above is that of `index`.
         debug_assert!(end.neighbours.iter().enumerate().all(|(i, n)| end.index[n.worker] == i));
     }
     ends
@@ -130,6 +134,7 @@ impl<F> Mesh<F> {
             let downs = downs.load(Ordering::Acquire);
             let port = PortId::new(n as u16).expect("a port of the switch");
             let is_own = self.member.owner(port) == self.member.me();
+            // A number that differs, not a flag: two times down between two polls is one flush, and none is lost.
             if core::mem::replace(&mut self.ports[n], downs) != downs && !is_own {
                 // There may be more.
                 news.store(true, Ordering::Release);
@@ -148,6 +153,7 @@ impl<F> Handoff<F> for Mesh<F> {
 
     #[inline]
     fn give(&mut self, item: Transit<F>) -> Result<(), Transit<F>> {
+        // Never the own worker: its frames are queued directly.
         let i = self.index[self.member.owner(item.egress)];
         match self.neighbours[i].to.push(item) {
             Ok(()) => Ok(()),
@@ -213,6 +219,7 @@ impl<F> Handoff<F> for Mesh<F> {
 
     #[inline]
     fn next_down(&mut self) -> Option<PortId> {
+        // A load, so that the line stays shared between the workers while no link changes.
         let is_news = self.downs.news[self.member.me()].load(Ordering::Acquire);
         if is_news { self.find_down() } else { None }
     }

@@ -34,6 +34,7 @@ impl Arrived {
     /// Parses the bytes behind an EtherType.
     #[inline]
     pub(super) fn read_packet(ethertype: EtherType, packet: &[u8]) -> Self {
+        // Only frames without IP have the experimental EtherType; they have no ECN either.
         let found = if ethertype == PROBE_ETHERTYPE {
             Probe::parse(packet).map(|probe| Self::Data(Arrival { probe, ecn: Ecn::NotEct }, None))
         } else {
@@ -62,6 +63,7 @@ impl Arrival {
 /// a tenth of the time.
 #[inline(always)]
 pub(super) fn usual(frame: &[u8], run: u8) -> Option<Arrival> {
+    // One length check for all that is read of an untagged IPv4 frame.
     if let Some(whole) = frame.first_chunk::<{ 14 + V4 }>() {
         if be16(whole, 12) == EtherType::IPV4.0 {
             return usual_v4(whole[14..].first_chunk()?, run);
@@ -99,6 +101,7 @@ const V6: usize = ipv6::HEADER_LEN + DATAGRAM;
 
 #[inline(always)]
 fn usual_v4(p: &[u8; V4], run: u8) -> Option<Arrival> {
+    // Version 4 and five words of header: no options.
     let fits = p[0] == 0x45 && usize::from(be16(p, 2)) >= V4;
     // Fragment offset and more fragments; time to live; protocol.
     let whole_udp = u32::from_be_bytes([p[6], p[7], p[8], p[9]]) & 0x3fff_00ff;
@@ -115,11 +118,13 @@ fn usual_v6(p: &[u8; V6], run: u8) -> Option<Arrival> {
     if !(fits && p[6] == Protocol::UDP.0) {
         return None;
     }
+    // The traffic class is the eight bits behind the version.
     usual_udp(p[ipv6::HEADER_LEN..].first_chunk()?, (first >> 4) as u8, run)
 }
 
 #[inline(always)]
 fn usual_udp(d: &[u8; DATAGRAM], class: u8, run: u8) -> Option<Arrival> {
+    // To RoCEv2's port a BTH is in front of the probe.
     if be16(d, 2) == roce::UDP_PORT || usize::from(be16(d, 4)) < DATAGRAM {
         return None;
     }
@@ -143,6 +148,7 @@ pub fn probe_of(frame: &[u8]) -> Option<Probe> {
 fn read_ip(ethertype: EtherType, packet: &[u8]) -> Option<Arrived> {
     let ip = ip::View::new(ethertype, packet).ok()?;
     let upper = ip.upper().ok()?;
+    // Stations send no fragments, and a first one may end before its probe.
     if upper.fragment != Fragment::Whole {
         return None;
     }
@@ -150,6 +156,7 @@ fn read_ip(ethertype: EtherType, packet: &[u8]) -> Option<Arrived> {
         Protocol::UDP => {
             let datagram = udp::View::new(upper.payload).ok()?;
             let payload = datagram.payload();
+            // A packet to that port which is too short for a BTH may still be a plain flow's.
             if datagram.dst_port() == roce::UDP_PORT {
                 if let Ok(bth) = roce::View::new(payload) {
                     return read_roce(ethertype, packet, ip.ecn(), &bth);
@@ -173,6 +180,7 @@ fn read_roce(
     ecn: Ecn,
     bth: &roce::View<'_>,
 ) -> Option<Arrived> {
+    // Acknowledgements and CNPs go to the queue pair of the sender.
     let key = EndKey::queue_pair(bth.dest_qp());
     let payload = match bth.opcode() {
         Opcode::RC_SEND_FIRST
@@ -181,6 +189,7 @@ fn read_roce(
         | Opcode::RC_SEND_ONLY
         | Opcode::RC_WRITE_MIDDLE
         | Opcode::RC_WRITE_LAST => bth.payload(),
+        // An RETH is behind the BTH of the first packet alone, immediate data behind that of the last.
         Opcode::RC_WRITE_FIRST | Opcode::RC_WRITE_ONLY => {
             reth::View::new(bth.payload()).ok()?.payload()
         }
@@ -195,6 +204,7 @@ fn read_roce(
             return Some(Arrived::Answer(key, Answer::Roce { psn: bth.psn(), aeth }));
         }
         Opcode::CNP => {
+            // Its fixed content is checked, because it slows a flow.
             let right = cnp::Repr::parse(ethertype, packet).is_ok();
             return right.then_some(Arrived::Answer(key, Answer::Cnp));
         }
@@ -213,6 +223,7 @@ fn read_roce(
 #[inline]
 fn read_tcp(peer: Ipv4Addr, ecn: Ecn, octets: &[u8]) -> Option<Arrived> {
     let tcp = segment::View::new(octets).ok()?;
+    // Data carries an ACK flag as well, so the probe decides.
     if let Some(probe) = Probe::parse(tcp.payload()) {
         let data = Data::Tcp { sequence: tcp.sequence() };
         return Some(Arrived::Data(Arrival { probe, ecn }, Some(data)));

@@ -29,6 +29,7 @@ impl Bucket {
     /// Returns the bucket of a time in nanoseconds.
     #[inline(always)]
     pub(super) const fn of(ns: u64) -> Self {
+        // Longer times share the last bucket.
         Self(index(if ns < NS_MAX { ns } else { NS_MAX }) as u16)
     }
 
@@ -70,6 +71,7 @@ impl Page {
     fn count_one(&mut self, place: usize) {
         let low = &mut self.low[place];
         *low = low.wrapping_add(1);
+        // Carries over: the byte has counted 256.
         if *low == 0 {
             self.rest[place] += 256;
         }
@@ -92,6 +94,7 @@ const fn index(ns: u64) -> usize {
 /// Returns the longest time of a bucket.
 const fn last(index: usize) -> u64 {
     let index = index as u64;
+    // The inverse of `index`: the first two octaves have a bucket for each nanosecond.
     let octave = (index / OCTAVE).saturating_sub(1);
     ((index - octave * OCTAVE + 1) << octave) - 1
 }
@@ -114,6 +117,7 @@ impl Spares {
     /// Allocates the pages that are missing. It must not be called from the data path.
     pub fn fill(&self) {
         while !self.0.is_full() {
+            // Another handle filled it meanwhile.
             if self.0.push(Page::empty()).is_err() {
                 return;
             }
@@ -149,6 +153,7 @@ impl Histogram {
     /// Creates one with all pages: recording never allocates.
     pub(super) fn dense() -> Self {
         let mut histogram = Self::empty(None);
+        // All that a time can need, so that it never takes from a pool.
         let pages = &mut histogram.pages.table[..=index(NS_MAX) / PAGE];
         pages.iter_mut().for_each(|page| *page = Some(Page::empty()));
         histogram
@@ -171,6 +176,7 @@ impl Histogram {
     pub(super) fn count_many(&mut self, bucket: Bucket, n: u64) {
         let (page, place) = bucket.place();
         self.count += n;
+        // Past the byte, which would have to carry many times.
         self.pages.page(page).rest[place] += n;
     }
 
@@ -179,6 +185,7 @@ impl Histogram {
         self.count += other.count;
         for (place, theirs) in other.pages.table.iter().enumerate() {
             let Some(theirs) = theirs else { continue };
+            // Whole counts go to the wide counters; the bytes of both stay what they are.
             let own = self.pages.page(place as u8).rest.iter_mut();
             own.zip(theirs.counts()).for_each(|(own, n)| *own += n);
         }
@@ -209,16 +216,18 @@ impl Histogram {
     /// allocation.
     pub(super) fn percentiles<const N: usize>(&self, percents: [f64; N]) -> [u64; N] {
         let wanted =
+            // The rank of the time, from 1: rounded up, so that at least `percent` of all times are not longer.
             percents.map(|p| ((p / 100.0).min(1.0) * self.count as f64).ceil().max(1.0) as u64);
         let mut found = [0; N];
-        let (mut at, mut seen) = (0, 0);
+        let (mut rank, mut counted) = (0, 0);
         for (longest, n) in self.buckets() {
-            seen += n;
-            while at < N && seen >= wanted[at] {
-                found[at] = longest;
-                at += 1;
+            counted += n;
+            // One bucket may hold several of the ranks.
+            while rank < N && counted >= wanted[rank] {
+                found[rank] = longest;
+                rank += 1;
             }
-            if at == N {
+            if rank == N {
                 break;
             }
         }

@@ -75,6 +75,7 @@ impl Latency {
     #[inline(always)]
     pub(super) fn note(&mut self, latency: Duration) -> Bucket {
         self.sum += u128::from(latency.as_picos());
+        // Branches, which are predicted: most frames change neither.
         if latency < self.min {
             self.min = latency;
         }
@@ -138,6 +139,7 @@ impl Latency {
     /// Returns the mean, rounded down to the picosecond; zero without any frame.
     #[must_use]
     pub fn mean(&self) -> Duration {
+        // The sum is exact, so the mean is, too, whatever the buckets are.
         let mean = self.sum / u128::from(self.count().max(1));
         Duration::from_picos(mean as u64)
     }
@@ -145,6 +147,7 @@ impl Latency {
     /// Clears the distribution. Allocates nothing.
     pub fn clear(&mut self) {
         self.histogram.clear();
+        // Such that the first time replaces both.
         (self.sum, self.min, self.max) = (0, Duration::MAX, Duration::ZERO);
     }
 
@@ -168,6 +171,7 @@ impl Latency {
 /// Returns the bucket of a latency, rounded to the nearest nanosecond.
 #[inline(always)]
 const fn bucket(latency: Duration) -> Bucket {
+    // Truncated, every latency would be half a nanosecond short on average.
     Bucket::of((latency.as_picos() + 500) / 1_000)
 }
 

@@ -18,16 +18,15 @@
 //! the flows with acknowledgements; `reactions` obeys congestion messages of switches.
 
 mod arrived;
+mod flow_index;
 mod histogram;
 mod latency;
 pub mod meter;
 pub mod neighbours;
-mod order;
 mod pauses;
 pub mod plan;
 pub mod probe;
 mod reactions;
-mod shared_pauses;
 pub mod sink;
 mod source;
 mod station;
@@ -41,6 +40,7 @@ pub use arrived::probe_of;
 pub use histogram::Spares;
 pub use latency::{Latency, LatencyFigures};
 pub use meter::{ControlCounters, MeterCounters, PauseTimes};
+pub use pauses::SharedPauses;
 pub use plan::{
     FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, IN_FLIGHT_MAX, InNetwork,
     ListedMessage, Marking, Message, MessageList, OnOffPlan, Operation, PATH_SPACING, PauseAsk,
@@ -48,7 +48,6 @@ pub use plan::{
     SfcReaction, StationPlan, Tag, TcpPlan, TesterPlan, Transport, TransportPlan, Udp, Work,
 };
 pub use reactions::{CnmCounters, ReactionCounters, SfcmCounters};
-pub use shared_pauses::SharedPauses;
 pub use sink::SinkCounters;
 pub use source::SourceCounters;
 pub use station::{

@@ -1,26 +1,22 @@
-//! Configuration of a station: its link, its flows, and its planned pauses.
+//! Configuration of a station: its link, its flows, and its planned pauses; and the errors of a plan.
 
-mod advertised;
-mod error;
 mod reactions;
 mod recording;
 pub mod stream;
 mod transport;
-mod work;
 
-pub use error::PlanError;
 pub use reactions::{InNetwork, PATH_SPACING, ReactionsPlan, SfcPause, SfcReaction};
 pub use recording::{RECORDING_MAX, Recording, RecordingError};
 pub use stream::TesterPlan;
 pub use transport::*;
-pub use work::{ListedMessage, MessageList, OnOffPlan, Work};
+
+pub use super::probe::{FLOW_ID_MAX, FlowId};
+pub use contracts::port::{FRAME_MAX, FRAME_MIN};
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::probe::PROBE_LEN;
-pub use super::probe::{FLOW_ID_MAX, FlowId};
 use contracts::frame::FCS_BYTES;
-pub use contracts::port::{FRAME_MAX, FRAME_MIN};
 use ground::time::{Duration, Instant};
 use ground::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
@@ -29,8 +25,11 @@ use link::AgentsPlan;
 use pfc::FlowControl;
 use schedule::{Line, LinePlan};
 use secure::SecyPlan;
+use stream::NEIGHBOURS_MAX;
 use wire::ip::Ecn;
-use wire::{ethernet, ipv4, ipv6, udp, vlan};
+use wire::sfcm::PORT_MIN;
+use wire::vlan::{self, MAX_TAGS};
+use wire::{ethernet, ipv4, ipv6, udp};
 
 const _: () = assert!(ethernet::MIN_FRAME as u32 + FCS_BYTES == FRAME_MIN, "both are Ethernet's");
 
@@ -217,6 +216,7 @@ impl FlowPlan {
     /// # Errors
     /// [`PlanError::Rate`] for a rate of zero or above the link's.
     pub fn interval(&self, link: &Line) -> Result<Duration, PlanError> {
+        // Rounded up in all cases, so that no rate is exceeded by rounding.
         let error = PlanError::Rate(self.id.0);
         let line = link.time_for(self.size);
         let interval = match self.rate {
@@ -226,6 +226,7 @@ impl FlowPlan {
             Rate::Frames(n) => 1_000_000_000_000_u128.div_ceil(n.into()),
         };
         match u64::try_from(interval) {
+            // Faster than back to back is more than the link carries.
             Ok(ps) if ps >= line.as_picos() => Ok(Duration::from_picos(ps)),
             _ => Err(error),
         }
@@ -268,6 +269,7 @@ impl StationPlan {
     /// # Errors
     /// The first problem found.
     pub fn check(&self) -> Result<(), PlanError> {
+        // With MACsec's bytes, which take their share of the line.
         let line = Line::new(self.rate, self.protected_line());
         for f in &self.flows {
             let (flow, size) = (f.id.0, f.size);
@@ -289,6 +291,7 @@ impl StationPlan {
         for t in self.senders.iter().chain(&self.receivers) {
             t.check()?;
         }
+        // Replies go to the address in the plan, which would be another station's.
         let lost = self.senders.iter().find(|t| t.src != self.mac);
         if let Some(t) = lost.or_else(|| self.receivers.iter().find(|t| t.dst != self.mac)) {
             return Err(PlanError::NotHere(t.id.0));
@@ -302,6 +305,7 @@ impl StationPlan {
         self.reactions.check()?;
         let ids = |plans: &[TransportPlan]| plans.iter().map(|t| t.id).collect::<Vec<_>>();
         let streams = self.tester.streams.iter().map(|s| s.id);
+        // Sent and received flows are counted apart, so one number may occur in both.
         distinct(self.flows.iter().map(|f| f.id).chain(ids(&self.senders)).chain(streams))?;
         distinct(self.expects.iter().copied().chain(ids(&self.receivers)))
     }
@@ -309,6 +313,7 @@ impl StationPlan {
     /// Validates that flows which wait for others, or send in periods, are of this station.
     fn check_work(&self) -> Result<(), PlanError> {
         for t in &self.senders {
+            // A flow whose messages do not arrive here would be waited for without end.
             let received = |id| self.receivers.iter().any(|r| r.id == id);
             if t.work.after.is_some_and(|id| !received(id)) {
                 return Err(PlanError::After(t.id.0));
@@ -330,6 +335,7 @@ impl StationPlan {
         let answers = self.senders.iter().map(|t| (t.answer_key(), t.id.0));
         let data = self.receivers.iter().map(|t| (t.data_key(), t.id.0));
         for mut ends in [answers.collect::<Vec<_>>(), data.collect()] {
+            // Equal keys are then neighbours.
             ends.sort_unstable();
             if let Some(w) = ends.windows(2).find(|w| w[0].0 == w[1].0) {
                 return Err(PlanError::SameEnd(w[0].1, w[1].1));
@@ -350,4 +356,94 @@ fn distinct(ids: impl Iterator<Item = FlowId>) -> Result<(), PlanError> {
         Some(w) => Err(PlanError::Twice(w[0])),
         None => Ok(()),
     }
+}
+
+/// Reason for refusing a station plan.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A flow number is too high.
+    #[error("flow {0}: flows are numbered 0 to {FLOW_ID_MAX}")]
+    FlowId(u32),
+    /// Two flows of the station, or two that it expects, have the same number.
+    #[error("flow {0} is there twice")]
+    Twice(u32),
+    /// Frames of this size do not hold the headers and the probe.
+    #[error("flow {flow}: {size} octets are too few, its headers and probe take {min}")]
+    Short {
+        flow: u32,
+        /// Configured length.
+        size: u32,
+        /// Required length.
+        min: u32,
+    },
+    /// Frames of this size exceed the maximum of any port.
+    #[error("flow {flow}: {size} octets are more than the longest frame, {FRAME_MAX}")]
+    Long {
+        flow: u32,
+        /// Configured length.
+        size: u32,
+    },
+    /// A rate of zero, or above the link's.
+    #[error("flow {0}: its rate is zero or above that of the link")]
+    Rate(u32),
+    /// A message of no bytes, or no messages.
+    #[error("flow {0}: a message has at least one octet, and there is at least one")]
+    Message(u32),
+    /// A flow that waits for one that its station does not receive.
+    #[error("flow {0}: it waits for a flow that its station does not receive")]
+    After(u32),
+    /// ON and OFF periods of no length, or of a flow that the station does not send.
+    #[error("flow {0}: ON and OFF periods have a length, and are of a flow that the station sends")]
+    OnOff(u32),
+    /// A window below one frame, or an acknowledgement every zero frames.
+    #[error("flow {0}: its window is below one frame's payload, or it acknowledges no frame")]
+    Window(u32),
+    /// A timeout of zero.
+    #[error("flow {0}: a retransmission timeout has to last")]
+    Timeout(u32),
+    /// DCQCN with a parameter out of range.
+    #[error("flow {0}: a number of its reaction point is out of range")]
+    Dcqcn(u32),
+    /// A flow with neither end at this station.
+    #[error("flow {0}: the station has neither end of it")]
+    NotHere(u32),
+    /// Two flows whose frames cannot be distinguished.
+    #[error("flows {0} and {1} have the same queue pair or the same ports at this station")]
+    SameEnd(u32, u32),
+    /// A priority for a stream that is not expected.
+    #[error("flow {0}: its priority is given, and it is not among the flows expected")]
+    NotExpected(u32),
+    /// A control stream that cannot be distinguished from other frames.
+    #[error("flow {0}: a control stream is known by its octets, at least one")]
+    ControlOctets(u32),
+    /// A stream with contradictory settings.
+    #[error("flow {flow}: {field}: {why}")]
+    Stream {
+        flow: u32,
+        /// Field of the plan.
+        field: &'static str,
+        /// Problem.
+        why: String,
+    },
+    /// SFC messages on an invalid UDP port.
+    #[error("SFC messages come on a port from {PORT_MIN} to 65535, not on {0}")]
+    SfcPort(u16),
+    /// SFC messages with a maximum pause of zero.
+    #[error("the longest pause of an SFC message has to last")]
+    SfcPause,
+    /// QCN reaction points with a parameter out of range.
+    #[error("a number of QCN's reaction points is out of range")]
+    Qcn,
+    /// Pauses with an interval of zero.
+    #[error("pauses have to be some time apart")]
+    PauseInterval,
+    /// An interface with too many tags, or an invalid priority.
+    #[error("interface {0}: it has at most {MAX_TAGS} VLANs, each with a priority of 0 to 7")]
+    InterfaceTags(String),
+    /// An interface with a prefix longer than its address.
+    #[error("interface {0}: a prefix is longer than the address (32 bits of IPv4, 128 of IPv6)")]
+    InterfacePrefix(String),
+    /// Too many gateways for one station.
+    #[error("{0} gateways on one port: a port asks for at most {NEIGHBOURS_MAX}")]
+    Neighbours(usize),
 }

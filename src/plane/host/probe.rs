@@ -99,6 +99,7 @@ impl Stamp {
     #[inline]
     pub(super) const fn age(self, now: Instant) -> Option<Duration> {
         let behind = -self.ahead(now);
+        // Ahead of the clock, or from before the start of the world.
         if behind < 0 || now.as_picos() < behind as u128 {
             return None;
         }
@@ -108,6 +109,7 @@ impl Stamp {
     /// As [`Self::age`], for a clock whose limit is known; `None` also for the longest age.
     #[inline(always)]
     pub(super) const fn usual_age(self, clock: &Clock) -> Option<Duration> {
+        // A stamp that is ahead wraps to an age beyond the limit, so one comparison finds both.
         let age = (clock.at.as_picos() as u64).wrapping_sub(self.0) % MODULUS;
         if age > clock.longest { None } else { Some(Duration::from_picos(age)) }
     }
@@ -115,6 +117,7 @@ impl Stamp {
     /// Returns the signed difference to `now` modulo 2^48.
     #[inline]
     const fn ahead(self, now: Instant) -> i64 {
+        // 48 bits are moved to the top and back: the sign of the difference modulo 2^48.
         (self.0.wrapping_sub(now.as_picos() as u64) << 16) as i64 >> 16
     }
 }
@@ -168,6 +171,7 @@ impl Probe {
     /// As [`Self::parse`], for probes of run `run` alone.
     #[inline(always)]
     pub(super) fn parse_run(octets: &[u8; PROBE_LEN], run: u8) -> Option<Self> {
+        // Magic and run are compared as one number.
         let last = RUN_0.wrapping_add(run);
         let is_of_run = mark(octets) == MAGIC_NUMBER | (last as u32) << 24;
         is_of_run.then(|| Self::numbers(octets, last))
@@ -176,6 +180,7 @@ impl Probe {
     /// Reads the numbers of a probe whose fourth byte is `last`.
     #[inline(always)]
     fn numbers(probe: &[u8; PROBE_LEN], last: u8) -> Self {
+        // Flow (2 bytes) and sequence number (6) in one load.
         let [_, _, _, _, numbers @ .., _, _, _, _, _, _] = *probe;
         let numbers = u64::from_be_bytes(numbers);
         // The last bytes of the sequence number are read along with the time.
@@ -214,6 +219,7 @@ impl Arrival {
         let packet = frame.get(walk.l3..)?;
         let at = packet.windows(MAGIC.len()).position(|octets| octets == MAGIC)?;
         let probe = Probe::parse(&packet[at..])?;
+        // A stream's headers need not be those of a valid packet.
         let ecn = ip::View::new(walk.ethertype, packet).map_or(Ecn::NotEct, |ip| ip.ecn());
         Some(Self { probe, ecn })
     }

@@ -126,6 +126,7 @@ impl Sink {
             ahead: 0,
             first_arrival: None,
         };
+        // As a set, which the loop over a burst combines with others.
         let stopped_by = priority.map_or(PrioritySet::EMPTY, PrioritySet::of);
         Self { next: 0, stopped_by, counters, floor: 0, whole: 0, seen: Box::new([0; WORDS]) }
     }
@@ -144,6 +145,7 @@ impl Sink {
         (c.damaged, c.damage) = (0, None);
         (c.first_sent, c.first_arrival, c.last_arrival) = (None, None, None);
         c.latency.clear();
+        // Frames in flight belong to the time before.
         self.floor = self.next;
     }
 
@@ -177,6 +179,7 @@ impl Sink {
     #[inline(always)]
     pub(super) fn take_next(&mut self, clock: &Clock, arrived: &Counted) -> Option<Bucket> {
         let age = arrived.sent.usual_age(clock);
+        // The first frame has no predecessor, and one that is ahead of the clock has no latency: both are rare.
         let (Some(age), true) = (age, arrived.sequence == self.next && self.counters.frames > 0)
         else {
             self.take_any(clock.at, arrived);
@@ -187,6 +190,7 @@ impl Sink {
         let c = &mut self.counters;
         c.frames += 1;
         c.bytes += u64::from(arrived.wire_len);
+        // A branch instead of an addition: without ECN it writes nothing.
         if arrived.ecn == Ecn::Ce {
             c.ce_marked += 1;
         }
@@ -222,6 +226,7 @@ impl Sink {
                 now.saturating_sub(age)
             }
             None => {
+                // The sender's clock is ahead: the frame counts, its latency does not.
                 c.ahead += 1;
                 arrived.sent.near(now)
             }
@@ -259,12 +264,14 @@ impl Sink {
             self.counters.old += 1;
             return false;
         }
+        // Too late to know if it is a duplicate. It counts as received, so that loss is not overstated.
         if self.next - sequence > WINDOW {
             self.counters.reordered += 1;
             self.counters.stale += 1;
             return true;
         }
         let (word, mask) = bit(sequence);
+        // Every number from `whole` on was received, and has no bit.
         if sequence >= self.whole || self.seen[word] & mask != 0 {
             self.counters.duplicates += 1;
             return false;
@@ -286,6 +293,7 @@ impl Sink {
     fn mark(&mut self, from: u64, to: u64, received: bool) {
         let mut at = from;
         while at < to {
+            // A word at a time, of which the first and the last may be cut.
             let n = (64 - at % 64).min(to - at);
             let mask = (u64::MAX >> (64 - n)) << (at % 64);
             let word = &mut self.seen[bit(at).0];

@@ -1,73 +1,27 @@
 //! The flows of one station, ordered by the time at which their next frame is due.
 
-mod ahead;
-mod on_off;
+mod flow;
+mod lanes;
 mod open_loop;
 
 pub use open_loop::SourceCounters;
 
-use on_off::OnOff;
-use open_loop::OpenLoop;
-
 use super::histogram::Spares;
 use super::latency::Latency;
-use super::order::Order;
 use super::plan::stream::Path;
 use super::plan::{FlowId, PlanError, StationPlan, TransportPlan};
 use super::stream::{Run, Stream, StreamCounters};
 use super::transport::Completion;
 use super::transport::sender::{Answer, Sender, SenderCounters};
-use congestion::qcn::{QuantizedFeedback, ReactionPlan, ReactionPoint};
+use congestion::qcn::QuantizedFeedback;
 use contracts::frame::Burst;
 use contracts::port::Source;
+use flow::{Flow, Kind, OnOff, Points};
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Mac, PRIORITIES, Priority, PrioritySet};
+use ground::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet};
+use lanes::{CONTROL, Lane, Order};
+use open_loop::OpenLoop;
 use schedule::{Line, Shaper};
-
-#[derive(Debug)]
-enum Kind {
-    OpenLoop(Box<OpenLoop>),
-    Sender(Box<Sender>),
-    Stream(Box<Stream>),
-}
-
-#[derive(Debug)]
-struct Flow {
-    kind: Kind,
-    /// Lane of the flow.
-    lane: usize,
-    /// Index in the lane.
-    place: usize,
-    /// End of the last pause by messages, past or not; nothing is due before.
-    held: Instant,
-    /// Periods in which it sends, if not always.
-    on_off: Option<Box<OnOff>>,
-}
-
-/// Factory of reaction points for the flows of a station.
-#[derive(Clone, Copy, Debug)]
-struct Points {
-    plan: Option<ReactionPlan>,
-    mac: Mac,
-}
-
-impl Points {
-    /// Creates the reaction point of a flow, if configured, with a seed unique to the flow.
-    fn of(&self, id: FlowId, line: BitsPerSec) -> Option<ReactionPoint> {
-        let seed = self.mac.to_u64() << 16 ^ u64::from(id.0);
-        self.plan.map(|plan| ReactionPoint::new(plan, line, seed))
-    }
-}
-
-/// Lane of the streams on the control path; data lanes have their priority's number.
-const CONTROL: usize = PRIORITIES;
-
-/// The flows of one priority, or of the control path.
-#[derive(Debug)]
-struct Lane {
-    order: Order,
-    flows: Vec<u32>,
-}
 
 /// All flows of a station. Each priority has a separate order, so a paused one costs nothing.
 #[derive(Debug)]
@@ -106,6 +60,7 @@ impl Sources {
         frame_min: u32,
         spares: &Spares,
     ) -> Result<Self, PlanError> {
+        // Streams have no timers and stand behind all that have.
         let timed = plan.flows.len() + plan.senders.len();
         let points = Points { plan: plan.reactions.qcn, mac: plan.mac };
         let mut kinds = Vec::with_capacity(timed);
@@ -127,6 +82,7 @@ impl Sources {
             let stream = Stream::new(stream, line, frame_min, spares);
             kinds.push((lane, Kind::Stream(Box::new(stream))));
         }
+        // A paused priority is skipped as a whole, so each has an order of its own.
         let mut members: [Vec<u32>; PRIORITIES + 1] = Default::default();
         let mut flows = Vec::with_capacity(kinds.len());
         for (i, (lane, kind)) in kinds.into_iter().enumerate() {
@@ -134,21 +90,13 @@ impl Sources {
             flows.push(Flow { kind, lane, place, held, on_off: None });
             members[lane].push(i as u32);
         }
-        for of in &plan.on_off {
-            let start = |i: usize| match i.checked_sub(plan.flows.len()) {
-                None => plan.flows[i].start,
-                Some(n) => plan.senders[n].start,
-            };
-            let ids = plan.flows.iter().map(|f| f.id).chain(plan.senders.iter().map(|t| t.id));
-            if let Some(i) = ids.into_iter().position(|id| id == of.flow) {
-                flows[i].on_off = Some(Box::new(OnOff::new(of, start(i))));
-            }
-        }
+        set_periods(&mut flows, plan);
         let used = Priority::ALL.into_iter().filter(|p| !members[p.index()].is_empty()).collect();
         let lanes = members.map(|flows| Lane { order: Order::new(flows.len()), flows });
         let timers = Order::new(timed);
         let streams = (timed as u32..).zip(&plan.tester.streams).map(|(i, s)| (s.id, i));
         let mut streams: Vec<_> = streams.collect();
+        // By number, for binary search: there may be thousands.
         streams.sort_unstable();
         let (open, first_stop, backlog) = (plan.flows.len(), Instant::ZERO, plan.backlog);
         let spares = spares.clone();
@@ -166,6 +114,7 @@ impl Sources {
             spares,
         };
         (0..sources.flows.len()).for_each(|i| sources.settle(i));
+        // Finds the first stop time, and ends flows that stop before they start.
         sources.expire(Instant::ZERO);
         Ok(sources)
     }
@@ -177,6 +126,7 @@ impl Sources {
         let mut first: Option<(Instant, Priority)> = None;
         for p in PrioritySet(self.used.0 & !paused.0).iter() {
             let due = self.lanes[p.index()].order.first().0;
+            // Not `<=`: of equal times the lower priority number goes first, in every world.
             if due < first.map_or(Instant::NEVER, |(t, _)| t) {
                 first = Some((due, p));
             }
@@ -201,7 +151,8 @@ impl Sources {
     #[inline]
     pub(super) fn send(
         &mut self,
-        (now, start): (Instant, Instant),
+        now: Instant,
+        start: Instant,
         p: Priority,
         give: impl FnOnce(&[u8], u32) -> bool,
     ) -> bool {
@@ -211,7 +162,8 @@ impl Sources {
     /// Makes the next frame of the control path, as [`Self::send`].
     pub(super) fn send_control(
         &mut self,
-        (now, start): (Instant, Instant),
+        now: Instant,
+        start: Instant,
         give: impl FnOnce(&[u8], u32) -> bool,
     ) -> bool {
         self.send_of(CONTROL, now, start, give)
@@ -220,23 +172,30 @@ impl Sources {
     /// Makes several frames of the first flow of priority `p`, while it precedes all flows not in
     /// `paused`, behind those in `hand`: at most `most`, and no more than fit `shaper`'s line.
     /// `None` if frames have to be made one by one.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "plain values in registers, on the path of a frame"
+    )]
     #[inline]
     pub(super) fn run<P: Source>(
         &mut self,
         now: Instant,
-        (p, paused): (Priority, PrioritySet),
-        (most, shaper): (usize, &Shaper),
+        p: Priority,
+        paused: PrioritySet,
+        most: usize,
+        shaper: &Shaper,
         port: &mut P,
         hand: &mut Burst<P::Frame>,
     ) -> Option<Run> {
         let lane = &self.lanes[p.index()];
         let i = lane.flows[lane.order.first().1] as usize;
         let Kind::Stream(stream) = &mut self.flows[i].kind else { return None };
+        // The run ends where another flow would be first, in its own lane or in another.
         let mut until = lane.order.second();
         for other in PrioritySet(self.used.0 & !paused.0).iter().filter(|other| *other != p) {
             until = until.min(self.lanes[other.index()].order.first().0);
         }
-        let run = stream.run(now, until, (most, shaper), self.backlog, port, hand)?;
+        let run = stream.run(now, until, most, shaper, self.backlog, port, hand)?;
         self.settle(i);
         Some(run)
     }
@@ -342,6 +301,7 @@ impl Sources {
 
     /// Returns the index of the sender of a flow.
     fn sender(&self, id: FlowId) -> Option<usize> {
+        // A search, as connections are restarted between polls and seldom.
         let is = |flow: &Flow| matches!(&flow.kind, Kind::Sender(s) if s.counters().id == id);
         self.flows.iter().position(is)
     }
@@ -357,6 +317,7 @@ impl Sources {
             let i = self.timers.first().1;
             let flow = &mut self.flows[i];
             flow.on_timeout(now);
+            // The deadline may have been postponed by acknowledgements since it was entered.
             self.timers.set(i, flow.deadline());
             self.settle(i);
         }
@@ -481,6 +442,7 @@ impl Sources {
         let flow = &mut self.flows[i];
         if let Some(on_off) = &mut flow.on_off {
             let next = flow.kind.next_at();
+            // A frame that is due in an OFF period waits for the next ON period.
             let at = on_off.first_on(next);
             if at > next {
                 flow.kind.defer(at);
@@ -488,11 +450,13 @@ impl Sources {
         }
         if i < self.timed {
             let deadline = flow.deadline();
+            // An earlier deadline counts at once. A later one is found when the old one expires.
             if deadline < self.timers.time(i) {
                 self.timers.set(i, deadline);
             }
         }
         let next = flow.kind.next_at();
+        // A pause by a message delays the flow alone, unlike one of its priority.
         self.lanes[flow.lane].order.set(flow.place, next.max(flow.held));
     }
 
@@ -501,6 +465,7 @@ impl Sources {
         for i in 0..self.flows.len() {
             let stop = self.flows[i].stop();
             if stop > now {
+                // Found anew, so that polls before that time need not ask each flow.
                 self.first_stop = self.first_stop.min(stop);
             } else {
                 self.flows[i].time_is_over(now);
@@ -510,70 +475,17 @@ impl Sources {
     }
 }
 
-impl Kind {
-    /// Returns the time at which the next frame is due; NEVER if none is.
-    #[inline]
-    fn next_at(&self) -> Instant {
-        match self {
-            Self::OpenLoop(flow) => flow.next_at(),
-            Self::Sender(sender) => sender.next_at(),
-            Self::Stream(stream) => stream.next_at(),
-        }
-    }
-
-    /// Sends nothing before `at`.
-    fn defer(&mut self, at: Instant) {
-        match self {
-            Self::OpenLoop(flow) => flow.defer(at),
-            Self::Sender(sender) => sender.defer(at),
-            // A stream has bursts of its own.
-            Self::Stream(_) => {}
-        }
-    }
-}
-
-impl Flow {
-    /// Stops sending.
-    fn end(&mut self) {
-        match &mut self.kind {
-            Kind::OpenLoop(flow) => flow.end(),
-            Kind::Sender(sender) => sender.end(),
-            Kind::Stream(stream) => stream.stop(),
-        }
-    }
-
-    /// As [`Self::end`], at the stop time.
-    fn time_is_over(&mut self, now: Instant) {
-        match &mut self.kind {
-            Kind::Stream(stream) => stream.end_if_over(now),
-            Kind::OpenLoop(_) | Kind::Sender(_) => self.end(),
-        }
-    }
-
-    /// Returns the time for [`Self::on_timeout`].
-    #[inline]
-    fn deadline(&self) -> Instant {
-        match &self.kind {
-            Kind::OpenLoop(flow) => flow.deadline(),
-            Kind::Sender(sender) => sender.deadline(),
-            Kind::Stream(_) => Instant::NEVER,
-        }
-    }
-
-    /// Handles the deadline; may be called early.
-    fn on_timeout(&mut self, now: Instant) {
-        match &mut self.kind {
-            Kind::OpenLoop(flow) => flow.on_timeout(now),
-            Kind::Sender(sender) => sender.on_timeout(now),
-            Kind::Stream(_) => {}
-        }
-    }
-
-    fn stop(&self) -> Instant {
-        match &self.kind {
-            Kind::OpenLoop(flow) => flow.stop(),
-            Kind::Sender(sender) => sender.stop(),
-            Kind::Stream(stream) => stream.stops_at(),
+/// Gives the flows of a plan the periods in which they send.
+fn set_periods(flows: &mut [Flow], plan: &StationPlan) {
+    for on_off in &plan.on_off {
+        // Periods begin with the flow, in the order of `flows`, then `senders`.
+        let start = |i: usize| match i.checked_sub(plan.flows.len()) {
+            None => plan.flows[i].start,
+            Some(n) => plan.senders[n].start,
+        };
+        let ids = plan.flows.iter().map(|f| f.id).chain(plan.senders.iter().map(|t| t.id));
+        if let Some(i) = ids.into_iter().position(|id| id == on_off.flow) {
+            flows[i].on_off = Some(Box::new(OnOff::new(on_off, start(i))));
         }
     }
 }

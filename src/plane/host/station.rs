@@ -1,46 +1,41 @@
 //! A station: receives, obeys, replies, sends.
+//!
+//! Nearly all polls of a station send or receive data and do nothing else. A poll that has examined
+//! everything calculates until when that remains so ([`Calm`]), and the polls before then handle data
+//! alone. A frame that is no plain data, or a call from outside, ends the calm.
 
-mod agents;
-mod ahead;
-mod calm;
+mod control;
 mod counters;
-#[cfg(test)]
-mod model;
 mod receive;
-mod restart;
 mod send;
-mod streams;
+#[cfg(test)]
+mod tests;
 
 pub use counters::{PriorityPauses, StationCounters, StationSnapshot};
 
 use core::net::IpAddr;
 use std::sync::Arc;
 
-use self::calm::Calm;
 use self::receive::Usual;
 use super::histogram::Spares;
-use super::latency::Latency;
-use super::meter::{ControlCounters, Meter};
-use super::neighbours::{NeighbourCounters, Neighbours, Ping, PingError};
-use super::pauses::PauseSource;
+use super::meter::Meter;
+use super::neighbours::{Neighbours, PingError};
+use super::pauses::{PauseSource, Share, SharedPauses};
 use super::plan::{EndKey, FRAME_MIN, FlowId, PlanError, StationPlan};
-use super::reactions::{ReactionCounters, Reactions};
-use super::shared_pauses::{Share, SharedPauses};
-use super::sink::{Sink, SinkCounters};
-use super::source::{SourceCounters, Sources};
+use super::reactions::Reactions;
+use super::sink::Sink;
+use super::source::Sources;
 use super::stream::Reference;
-use super::transport::answers::Answers;
-use super::transport::{Completion, ReceiverCounters, SenderCounters};
+use super::transport::receiver::Answers;
 use contracts::frame::{BURST, Burst};
 use contracts::port::Source;
 use contracts::world::Next;
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Mac, Priority, PrioritySet};
+use ground::units::{BitsPerSec, Mac, PrioritySet};
 use link::PortAgents;
 use pfc::Receiver;
 use schedule::{Line, Shaper};
-use secure::Secy;
-use secure::{ChangeRefused, SecyChange};
+use secure::{ChangeRefused, Secy, SecyChange};
 
 /// Maximum number of frames that may still leave once a pause for them waits at the port: a poll
 /// makes no more than this, including those that the port refused before.
@@ -134,25 +129,26 @@ impl<P: Source> Station<P> {
     /// As [`StationPlan::check`].
     pub fn new(plan: &StationPlan, port: P) -> Result<Self, PlanError> {
         plan.check()?;
+        // Sinks first of the flows that are only counted, then of the receivers: `expects` divides them.
         let ids: Vec<_> =
             plan.expects.iter().copied().chain(plan.receivers.iter().map(|r| r.id)).collect();
         let mut lookup = vec![0; ids.iter().map(|id| id.0 as usize + 1).max().unwrap_or(0)];
         for (i, id) in ids.iter().enumerate() {
+            // 0 is the entry of a number that is not expected.
             lookup[id.0 as usize] = i as u32 + 1;
         }
         let mut ends: Vec<_> =
             (0..).zip(&plan.senders).map(|(n, plan)| (plan.answer_key(), n)).collect();
+        // For binary search by the key in an acknowledgement.
         ends.sort_unstable();
         let line = Line::new(plan.rate, plan.protected_line());
         let meter = Meter::of(plan);
         let priority = |id| meter.as_ref().and_then(|m| m.priority_of(id));
-        let several = plan.senders.iter().filter(|s| s.has_several());
-        let histograms = ids.len() + plan.tester.streams.len();
-        let spares = (16 * histograms).min(SPARES_FEW).max(2 * histograms);
-        let spares = Spares::new((spares + SPARES_MESSAGES * several.count()).min(SPARES_MAX));
+        let spares = spares(plan, ids.len() + plan.tester.streams.len());
         let mut station = Self {
             name: plan.name.clone(),
             mac: plan.mac,
+            // A port that sends runts does not pad them, which its streams have to know.
             sources: Sources::new(plan, &line, port.frame_min(), &spares)?,
             port,
             up: true,
@@ -183,10 +179,12 @@ impl<P: Source> Station<P> {
             paused: PrioritySet::EMPTY,
             share: None,
             counters: StationCounters::default(),
+            // The first poll handles everything.
             calm: Calm::OVER,
             read: vec![Usual::default(); BURST],
         };
         if let Some(agents) = &plan.agents_advertised() {
+            // The accuracy of the port's timestamps is part of every measurement.
             let stamps = station.port.stamps();
             station.agents = Some(Box::new(PortAgents::new(agents, stamps)));
         }
@@ -199,6 +197,7 @@ impl<P: Source> Station<P> {
 
     /// Receives what has arrived, then sends what is due and not paused.
     pub fn poll(&mut self, now: Instant) -> Next {
+        // Before anything is sent: a pause that has arrived holds the frames of this poll.
         let received = self.receive(now);
         if self.calm.holds(now) {
             let sent = self.send_data(now);
@@ -213,10 +212,12 @@ impl<P: Source> Station<P> {
         if let Some(heard) = self.share.as_mut().and_then(|share| share.take()) {
             self.overhear(now, &heard);
         }
+        // One set for the whole poll, as time does not advance in it.
         self.paused = self.receiver.paused(now);
         if let Some(reactions) = &mut self.reactions {
             self.paused.0 |= reactions.paused(now).0;
         }
+        // Timeouts run while the link is down, too.
         self.sources.expire(now);
         let sent = self.up && self.send(now);
         let deadline = self.deadline();
@@ -234,6 +235,7 @@ impl<P: Source> Station<P> {
             // Pauses of the other queues that it has not taken over are over, too.
             let _ = self.share.as_mut().and_then(|share| share.take());
             self.receiver.clear(now);
+            // Counted as made before, so the difference to what left has a name.
             self.counters.flushed += (self.hand.len() + self.neighbours.forget()) as u64;
             self.hand.clear();
             self.leading = 0;
@@ -248,6 +250,7 @@ impl<P: Source> Station<P> {
             }
             self.shaper.set_rate(rate);
             let line = *self.shaper.line();
+            // Retries follow the new rate.
             self.slot = line.time_for(FRAME_MIN);
             self.sources.set_line(&line);
         }
@@ -301,128 +304,9 @@ impl<P: Source> Station<P> {
         self.neighbours.ping(interface, dst)
     }
 
-    /// Iterates over the started pings, oldest first.
-    pub fn pings(&self) -> impl Iterator<Item = &Ping> {
-        self.neighbours.pings()
-    }
-
-    /// Iterates over the interfaces' neighbours and their known addresses.
-    pub fn neighbours(&self) -> impl Iterator<Item = (&str, IpAddr, Option<Mac>)> {
-        self.neighbours.iter()
-    }
-
-    pub fn neighbour_counters(&self) -> &NeighbourCounters {
-        self.neighbours.counters()
-    }
-
-    /// Returns the plain counters, without times and transitions of pauses. Costs nothing.
-    pub const fn counters(&self) -> &StationCounters {
-        &self.counters
-    }
-
-    /// Iterates over the counters of received flows: the expected ones, then those of its
-    /// receivers. Costs nothing.
-    pub fn sinks(&self) -> impl ExactSizeIterator<Item = &SinkCounters> {
-        self.sinks.iter().map(Sink::counters)
-    }
-
-    /// Returns the counters of a flow that it expects or receives.
-    pub fn sink(&self, id: FlowId) -> Option<&SinkCounters> {
-        let place = self.lookup.get(id.0 as usize)?.checked_sub(1)?;
-        Some(self.sinks[place as usize].counters())
-    }
-
     /// Returns the spare pages for distributions, to be refilled outside the data path.
     pub const fn spares(&self) -> &Spares {
         &self.spares
-    }
-
-    /// Iterates over the counters of unacknowledged flows, in the order of the plan.
-    pub fn sources(&self) -> impl Iterator<Item = SourceCounters> {
-        self.sources.counters()
-    }
-
-    /// Iterates over the counters of its senders, in the order of the plan.
-    pub fn senders(&self) -> impl Iterator<Item = SenderCounters> {
-        self.sources.senders()
-    }
-
-    /// Iterates over the message completion times of its senders, in the order of the plan; `None`
-    /// for a sender with at most one message.
-    pub fn completion_times(&self) -> impl Iterator<Item = Option<&Latency>> {
-        self.sources.completion_times()
-    }
-
-    /// Iterates over the first completed messages of its senders, in the order of the plan: as many
-    /// as [`Work::log`](super::plan::Work::log) says.
-    pub fn message_logs(&self) -> impl Iterator<Item = &[Completion]> {
-        self.sources.logs()
-    }
-
-    /// Iterates over the counters of its receivers, in the order of the plan.
-    pub fn receivers(&self) -> impl Iterator<Item = ReceiverCounters> {
-        self.answers.counters()
-    }
-
-    /// Returns the plain counters, with the pause time so far.
-    #[must_use]
-    pub fn counters_at(&self, now: Instant) -> StationCounters {
-        let mut counters = self.counters.clone();
-        for (p, c) in Priority::ALL.into_iter().zip(&mut counters.priorities) {
-            c.paused = self.receiver.paused_time(now, p);
-            c.is_paused = self.receiver.is_paused(now, p);
-            c.transitions = self.receiver.transitions(p);
-        }
-        counters
-    }
-
-    /// Returns the counters of congestion messages at `now`, if it obeys any.
-    #[must_use]
-    pub fn reactions_at(&self, now: Instant) -> Option<ReactionCounters> {
-        self.reactions.as_ref().map(|reactions| reactions.counters(now, &self.sources))
-    }
-
-    /// Iterates over the counters of the expected control streams.
-    pub fn control_counters(&self) -> impl Iterator<Item = ControlCounters> {
-        self.meter.iter().flat_map(|meter| meter.control_counters())
-    }
-
-    /// Returns all counters, with the pause time so far.
-    #[must_use]
-    pub fn snapshot(&self, now: Instant) -> StationSnapshot {
-        let streams = self.sources.streams_at(now).collect();
-        let sinks = self.sinks().cloned().collect();
-        let completion_times = self.completion_times().map(|times| times.cloned()).collect();
-        let message_logs = self.message_logs().map(<[_]>::to_vec).collect();
-        StationSnapshot {
-            streams,
-            sinks,
-            completion_times,
-            message_logs,
-            ..self.snapshot_light(now)
-        }
-    }
-
-    /// As [`Self::snapshot`], without `streams`, `sinks`, `completion_times` and `message_logs`,
-    /// which take time to copy.
-    #[must_use]
-    pub fn snapshot_light(&self, now: Instant) -> StationSnapshot {
-        StationSnapshot {
-            name: self.name.clone(),
-            at: now,
-            counters: self.counters_at(now),
-            sources: self.sources.counters().collect(),
-            streams: Vec::new(),
-            senders: self.sources.senders().collect(),
-            completion_times: Vec::new(),
-            message_logs: Vec::new(),
-            receivers: self.answers.counters().collect(),
-            sinks: Vec::new(),
-            meter: self.meter.as_ref().map(|m| m.counters(now)),
-            neighbours: self.neighbours.snapshot(),
-            reactions: self.reactions_at(now),
-            secy: self.port.secy().map(|secy| Box::new(secy.snapshot())),
-        }
     }
 
     /// Returns the `SecY` of its port, if it has one.
@@ -466,6 +350,7 @@ fn references(plan: &StationPlan, ids: &[FlowId]) -> Vec<Option<Box<Reference>>>
     let compared = plan.tester.meter.as_ref().map_or(&[][..], |meter| &meter.compared);
     let mut references = Vec::new();
     for stream in compared {
+        // Empty unless a stream is compared: then no frame looks for one.
         references.resize(ids.len(), None);
         let sink = ids.iter().position(|id| *id == stream.id);
         references[sink.expect("a checked plan expects it")] = Some(Reference::new(stream));
@@ -475,9 +360,88 @@ fn references(plan: &StationPlan, ids: &[FlowId]) -> Vec<Option<Box<Reference>>>
 
 /// Returns the sender that waits for each receiver; empty if none does.
 fn waiting(plan: &StationPlan) -> Vec<Option<u32>> {
+    // Empty in the usual case, which each data frame finds out by one length.
     if plan.senders.iter().all(|t| t.work.after.is_none()) {
         return Vec::new();
     }
     let sender = |id| plan.senders.iter().position(|t| t.work.after == Some(id));
     plan.receivers.iter().map(|r| sender(r.id).map(|n| n as u32)).collect()
+}
+
+/// The deadlines besides data, as of the last poll that looked at everything.
+#[derive(Clone, Copy, Debug)]
+struct Calm {
+    /// No frame but data, no timer, and no flow's end is due before.
+    until: Instant,
+    /// Due time of the next frame that is not data.
+    due: Instant,
+    /// Time of the next timer.
+    timers: Instant,
+}
+
+impl Calm {
+    /// Everything has to be looked at in the next poll.
+    const OVER: Self = Self { until: Instant::ZERO, due: Instant::ZERO, timers: Instant::ZERO };
+
+    /// Returns true if nothing but data is due at `now`.
+    #[inline]
+    fn holds(&self, now: Instant) -> bool {
+        now < self.until
+    }
+}
+
+impl<P: Source> Station<P> {
+    /// Returns the deadlines after a poll of everything. Frames that wait for the port or for a pause of
+    /// replies, and pauses that other queues receive, need such a poll again.
+    fn find_calm(&self) -> Calm {
+        let waits =
+            !self.hand.is_empty() || !self.answers.is_empty() || !self.neighbours.is_empty();
+        // Each of these may change at any poll, so none may be skipped.
+        if waits || !self.up || self.share.is_some() {
+            return Calm::OVER;
+        }
+        let (due, timers) = (self.due_besides_data(), self.timers());
+        Calm { until: due.min(timers).min(self.sources.next_stop()), due, timers }
+    }
+
+    /// Sends the data that is due.
+    #[inline]
+    fn send_data(&mut self, now: Instant) -> bool {
+        // A frame of the control path may have to go in front of a full hand.
+        let room = COMMITTED_MAX - usize::from(self.sources.has_control());
+        self.make_data(now, room);
+        if self.hand.is_empty() {
+            return false;
+        }
+        self.hand_over(now);
+        if !self.hand.is_empty() {
+            self.retry = now + self.slot;
+            self.calm = Calm::OVER;
+        }
+        true
+    }
+
+    /// Returns the time of the next poll, after [`Self::send_data`]. A frame that was sent may have
+    /// started a timer.
+    #[inline]
+    fn deadline_of_data(&mut self) -> Instant {
+        // The poll ended the calm, so all deadlines have to be found.
+        if self.calm.until == Instant::ZERO {
+            return self.deadline();
+        }
+        let timeout = self.sources.next_timeout();
+        let Calm { until, due, timers } = &mut self.calm;
+        *timers = (*timers).min(timeout);
+        *until = (*until).min(timeout);
+        let (due, timers) = (*due, *timers);
+        self.next_start(due, timers)
+    }
+}
+
+/// Returns a pool for the spare pages of a station with this number of histograms, besides those of messages.
+fn spares(plan: &StationPlan, histograms: usize) -> Spares {
+    let several = plan.senders.iter().filter(|s| s.has_several());
+    // A few flows may have times of all magnitudes; of many, most stay within two pages each.
+    let spares = (16 * histograms).min(SPARES_FEW).max(2 * histograms);
+    Spares::new((spares + SPARES_MESSAGES * several.count()).min(SPARES_MAX))
 }

@@ -44,6 +44,7 @@ impl Template {
             Headers::Udp4(_) => EtherType::IPV4,
             Headers::Udp6(_) => EtherType::IPV6,
         };
+        // In place before the checksum is summed up; its numbers are added with each frame.
         let probe = Probe::new(flow.id, 0, Instant::ZERO);
         head[probe_at..].copy_from_slice(&probe.octets());
         let l3 = layer2(flow.dst, flow.src, flow.tag, ethertype, &mut head);
@@ -76,6 +77,7 @@ impl Template {
     pub fn stamp(&mut self, sequence: u64, now: Instant) -> &[u8] {
         let probe = Probe::new(self.flow, sequence, now).octets();
         self.head[self.probe_at..].copy_from_slice(&probe);
+        // Sums over constant bytes are kept, so a frame of any length costs the same.
         if let Some(sum) = self.udp {
             let sum = match sum.octets(&probe[SEQUENCE_AT..]).finish() {
                 0 => 0xffff, // 0 would mean no checksum (RFC 768).
@@ -104,6 +106,7 @@ pub(super) fn layer2(
 ) -> usize {
     let outer = if tag.is_some() { EtherType::C_TAG } else { ethertype };
     ethernet::Repr { dst, src, ethertype: outer }.emit(head).expect(ROOM);
+    // The EtherType of a tagged frame stands behind the tag.
     let Some(tag) = tag else { return ethernet::HEADER_LEN };
     let tag_at = ethernet::HEADER_LEN - 2;
     let tag = vlan::Repr { tpid: vlan::Tpid::C, pcp: tag.pcp, dei: false, vid: tag.vid };
@@ -167,5 +170,6 @@ fn datagram<A: Into<IpAddr> + Copy>(udp: &Udp<A>, len: u16, out: &mut [u8]) -> S
     let header =
         udp::Repr { src_port: udp.src_port, dst_port: udp.dst_port, payload_len, checksum: 0 };
     header.emit(out).expect("a frame is shorter than the longest datagram");
+    // Zeros behind the probe add nothing.
     Sum::default().pseudo(udp.src.into(), udp.dst.into(), Protocol::UDP.0, len).octets(out)
 }

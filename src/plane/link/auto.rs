@@ -65,6 +65,7 @@ impl Auto {
             offered: None,
             statistic: plan.statistic,
             formula: plan.formula,
+            // Without DCBX the peer says nothing that would be worth waiting for.
             wait: dcbx.then_some(plan.wait),
             state: AutoState::Down,
             failures: 0,
@@ -105,6 +106,7 @@ impl Auto {
 
     /// The link came up. Returns the measurement to begin at once.
     pub(super) fn link_up(&mut self, now: Instant) -> Option<Result<Choice, Failure>> {
+        // The peer may be another one.
         self.offered = None;
         self.failures = 0;
         match self.wait {
@@ -124,6 +126,7 @@ impl Auto {
     /// the peer does not mention is tried.
     pub(super) fn again(&mut self) -> Result<Choice, Failure> {
         let Some(method) = self.methods.iter().find(|method| self.is_offered(*method)) else {
+            // The peer said that it cannot, which time does not change.
             (self.state, self.retry) = (AutoState::Failed, Instant::NEVER);
             return Err(Failure::PeerCannot);
         };
@@ -134,6 +137,7 @@ impl Auto {
     }
 
     fn is_offered(&self, method: Method) -> bool {
+        // A peer without the TLV may be able to measure all the same.
         self.offered.is_none_or(|offered| match method {
             Method::RoundTrip => offered.round_trip,
             Method::PeerDelay => offered.ptp,
@@ -143,6 +147,7 @@ impl Auto {
     /// The peer advertised its capabilities. Returns the measurement to begin, if it waited for
     /// them.
     pub(super) fn negotiated(&mut self, resolved: &Resolved) -> Option<Result<Choice, Failure>> {
+        // With several peers on the link nothing is agreed.
         if resolved.state != PeerState::Present {
             return None;
         }
@@ -170,6 +175,7 @@ impl Auto {
     /// A measurement completed. Returns true if the headroom follows it, also for one that repeats
     /// automatically: it is by the method in use, or by a preferred one that works again.
     pub(super) fn found(&mut self, method: Method) -> bool {
+        // The method in use is the second choice, and the first one has a result again.
         let preferred = self.methods.after(method) == Some(self.method);
         let ours =
             (method == self.method || preferred) && !matches!(self.state, AutoState::Waiting(_));
@@ -200,7 +206,9 @@ impl Auto {
         if !self.methods.has(Method::RoundTrip) {
             return None;
         }
+        // 1, 2, 4, .. seconds.
         let wait = RETRY_FIRST.saturating_mul(1 << self.failures);
+        // A measurement that repeats anyway before that needs no attempt of its own.
         if self.failures == RETRIES_MAX || period.is_some_and(|period| period <= wait) {
             return period;
         }
@@ -224,6 +232,7 @@ impl PortAgents {
         if can {
             match &mut self.auto {
                 Some(auto) => {
+                    // A user's request starts the series again.
                     auto.failures = 0;
                     let chosen = auto.again();
                     self.choose(now, Some(chosen));

@@ -12,18 +12,18 @@
 
 mod auto;
 mod departing;
-mod departure;
 mod listen;
 mod news;
 pub mod plan;
-mod snapshot;
 #[cfg(test)]
 mod tests;
 
 pub use auto::AutoState;
-pub use news::{Failure, Found, News, PeerReaction, ReactionSource, Sources, Spread};
+pub use news::{
+    AgentsSnapshot, Failure, Found, MeasureSnapshot, News, PathDelaySnapshot, PeerReaction,
+    ReactionSource, Sources, Spread,
+};
 pub use plan::*;
-pub use snapshot::{AgentsSnapshot, MeasureSnapshot, PathDelaySnapshot};
 
 use core::fmt;
 
@@ -34,7 +34,7 @@ use ::headroom::peer_delay::PeerDelay;
 use auto::Auto;
 use contracts::frame::Frame;
 use contracts::port::{CONTROL_FRAME_MAX, Port, Stamps};
-use departure::{Departures, Event};
+use departing::{Departures, Event};
 use discovery::{
     CongestionIsolation, Device, Lldp, Recognition, Resolved, SourceFlowControl, Topology,
     TopologyPlan,
@@ -72,7 +72,7 @@ pub struct PortAgents {
     /// True if LLDP was called since its events were last read.
     lldp_called: bool,
     /// True if the last frame was an LLDPDU.
-    said: bool,
+    last_is_lldpdu: bool,
     /// True if there are events that were not read.
     has_news: bool,
     /// True if the measurement begins by itself when the link comes up.
@@ -157,8 +157,9 @@ impl PortAgents {
         Self {
             up: false,
             fresh: true,
+            // LLDP may have events from the start.
             lldp_called: true,
-            said: false,
+            last_is_lldpdu: false,
             has_news: false,
             initiates: measure.is_some_and(|m| m.initiate.is_some()),
             lldp_due: lldp.as_ref().map_or(Instant::NEVER, |lldp| lldp.next_deadline()),
@@ -191,7 +192,9 @@ impl PortAgents {
     /// Sets the state and the rate of the link.
     pub fn set_link(&mut self, now: Instant, up: bool, rate: Option<BitsPerSec>) {
         let other_rate = rate.is_some_and(|rate| rate != self.rate);
+        // A rate while the link is down is noted, and counts when it comes up.
         let changed = up != self.up || (up && other_rate);
+        // From now on the state is known, so first use does not set it.
         self.fresh = false;
         self.rate = rate.unwrap_or(self.rate);
         if !changed {
@@ -206,6 +209,7 @@ impl PortAgents {
             peer_delay.start(now);
         }
         if let Some(measurer) = &mut self.measurer {
+            // The peer may ask from now on, also where this port measures nothing itself.
             measurer.listen();
         }
         match &mut self.auto {
@@ -244,6 +248,7 @@ impl PortAgents {
         if self.fresh {
             self.set_link(now, true, None);
         }
+        // Link protocols are untagged, so the EtherType is behind the addresses.
         let Some(&[a, b]) = frame.get(12..14) else { return false };
         let taken = match EtherType(u16::from_be_bytes([a, b])) {
             EtherType::LLDP => self.with_lldp(|lldp| {
@@ -300,12 +305,14 @@ impl PortAgents {
         self.read_departure(now, port);
         let stamp = port.rx_stamp(frame);
         self.note_arrival(frame.head(), stamp.is_some());
+        // Without a device's timestamp the frame was found at this time, which is later than its arrival.
         let t_rx = stamp.map_or(found, |at| self.end_of(at, frame.wire_len()));
         self.on_frame(now, t_rx, frame.head())
     }
 
     /// Makes the frame that is due now, stamped with the time of its hand-over to `port`.
     pub fn send<P: Port>(&mut self, now: Instant, port: &mut P) -> Made<P::Frame> {
+        // A measurement begins: what its times depend on may have changed since the last.
         if self.handing_over == Duration::ZERO {
             port.refresh_clock();
             self.stamps = port.stamps();
@@ -314,7 +321,9 @@ impl PortAgents {
         if now >= self.departures.next_deadline() {
             self.read_departure(now, port);
         }
+        // Read as late as possible: what follows is part of the error of the stamp.
         let clock = port.clock(now);
+        // Short, because the buffer is cleared for each message of a measurement.
         let mut octets = [0; MESSAGE_MAX];
         let Some(len) = self.take_message(now, clock, &mut octets) else {
             return self.send_other(now, clock, port);
@@ -384,17 +393,20 @@ impl PortAgents {
             self.set_link(now, true, None);
         }
         if !self.up {
+            // Neighbours age while the link is down, too.
             self.with_lldp(|lldp| lldp.on_timeout(now));
             self.listen(now);
             return None;
         }
         self.on_timeout(now);
-        self.said = false;
+        self.last_is_lldpdu = false;
+        // Of a frame that was made and found no memory.
         self.departures.made = None;
         let (measurer, len) = (self.measurer.as_mut()?, self.dialect.frame_len());
         if len > out.len() {
             return None;
         }
+        // The time at which its last bit leaves, if nothing is ahead in the ring.
         let message = measurer.take(now, clock + line_time(&self.stamps, self.rate, len));
         let made = message.map(|message| {
             self.departures.made = message.request().map(|_| Event::Request);
@@ -426,11 +438,12 @@ impl PortAgents {
                 return Some(repr.buffer_len());
             }
         }
+        // LLDP's state is far from the near caches, so it is called only when due.
         if now < self.lldp_due {
             return None;
         }
         let len = self.with_lldp(|lldp| lldp.take(now, out)).flatten();
-        self.said = len.is_some();
+        self.last_is_lldpdu = len.is_some();
         len
     }
 
@@ -442,7 +455,7 @@ impl PortAgents {
     /// The last frame found no memory: it counts as lost on the link, or is repeated.
     fn not_sent(&mut self) {
         self.counters.unsent += 1;
-        if self.said {
+        if self.last_is_lldpdu {
             self.with_lldp(Lldp::put_back);
         }
     }
@@ -457,6 +470,7 @@ impl PortAgents {
             // Information about neighbours ages in any state.
             return self.lldp_due;
         }
+        // The earliest of all; each machine is asked, because a message may have moved any of them.
         let mut at = self.lldp_due.min(self.departures.next_deadline());
         if let Some(auto) = &self.auto {
             at = at.min(auto.next_deadline());
@@ -547,6 +561,7 @@ fn line_time(stamps: &Stamps, rate: BitsPerSec, octets: usize) -> Duration {
     if !stamps.serializes {
         return Duration::ZERO;
     }
+    // Padding and FCS are on the line as well (802.3: 64 bytes).
     let frame = (octets as u64).max(60) + 4;
     rate.time_for(Bytes(PREAMBLE + frame))
 }

@@ -17,6 +17,7 @@ impl PortAgents {
             self.handing_over = Duration::ZERO;
             self.tell(News::Measuring(Method::RoundTrip));
         }
+        // Events of LLDP arise in its calls alone, which are rare.
         if self.lldp_called {
             self.listen_to_lldp(now);
         }
@@ -40,6 +41,7 @@ impl PortAgents {
     pub(super) fn with_lldp<R>(&mut self, call: impl FnOnce(&mut Lldp) -> R) -> Option<R> {
         let lldp = self.lldp.as_mut()?;
         let result = call(lldp);
+        // Copied here, because LLDP's own memory is far from what messages of a measurement need.
         self.lldp_due = lldp.next_deadline();
         self.lldp_called = true;
         Some(result)
@@ -63,6 +65,7 @@ impl PortAgents {
         let Some(lldp) = &self.lldp else { return };
         let surroundings = *lldp.surroundings();
         let advertised = self.place.as_mut().map(|place| {
+            // An end station is a network of one port.
             place.hear(0, surroundings.place);
             place.advertised(0)
         });
@@ -75,6 +78,7 @@ impl PortAgents {
     fn negotiated(&mut self, now: Instant) {
         let Some(resolved) = self.resolved().copied() else { return };
         self.tell(News::Negotiated(resolved));
+        // A measurement that waited for the peer's capabilities begins now.
         let chosen = self.auto.as_mut().and_then(|auto| auto.negotiated(&resolved));
         self.choose(now, chosen);
     }
@@ -96,6 +100,7 @@ impl PortAgents {
     #[cold]
     fn measured(&mut self, now: Instant, event: measure::Event) {
         if let measure::Event::Failed { rounds, requests } = event {
+            // A failure of the method that headroom does not use is shown in its counters only.
             if self.auto.as_ref().is_none_or(|auto| auto.is_used(Method::RoundTrip)) {
                 let most = self.measurer.as_ref().and_then(|measurer| measurer.requests_max());
                 // A peer that leaves most requests without an answer fails for that, however late they were sent.
@@ -108,6 +113,7 @@ impl PortAgents {
             }
             return;
         }
+        // A measurement that is complete has round trips; another event leaves nothing to report.
         let trips = self.measurer.as_ref().and_then(|measurer| measurer.round_trips());
         let (Some(trips), Some(delays)) = (trips, self.delays()) else { return };
         let sources = self.sources(trips.t1_by_software);
@@ -185,6 +191,7 @@ impl PortAgents {
     fn found(&mut self, found: Found) {
         let method = found.method;
         self.results[method as usize] = Some(found);
+        // Kept for display in any case; headroom follows one method at a time.
         let is_used = match &mut self.auto {
             None => method == Method::RoundTrip,
             Some(auto) => auto.found(method),
@@ -201,6 +208,7 @@ impl PortAgents {
         let from = auto.method();
         match auto.failed() {
             None => {
+                // A measurement that repeats by plan will try again without help.
                 let period = self.measurer.as_ref().and_then(Measurer::period);
                 let wait = auto.retry(now, period);
                 self.tell(News::Failed(why));

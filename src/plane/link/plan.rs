@@ -155,6 +155,7 @@ impl FromStr for Statistic {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // p100 is `max`, and p0 would be no bound.
         let percentile = || text.strip_prefix('p')?.parse().ok().filter(|n| (1..=99).contains(n));
         match text {
             "max" => Ok(Self::Max),

@@ -4,8 +4,8 @@ use core::fmt;
 
 use super::Switch;
 use super::managed::{At, Object, ObjectError, ObjectValue};
-use super::plan::AttachedKind;
 use super::port_state::passes_empty_queues;
+use crate::AttachedKind;
 use buffer::{BufferError, GroupKind, GroupPlan, SharedLimit};
 use congestion::EcnPlan;
 use congestion::isolation::{Peer, PeerError};
@@ -136,6 +136,7 @@ impl Change {
     fn write(&self, f: &mut impl fmt::Write, port: &str) -> fmt::Result {
         match self {
             Self::Link { up, rate, .. } => {
+                // These texts are part of results, which name the change that was made.
                 write!(f, "the link of port {port} {}", if *up { "is up" } else { "is down" })?;
                 rate.map_or(Ok(()), |rate| write!(f, " at {rate}"))
             }
@@ -168,6 +169,7 @@ impl Change {
                 f.write_str(object.name())?;
                 at.port.map_or(Ok(()), |_| write!(f, " of port {port}"))?;
                 at.class.map_or(Ok(()), |class| write!(f, ", class {class}"))?;
+                // In the unit of the object's kind, as a client writes it.
                 write!(f, " is {}", object.kind().show(*value))
             }
             Self::Leak { group, cells, .. } => {
@@ -244,6 +246,7 @@ impl ChangeError {
     #[must_use]
     pub fn as_refused(&self) -> Refused {
         match self {
+            // Cells that frames hold now come back when the frames leave.
             Self::Buffer(BufferError::HeadroomInUse { .. } | BufferError::PoolInUse { .. }) => {
                 Refused::Now(self.to_string())
             }
@@ -258,69 +261,39 @@ impl<W: World> Switch<W> {
     /// # Errors
     /// [`ChangeError`]; nothing was changed then.
     pub fn apply(&mut self, now: Instant, change: Change) -> Result<(), ChangeError> {
+        // Whatever changes may alter a cached decision, or give a port something to do. Changes are rare, so all are
+        // looked up again.
         self.fdb.invalidate();
         self.wake_all();
         match change {
             Change::Link { port, up, rate } => self.set_link(now, port, up, rate)?,
-            Change::Group { port, group, plan } => {
-                self.index.get(port.index()).ok_or(ChangeError::NotMine(port))?;
-                let crossing = self.ledger.set_group(port, group, plan)?;
-                let headroom = match plan.kind {
-                    GroupKind::Lossless { headroom, .. } => Some(headroom),
-                    GroupKind::Lossy => None,
-                };
-                self.events.regrouped(now, port, group, headroom);
-                self.tables[port.index()].set_lossy(group, plan.kind == GroupKind::Lossy);
-                if let Some(crossing) = crossing {
-                    self.on_crossing(now, port, group, crossing);
-                }
-            }
+            Change::Group { port, group, plan } => self.set_group(now, port, group, plan)?,
             Change::Leak { port, group, cells } => {
                 self.index.get(port.index()).ok_or(ChangeError::NotMine(port))?;
                 self.ledger.leak(port, group, cells);
             }
             Change::Ecn { port, class, plan } => self.set_ecn(port, class, plan)?,
             Change::Meter { port, meter } => {
-                let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
-                self.ports[at].scheduler.set_meter(meter);
+                let slot = self.local(port).ok_or(ChangeError::NotMine(port))?;
+                self.ports[slot].scheduler.set_meter(meter);
             }
             Change::Pfc { port, mode } => self.set_pfc(now, port, mode)?,
-            Change::Ets { port, classes, map } => {
-                let tables = self.tables.get_mut(port.index()).ok_or(ChangeError::NotMine(port))?;
-                tables.set_classes(map);
-                self.events.classes_changed(now, port, map);
-                if let Some(at) = self.local(port) {
-                    self.ports[at].scheduler.set_classes(&classes);
-                }
-                self.look_again();
-                self.note_guards();
-            }
-            Change::Object { object, at, value } => self.set_object(now, (object, at), value)?,
-            Change::Measure(port) => {
-                let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
-                let agents = self.ports[at].agents.as_mut();
-                if !agents.is_some_and(|agents| agents.measure_now(now)) {
-                    let is_down = self.ports[at].agents.as_ref().is_some_and(|a| a.can_measure());
-                    return Err(match is_down {
-                        true => ChangeError::LinkDown(port),
-                        false => ChangeError::CannotMeasure(port),
-                    });
-                }
-                self.note_agents(at);
-            }
+            Change::Ets { port, classes, map } => self.set_ets(now, port, &classes, map)?,
+            Change::Object { object, at, value } => self.set_object(now, object, at, value)?,
+            Change::Measure(port) => self.measure(now, port)?,
             Change::Topology { port, topology } => {
-                let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
-                if let Some(agents) = &mut self.ports[at].agents {
+                let slot = self.local(port).ok_or(ChangeError::NotMine(port))?;
+                if let Some(agents) = &mut self.ports[slot].agents {
                     agents.set_topology(now, topology);
                 }
-                self.note_agents(at);
+                self.note_agents(slot);
             }
             Change::Advertise { port, isolation, sfc } => {
-                let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
-                if let Some(agents) = &mut self.ports[at].agents {
+                let slot = self.local(port).ok_or(ChangeError::NotMine(port))?;
+                if let Some(agents) = &mut self.ports[slot].agents {
                     agents.set_congestion(now, isolation, sfc);
                 }
-                self.note_agents(at);
+                self.note_agents(slot);
             }
             Change::Locator { port, locator } => self.signals.set_locator(port, locator),
             Change::Level(level) => self.signals.set_level(level),
@@ -344,8 +317,8 @@ impl<W: World> Switch<W> {
         up: bool,
         rate: Option<BitsPerSec>,
     ) -> Result<(), ChangeError> {
-        let at = self.local(id).ok_or(ChangeError::NotMine(id))?;
-        let port = &mut self.ports[at];
+        let slot = self.local(id).ok_or(ChangeError::NotMine(id))?;
+        let port = &mut self.ports[slot];
         if let Some(rate) = rate {
             port.rate = rate;
             port.receiver.set_rate(now, rate);
@@ -353,21 +326,83 @@ impl<W: World> Switch<W> {
             if let Some(shaper) = &mut port.shaper {
                 shaper.set_rate(rate);
             }
-            self.proxy_rate(now, at, rate);
+            // Quanta last longer on a slower link, also those that the proxy has granted.
+            self.proxy_rate(now, slot, rate);
         }
-        let port = &mut self.ports[at];
+        let port = &mut self.ports[slot];
         let went_down = port.up && !up;
         port.up = up;
         let rate = port.rate;
+        // Before the queues are flushed, so that other workers hand over no more frames for them.
         self.handoff.tell_link(id, up, rate);
         if went_down {
-            self.ports[at].receiver.clear(now);
-            self.ports[at].sender.on_link_down();
-            self.proxy_link_down(at);
+            // A peer that comes back has no pause in force, and knows of none.
+            self.ports[slot].receiver.clear(now);
+            self.ports[slot].sender.on_link_down();
+            self.proxy_link_down(slot);
             self.fdb.flush(Some(id));
-            self.flush_port(now, at, DropReason::Flushed);
+            self.flush_port(now, slot, DropReason::Flushed);
         }
-        self.tell_agents_link(now, at);
+        self.tell_agents_link(now, slot);
+        Ok(())
+    }
+
+    /// Sets the thresholds of a priority group, of this worker's or another's port.
+    fn set_group(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        group: PriorityGroup,
+        plan: GroupPlan,
+    ) -> Result<(), ChangeError> {
+        self.index.get(port.index()).ok_or(ChangeError::NotMine(port))?;
+        // On every worker: cells reserved for one group are taken from the pool of all.
+        let crossing = self.ledger.set_group(port, group, plan)?;
+        let headroom = match plan.kind {
+            GroupKind::Lossless { headroom, .. } => Some(headroom),
+            GroupKind::Lossy => None,
+        };
+        self.events.regrouped(now, port, group, headroom);
+        self.tables[port.index()].set_lossy(group, plan.kind == GroupKind::Lossy);
+        // The group may be above its new limit, or below it, without any frame.
+        if let Some(crossing) = crossing {
+            self.on_crossing(now, port, group, crossing);
+        }
+        Ok(())
+    }
+
+    fn set_ets(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        classes: &[ClassPlan; PRIORITIES],
+        map: [TrafficClass; PRIORITIES],
+    ) -> Result<(), ChangeError> {
+        // All workers classify frames for the port, its owner alone schedules them.
+        let tables = self.tables.get_mut(port.index()).ok_or(ChangeError::NotMine(port))?;
+        tables.set_classes(map);
+        self.events.classes_changed(now, port, map);
+        if let Some(slot) = self.local(port) {
+            self.ports[slot].scheduler.set_classes(classes);
+        }
+        self.narrow_direct_paths();
+        self.note_guards();
+        Ok(())
+    }
+
+    /// Starts a new link measurement at an owned port.
+    fn measure(&mut self, now: Instant, port: PortId) -> Result<(), ChangeError> {
+        let slot = self.local(port).ok_or(ChangeError::NotMine(port))?;
+        let agents = self.ports[slot].agents.as_mut();
+        if !agents.is_some_and(|agents| agents.measure_now(now)) {
+            // A port that can measure refuses for its link alone.
+            let is_down = self.ports[slot].agents.as_ref().is_some_and(|a| a.can_measure());
+            return Err(match is_down {
+                true => ChangeError::LinkDown(port),
+                false => ChangeError::CannotMeasure(port),
+            });
+        }
+        self.note_agents(slot);
         Ok(())
     }
 
@@ -377,25 +412,27 @@ impl<W: World> Switch<W> {
         port: PortId,
         mode: FlowControl,
     ) -> Result<(), ChangeError> {
-        let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
-        let state = &mut self.ports[at];
+        let slot = self.local(port).ok_or(ChangeError::NotMine(port))?;
+        let state = &mut self.ports[slot];
         let (was, will) = (state.receiver.mode(), mode);
+        // PAUSE and PFC exclude each other on a port, and DCBX negotiates PFC alone.
         let pfc = |mode| matches!(mode, FlowControl::Pfc { .. });
         if !pfc(was) || !pfc(will) {
             return Err(ChangeError::NotPfc(port));
         }
         state.sender.set_mode(now, mode);
         state.receiver.set_mode(now, mode);
+        // A port that obeys no pause cannot hold a frame back.
         state.straight = mode.obeys().is_empty();
-        self.proxy_mode(at, mode);
+        self.proxy_mode(slot, mode);
         if let FlowControl::Pfc { send, obey } = mode {
             self.events.pfc_changed(now, port, send, obey);
             // A priority that joins others in a group over its limit is paused with them.
             for p in send.iter() {
                 let xoff = self.ledger.is_xoff(port, self.tables[port.index()].group(p));
-                self.ports[at].sender.want(now, p, xoff);
+                self.ports[slot].sender.want(now, p, xoff);
             }
-            self.awake.insert(at);
+            self.awake.insert(slot);
         }
         Ok(())
     }
@@ -406,7 +443,7 @@ impl<W: World> Switch<W> {
         class: TrafficClass,
         plan: Option<EcnPlan>,
     ) -> Result<(), ChangeError> {
-        let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
+        let slot = self.local(port).ok_or(ChangeError::NotMine(port))?;
         if let Some(EcnPlan { kmin, kmax, .. }) = plan.filter(|p| p.kmin > p.kmax) {
             return Err(ChangeError::Ecn { kmin, kmax });
         }
@@ -414,15 +451,17 @@ impl<W: World> Switch<W> {
             return Err(ChangeError::Pmax);
         }
         self.tables[port.index()].ecn[class.index()] = plan;
+        // A curve that marks at length 0 has to see every frame, so none bypasses the queue from now on.
         if plan.is_some_and(|plan| !passes_empty_queues(&plan)) {
-            let of = self.tables[port.index()].priorities_of_class(class);
-            self.ports[at].direct.0 &= !of.0;
+            let priorities = self.tables[port.index()].priorities_of_class(class);
+            self.ports[slot].direct.0 &= !priorities.0;
         }
         Ok(())
     }
 
     /// Resets the counters. Held frames stay accounted for, as if they had just been received.
     fn clear_counters(&mut self, now: Instant) {
+        // Held frames count as taken over, or the balance would miss them when they leave.
         let held = self.held();
         self.ledger.clear_peaks();
         for port in &mut self.ports {

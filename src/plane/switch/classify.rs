@@ -1,12 +1,18 @@
-//! Classification: from the first bytes of a frame to its treatment (802.1Q 8.6.1, 8.6.2, 6.9.3).
+//! Classification: from the first bytes of a frame to its treatment (802.1Q 8.6.1, 8.6.2, 6.9.3), by
+//! the lookup tables that are compiled from the plan of a port.
 
-use super::tables::Tables;
+use crate::{ClassifyPlan, PortPlan, Trust, VlanPlan};
+use buffer::{GroupKind, GroupPlan};
+use congestion::{EcnPlan, SourceMap};
 use contracts::port::FRAME_MIN;
 use contracts::stats::DropReason;
-use ground::units::{Dscp, Mac, Pcp, Priority, Vid};
+use ground::memory::fetch;
+use ground::units::{
+    Dscp, Mac, PRIORITIES, Pcp, Priority, PriorityGroup, PrioritySet, TrafficClass, Vid,
+};
 use link::PortAgents;
-use wire::vlan::Tpid;
-use wire::{EtherType, WireError, group, ipv4, ipv6, vlan};
+use wire::vlan::{self, Tpid};
+use wire::{EtherType, WireError, group, ipv4, ipv6};
 
 /// Class of a received frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +87,7 @@ pub(super) fn classify_usual(
     wire_len: u32,
     max_frame: u32,
 ) -> Option<Meta> {
+    // Both addresses, one tag and the EtherType behind it. The full classifier handles shorter frames.
     let h = head.first_chunk::<18>()?;
     let be48 =
         |at: usize| u64::from_be_bytes(*h[at..].first_chunk().expect("within the header")) >> 16;
@@ -94,6 +101,8 @@ pub(super) fn classify_usual(
         tag = tci & 0xfff;
         l3 = 18;
     }
+    // Each of these is rare and treated apart: a second or a service tag, MAC control, one of the sixteen reserved
+    // addresses (802.1Q table 8-1), which differ in their last four bits, and a group as source.
     let usual = is_usual_len(wire_len, max_frame)
         && Tpid::new(ethertype).is_none()
         && ethertype != EtherType::MAC_CONTROL
@@ -102,6 +111,7 @@ pub(super) fn classify_usual(
     if !usual {
         return None;
     }
+    // A priority tag (VID 0) leaves the frame in the port's own VLAN.
     let vid = if tag == 0 || tag == UNTAGGED { tables.pvid() } else { Vid::new(tag) };
     let vid = vid.filter(|vid| tables.is_member(*vid))?;
     let priority = tables.priority(pcp, || dscp(ethertype, &head[l3..]));
@@ -113,6 +123,7 @@ pub(super) fn classify_usual(
 pub(super) fn is_for_agents(head: &[u8], wire_len: u32, max_frame: u32) -> bool {
     let Some(h) = head.first_chunk::<14>() else { return false };
     let dst = u64::from_be_bytes(*h.first_chunk().expect("within the header")) >> 16;
+    // The full classifier drops longer frames, whatever they are.
     wire_len <= max_frame
         && dst >> 4 == group::NEAREST_CUSTOMER_BRIDGE.to_u64() >> 4
         && PortAgents::speak(EtherType(u16::from_be_bytes([h[12], h[13]])))
@@ -129,6 +140,8 @@ pub(super) fn classify(tables: &Tables, head: &[u8], wire_len: u32, max_frame: u
         Err(_) if head.len() < 14 => return Class::Drop(DropReason::Runt),
         Err(_) => return Class::Drop(DropReason::TruncatedTag),
     };
+    // Before the reserved addresses, of which one is MAC control's: such a frame is obeyed or counted, never
+    // forwarded.
     if walk.ethertype == EtherType::MAC_CONTROL {
         return match walk.outer {
             None => Class::MacControl,
@@ -136,6 +149,7 @@ pub(super) fn classify(tables: &Tables, head: &[u8], wire_len: u32, max_frame: u
         };
     }
     if group::is_reserved(walk.dst) {
+        // Link protocols send untagged frames; behind a tag they are not for this port.
         if walk.outer.is_none() && PortAgents::speak(walk.ethertype) {
             return Class::Agents;
         }
@@ -170,9 +184,169 @@ fn dscp(ethertype: EtherType, packet: &[u8]) -> Option<Dscp> {
     match (ethertype, first >> 4) {
         (EtherType::IPV4, 4) if packet.len() >= ipv4::HEADER_LEN => Dscp::new(second >> 2),
         (EtherType::IPV6, 6) if packet.len() >= ipv6::HEADER_LEN => {
+            // The traffic class of IPv6 has four bits in each of the first two bytes; ECN is the lowest two.
             Dscp::new((first & 0xf) << 2 | second >> 6)
         }
         _ => None,
+    }
+}
+
+/// One bit per VLAN identifier.
+#[derive(Clone, Debug)]
+struct VidSet([u64; 64]);
+
+impl VidSet {
+    const EMPTY: Self = Self([0; 64]);
+
+    #[inline]
+    const fn contains(&self, vid: Vid) -> bool {
+        self.0[vid.index() >> 6] >> (vid.index() & 63) & 1 == 1
+    }
+
+    const fn insert(&mut self, vid: Vid) {
+        self.0[vid.index() >> 6] |= 1 << (vid.index() & 63);
+    }
+}
+
+/// The lookup tables of one port. Every worker has those of all ports.
+#[derive(Clone, Debug)]
+pub(super) struct Tables {
+    pub(super) name: String,
+    pub(super) mac: Mac,
+    /// The priorities whose ingress group is lossy.
+    pub(super) lossy: PrioritySet,
+    trust: Trust,
+    pcp: [Priority; 8],
+    dscp: [Priority; 64],
+    default: Priority,
+    group: [PriorityGroup; PRIORITIES],
+    class: [TrafficClass; PRIORITIES],
+    pub(super) ecn: [Option<EcnPlan>; PRIORITIES],
+    pvid: Option<Vid>,
+    member: VidSet,
+    tagged: VidSet,
+    /// Maps for source flow control messages to the host at this port.
+    pub(super) source: SourceMap,
+}
+
+impl Tables {
+    pub(super) fn new(plan: &PortPlan, groups: &[GroupPlan; PRIORITIES]) -> Self {
+        let source = plan.classify.source_map();
+        let ClassifyPlan { trust, pcp, dscp, default, group, class } = plan.classify.clone();
+        let VlanPlan { pvid, members } = &plan.vlan;
+        let (mut member, mut tagged) = (VidSet::EMPTY, VidSet::EMPTY);
+        for m in members {
+            member.insert(m.vid);
+            if m.tagged {
+                tagged.insert(m.vid);
+            }
+        }
+        // By priority, although it is a property of the group: that spares each frame a lookup.
+        let is_lossy = |p: &Priority| groups[group[p.index()].index()].kind == GroupKind::Lossy;
+        Self {
+            name: plan.name.clone(),
+            mac: plan.mac,
+            lossy: Priority::ALL.into_iter().filter(is_lossy).collect(),
+            trust,
+            pcp,
+            dscp,
+            default,
+            group,
+            class,
+            ecn: plan.ecn,
+            pvid: *pvid,
+            member,
+            tagged,
+            source,
+        }
+    }
+
+    /// Brings what each frame needs into the caches.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        fetch(&self.lossy);
+        fetch(&self.class);
+        for curve in &self.ecn {
+            fetch(curve);
+        }
+    }
+
+    /// Returns the priority of a frame with these fields. `dscp` is called only when it decides.
+    #[inline]
+    pub(super) fn priority(
+        &self,
+        pcp: Option<Pcp>,
+        dscp: impl FnOnce() -> Option<Dscp>,
+    ) -> Priority {
+        let by_pcp = || pcp.map(|p| self.pcp[p.index()]);
+        let by_dscp = || dscp().map(|d| self.dscp[d.index()]);
+        match self.trust {
+            Trust::Pcp => by_pcp(),
+            Trust::Dscp => by_dscp(),
+            Trust::PcpThenDscp => by_pcp().or_else(by_dscp),
+            Trust::DscpThenPcp => by_dscp().or_else(by_pcp),
+            Trust::Port => None,
+        }
+        .unwrap_or(self.default)
+    }
+
+    /// Returns the priority of frames with this DSCP if a tag could not change it, else `None`.
+    pub(super) fn priority_of_untagged(&self, dscp: Option<Dscp>) -> Option<Priority> {
+        // A CIM shows no tag of the frame that it is about, so only maps without tags give an answer.
+        let by_tag = match self.trust {
+            Trust::Port | Trust::Dscp => false,
+            Trust::DscpThenPcp => dscp.is_none(),
+            Trust::Pcp | Trust::PcpThenDscp => true,
+        };
+        (!by_tag).then(|| self.priority(None, || dscp))
+    }
+
+    /// Returns the VLAN of frames without a VLAN identifier.
+    #[inline]
+    pub(super) const fn pvid(&self) -> Option<Vid> {
+        self.pvid
+    }
+
+    #[inline]
+    pub(super) const fn is_member(&self, vid: Vid) -> bool {
+        self.member.contains(vid)
+    }
+
+    /// Returns true if frames of `vid` leave this port tagged.
+    #[inline]
+    pub(super) const fn is_tagged(&self, vid: Vid) -> bool {
+        self.tagged.contains(vid)
+    }
+
+    #[inline]
+    pub(super) const fn group(&self, priority: Priority) -> PriorityGroup {
+        self.group[priority.index()]
+    }
+
+    #[inline]
+    pub(super) const fn class(&self, priority: Priority) -> TrafficClass {
+        self.class[priority.index()]
+    }
+
+    /// Returns the priorities of a group: those that its XOFF pauses.
+    pub(super) fn priorities_of_group(&self, group: PriorityGroup) -> PrioritySet {
+        Priority::ALL.into_iter().filter(|p| self.group(*p) == group).collect()
+    }
+
+    /// Marks a group as lossy or lossless.
+    pub(super) fn set_lossy(&mut self, group: PriorityGroup, lossy: bool) {
+        let priorities = self.priorities_of_group(group).0;
+        self.lossy.0 = if lossy { self.lossy.0 | priorities } else { self.lossy.0 & !priorities };
+    }
+
+    /// Sets the priority to traffic class map.
+    pub(super) const fn set_classes(&mut self, class: [TrafficClass; PRIORITIES]) {
+        self.class = class;
+    }
+
+    /// The priorities that share a class.
+    pub(super) fn priorities_of_class(&self, class: TrafficClass) -> PrioritySet {
+        Priority::ALL.into_iter().filter(|p| self.class(*p) == class).collect()
     }
 }
 
@@ -190,7 +364,11 @@ mod tests {
         fn the_short_way_says_what_the_walk_says(
             mut head in prop::collection::vec(any::<u8>(), 0..80),
             ethertypes in prop::collection::vec(
-                prop::sample::select(vec![0x8100u16, 0x88a8, 0x8808, 0x0800, 0x86dd, 0x0806, 0x8902, 0x88cc, 0x88f7]), 0..3),
+                prop::sample::select(
+                    vec![0x8100u16, 0x88a8, 0x8808, 0x0800, 0x86dd, 0x0806, 0x8902, 0x88cc, 0x88f7],
+                ),
+                0..3,
+            ),
             to_reserved in any::<bool>(),
             trust in 0usize..5,
         ) {

@@ -7,7 +7,7 @@
 //! flooding. A lookup never returns an aged entry, even one not yet swept; only a flow's shortcut
 //! may still lead there, for one part in [`SWEEPS`] of the ageing time.
 
-use super::plan::{BridgePlan, StaticEntry};
+use crate::{BridgePlan, StaticEntry};
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{Mac, PortId, Vid};
@@ -105,6 +105,7 @@ impl Fdb {
     pub fn new(plan: &BridgePlan, ports: usize, seed: u64) -> Option<Self> {
         let mut rng = Rng::new(seed ^ SEED);
         (0..STATIC_TRIES).find_map(|_| {
+            // Other secrets put the static entries into other buckets, which may have room for all.
             let mut fdb = Self::empty(plan, ports, [rng.next_u64(), rng.next_u64()]);
             plan.statics.iter().all(|entry| fdb.add_static(entry)).then_some(fdb)
         })
@@ -116,6 +117,7 @@ impl Fdb {
         let capacity = plan.table_size.max(WAYS).next_power_of_two();
         let sweep_every = Duration::from_picos((ageing / SWEEPS).max(1));
         Self {
+            // Twice the capacity: the table is never more than half full.
             slots: vec![FREE; capacity * 2],
             mask: capacity * 2 / WAYS - 1,
             secrets,
@@ -189,6 +191,7 @@ impl Fdb {
     /// know).
     #[inline]
     const fn buckets(&self, key: u64) -> [usize; 2] {
+        // Static or not, an address has one place.
         let product = ((key & !STATIC) ^ self.secrets[0]) as u128 * self.secrets[1] as u128;
         let hash = product as u64 ^ (product >> 64) as u64;
         let first = (hash >> 16) as usize & self.mask;
@@ -238,6 +241,7 @@ impl Fdb {
         let Some(at) = self.find(key.0) else { return self.learn_new(key.0, now, port) };
         let slot = self.slots[at];
         let old = now.saturating_sub(slot.seen_port >> 16);
+        // The usual case reads one slot and writes none.
         if slot.seen_port as u16 == port.get() && old <= self.fresh {
             return Learnt::Known;
         }
@@ -247,6 +251,7 @@ impl Fdb {
     /// Learns an address that is not in the table.
     #[cold]
     fn learn_new(&mut self, key: u64, now: u64, port: PortId) -> Learnt {
+        // The limit of the port first: a host that invents addresses must not fill the table for all.
         let of_port = &mut self.ports[port.index()];
         if of_port.held >= self.port_limit {
             of_port.refused += 1;
@@ -278,6 +283,7 @@ impl Fdb {
         }
         // Other workers keep a copy, which must be refreshed before the address ages out there.
         let part = (self.ageing / 4).max(1);
+        // Told four times per ageing time, and not at each refresh, which is 64 times.
         let stale = now / part != (slot.seen_port >> 16) / part;
         self.slots[at].seen_port = seen_port(now, port);
         if stale { Learnt::News } else { Learnt::Known }
@@ -288,11 +294,13 @@ impl Fdb {
         let buckets = self.buckets(key);
         if self.used < self.capacity {
             let used = |n: usize| self.bucket(n).iter().filter(|slot| slot.key != EMPTY).count();
+            // The emptier of two keeps both from filling up (balanced allocation).
             let emptier = if used(buckets[1]) < used(buckets[0]) { buckets[1] } else { buckets[0] };
             if let Some(at) = self.find_in(emptier, EMPTY) {
                 return Some(at);
             }
         }
+        // An aged entry gives way before the sweep comes to it.
         let mut slots = buckets.into_iter().flat_map(|n| n * WAYS..(n + 1) * WAYS);
         let aged = |at: &usize| self.slots[*at].key != EMPTY && self.aged(self.slots[*at], now);
         let at = slots.find(aged)?;
@@ -304,6 +312,7 @@ impl Fdb {
     #[must_use]
     fn add_static(&mut self, entry: &StaticEntry) -> bool {
         let Key(key) = Key::new(entry.vid, entry.mac);
+        // Without a time, which a static entry does not need.
         let seen_port = u64::from(entry.port.get());
         // Of duplicates, the last one applies.
         let Some(at) = self.find(key).or_else(|| self.room(key, 0)) else { return false };
@@ -351,6 +360,7 @@ impl Fdb {
             return;
         }
         self.sweep_at = now.saturating_add(self.sweep_every);
+        // A part of the table per call, so that no poll takes long.
         let part = self.slots.len().div_ceil(SWEEPS as usize);
         let from = self.sweep_from;
         let to = (from + part).min(self.slots.len());

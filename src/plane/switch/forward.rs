@@ -1,5 +1,12 @@
 //! Forwarding of a data frame: to one port, to all of its VLAN, or to the router (802.1Q 8.6.3).
+//!
+//! Where several ports lead to an address at equal cost (ECMP), a hash of the frame's flow selects
+//! one, so that the frames of a flow stay in order. The hash is of the addresses, the protocol and the
+//! ports of an IP packet, and of the MAC addresses of other frames. It has a seed per switch: with the
+//! same hash everywhere, the flows that one switch sends to the next would all have one remainder
+//! there, and take one path.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use super::Switch;
@@ -7,33 +14,35 @@ use super::admit::Origin;
 use super::classify::Meta;
 use super::fdb::Key;
 use super::shortcut::{Decision, Flow, leaves_as_it_came};
+use crate::BridgePlan;
 use contracts::frame::Frame;
 use contracts::stats::DropReason;
 use contracts::world::{Handoff, World};
+use ground::rand::Rng;
 use ground::time::Instant;
-use ground::units::{Mac, PortId};
-use wire::ip::{self, Hop};
-use wire::{EtherType, arp, echo, ethernet};
+use ground::units::{Mac, PortId, Vid};
+use wire::flow::FiveTuple;
 
 impl<W: World> Switch<W> {
     /// Finds the egress port or ports of a frame and delivers it.
     #[inline]
-    pub(super) fn forward(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta) {
+    pub(super) fn forward(&mut self, now: Instant, slot: usize, frame: W::Frame, meta: &Meta) {
         if !self.router.is_empty() && self.router.wants(meta) {
-            return self.route(now, at, frame, meta);
+            return self.route(now, slot, frame, meta);
         }
         if meta.is_to_group() {
-            return self.flood(now, at, frame, meta);
+            return self.flood(now, slot, frame, meta);
         }
         match self.fdb.lookup(now, Key::from_parts(meta.vid, meta.dst)) {
-            Some(egress) if egress == self.ports[at].id => {
-                self.count_drop(now, at, Some(meta.priority), DropReason::SameSegment);
+            // The destination is on the segment that the frame came from, and has received it there.
+            Some(egress) if egress == self.ports[slot].id => {
+                self.count_drop(now, slot, Some(meta.priority), DropReason::SameSegment);
             }
             Some(egress) => match self.spread_over(&frame, meta) {
-                Some(egress) => self.deliver(now, at, frame, meta, egress, Origin::Line),
-                None => self.unicast(now, at, frame, meta, egress),
+                Some(egress) => self.deliver(now, slot, frame, meta, egress, Origin::Line),
+                None => self.unicast(now, slot, frame, meta, egress),
             },
-            None => self.flood(now, at, frame, meta),
+            None => self.flood(now, slot, frame, meta),
         }
     }
 
@@ -50,9 +59,10 @@ impl<W: World> Switch<W> {
     /// Delivers a frame to its one egress port. If the frame leaves unmodified, the decision is
     /// cached for the next frames of its flow.
     #[inline]
-    fn unicast(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta, egress: PortId) {
-        let ingress = self.ports[at].id;
+    fn unicast(&mut self, now: Instant, slot: usize, frame: W::Frame, meta: &Meta, egress: PortId) {
+        let ingress = self.ports[slot].id;
         let tables = &self.tables[ingress.index()];
+        // Only a decision that needs no other tag and no other worker is cached: the frame is then never written to.
         let as_it_came = leaves_as_it_came(meta, self.tables[egress.index()].is_tagged(meta.vid));
         if let Some(to) = self.index[egress.index()] {
             let owned_and_up = self.ports[usize::from(to)].up;
@@ -65,21 +75,22 @@ impl<W: World> Switch<W> {
                         group: tables.group(meta.priority),
                         lossy: tables.lossy.contains(meta.priority),
                     };
+                    // For so long the table would not refresh the source address either.
                     let until = now.saturating_add(self.fdb.fresh_for());
                     let version = self.fdb.version();
-                    self.ports[at].shortcuts.note(until, version, flow, decision);
-                    return self.take_noted(now, (at, ingress), frame, decision);
+                    self.ports[slot].shortcuts.note(until, version, flow, decision);
+                    return self.forward_cached(now, slot, ingress, frame, decision);
                 }
             }
         }
-        self.deliver(now, at, frame, meta, egress, Origin::Line);
+        self.deliver(now, slot, frame, meta, egress, Origin::Line);
     }
 
     /// Sends a frame to every other port of its VLAN that is up. Each copy is charged separately,
     /// because each uses memory.
     #[cold]
-    pub(super) fn flood(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
-        let ingress = self.ports[at].id;
+    pub(super) fn flood(&mut self, now: Instant, slot: usize, mut frame: W::Frame, meta: &Meta) {
+        let ingress = self.ports[slot].id;
         let mut last = None;
         for n in 0..self.tables.len() {
             let to = PortId::new(n as u16).expect("as many ports as there are identifiers");
@@ -87,13 +98,14 @@ impl<W: World> Switch<W> {
             if !wanted || !self.handoff.is_up(to) {
                 continue;
             }
+            // One port behind, so that the last one gets the frame itself and not a copy.
             if let Some(before) = last.replace(to) {
-                self.deliver_copy(now, at, &mut frame, meta, before);
+                self.deliver_copy(now, slot, &mut frame, meta, before);
             }
         }
         match last {
-            Some(to) => self.deliver(now, at, frame, meta, to, Origin::Line),
-            None => self.count_drop(now, at, Some(meta.priority), DropReason::NoEgress),
+            Some(to) => self.deliver(now, slot, frame, meta, to, Origin::Line),
+            None => self.count_drop(now, slot, Some(meta.priority), DropReason::NoEgress),
         }
     }
 
@@ -101,106 +113,72 @@ impl<W: World> Switch<W> {
     fn deliver_copy(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         frame: &mut W::Frame,
         meta: &Meta,
         to: PortId,
     ) {
-        self.ports[at].counters.copied += 1;
+        self.ports[slot].counters.copied += 1;
         match frame.duplicate() {
-            Some(copy) => self.deliver(now, at, copy, meta, to, Origin::Copy),
-            None => self.count_drop(now, at, Some(meta.priority), DropReason::NoMemory),
-        }
-    }
-
-    /// Handles a frame for the router: answers, routes, or drops it.
-    pub(super) fn route(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
-        let result = match meta.ethertype {
-            EtherType::ARP => return self.arp(now, at, frame, meta),
-            EtherType::IPV4 | EtherType::IPV6 => self.route_ip(at, &mut frame, meta),
-            _ => Err(DropReason::RouterNotSpoken),
-        };
-        match result {
-            Ok((meta, egress)) => self.deliver(now, at, frame, &meta, egress, Origin::Line),
-            Err(reason) => self.count_drop(now, at, Some(meta.priority), reason),
-        }
-    }
-
-    /// Routes an IP packet: validates it, decrements its TTL, and rewrites its addresses (RFC 1812
-    /// 5.2; no ICMP errors are sent, the drops are counted instead).
-    pub(super) fn route_ip(
-        &self,
-        at: usize,
-        frame: &mut W::Frame,
-        meta: &Meta,
-    ) -> Result<(Meta, PortId), DropReason> {
-        let l3 = usize::from(meta.l3);
-        let packet = &frame.head()[l3..];
-        let view = ip::View::new(meta.ethertype, packet).map_err(|_| DropReason::IpMalformed)?;
-        if let ip::View::V4(v4) = &view {
-            if !v4.checksum_ok() {
-                return Err(DropReason::IpMalformed);
-            }
-        }
-        let dst = view.dst();
-        if self.router.owns(dst) {
-            let answer = self.echo(frame, meta)?;
-            return Ok((answer, self.ports[at].id));
-        }
-        if dst.is_multicast() || dst.is_loopback() || dst.is_unspecified() {
-            return Err(DropReason::RouterNotSpoken);
-        }
-        if view.ttl() <= 1 {
-            return Err(DropReason::TtlExpired);
-        }
-        let to = self.router.lookup(dst)?;
-        match ip::decrement_ttl(meta.ethertype, &mut frame.head_mut()[l3..]) {
-            Hop::Alive(_) => {}
-            Hop::Expired => return Err(DropReason::TtlExpired),
-            Hop::NotIp => return Err(DropReason::IpMalformed),
-        }
-        readdress(frame.head_mut(), to.mac, to.interface.mac);
-        Ok((Meta { vid: to.interface.vid, ..*meta }, to.port))
-    }
-
-    /// Answers an ICMP echo request to one of the router's IPv4 addresses in place.
-    fn echo(&self, frame: &mut W::Frame, meta: &Meta) -> Result<Meta, DropReason> {
-        let mac = self.router.interface(meta).ok_or(DropReason::RouterNotSpoken)?.mac;
-        if meta.ethertype != EtherType::IPV4 {
-            return Err(DropReason::RouterNotSpoken);
-        }
-        let packet = &mut frame.head_mut()[usize::from(meta.l3)..];
-        echo::answer(meta.ethertype, packet).map_err(|_| DropReason::RouterNotSpoken)?;
-        readdress(frame.head_mut(), meta.src(), mac);
-        Ok(*meta)
-    }
-
-    /// Answers an ARP request for one of the router's addresses; any other broadcast request is
-    /// flooded.
-    fn arp(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
-        let l3 = usize::from(meta.l3);
-        let answer = self.router.interface(meta).and_then(|i| {
-            let question = arp::Repr::parse(&frame.head()[l3..]).ok()?;
-            let mine = i.addresses.contains(&IpAddr::V4(question.target_ip));
-            question.answer(i.mac).filter(|_| mine)
-        });
-        match answer {
-            Some(answer) => {
-                let emitted = answer.emit(&mut frame.head_mut()[l3..]);
-                emitted.expect("the answer is as long as the question");
-                readdress(frame.head_mut(), answer.target_mac, answer.sender_mac);
-                let back = self.ports[at].id;
-                self.deliver(now, at, frame, meta, back, Origin::Line);
-            }
-            None if meta.is_to_group() => self.flood(now, at, frame, meta),
-            None => self.count_drop(now, at, Some(meta.priority), DropReason::RouterNotSpoken),
+            Some(copy) => self.deliver(now, slot, copy, meta, to, Origin::Copy),
+            None => self.count_drop(now, slot, Some(meta.priority), DropReason::NoMemory),
         }
     }
 }
 
-/// Overwrites the addresses of a frame.
-fn readdress(head: &mut [u8], dst: Mac, src: Mac) {
-    debug_assert!(head.len() >= ethernet::HEADER_LEN);
-    head[..6].copy_from_slice(&dst.0);
-    head[6..12].copy_from_slice(&src.0);
+/// Separates the seed of the hash from others derived from a switch's seed.
+const SEED: u64 = 0x6563_6d70_0000_0000;
+
+/// The paths of equal cost of a switch; empty where frames to an address leave by one port.
+#[derive(Debug)]
+pub(super) struct Spread {
+    ports: HashMap<(Vid, Mac), Box<[PortId]>>,
+    seed: u64,
+}
+
+impl Spread {
+    pub(super) fn new(plan: &BridgePlan, seed: u64) -> Self {
+        let entry = |e: &crate::SpreadEntry| ((e.vid, e.mac), e.ports.clone().into());
+        Self { ports: plan.spread.iter().map(entry).collect(), seed: seed ^ SEED }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.ports.is_empty()
+    }
+
+    /// Returns the port of this frame among those that are up; `None` if its address has no paths of
+    /// equal cost, or none of them is up.
+    pub(super) fn port(
+        &self,
+        meta: &Meta,
+        head: &[u8],
+        is_up: impl Fn(PortId) -> bool,
+    ) -> Option<PortId> {
+        let ports = self.ports.get(&(meta.vid, meta.dst()))?;
+        // The remainder is taken among the ports that are up: when one fails, no flow is sent to it.
+        let up = || ports.iter().copied().filter(|port| is_up(*port));
+        let count = up().count() as u64;
+        let hash = self.hash(meta, head) >> 32;
+        up().nth(hash.checked_rem(count)? as usize)
+    }
+
+    fn hash(&self, meta: &Meta, head: &[u8]) -> u64 {
+        let mix = |hash, value| Rng::nth(hash ^ value, 1);
+        let words = |address| match address {
+            IpAddr::V4(address) => [0, u32::from(address).into()],
+            IpAddr::V6(address) => {
+                let bits = u128::from(address);
+                [(bits >> 64) as u64, bits as u64]
+            }
+        };
+        // Frames without IP have no flow but their addresses.
+        let Some(flow) = FiveTuple::of_frame(head) else {
+            return [meta.src, meta.dst].into_iter().fold(self.seed, mix);
+        };
+        let ports = u64::from(flow.src_port) << 16 | u64::from(flow.dst_port);
+        let rest = u64::from(flow.protocol.0) << 32 | ports;
+        // The third pair has the shape of an address, so that all of them are mixed by one loop.
+        [words(flow.src), words(flow.dst), [rest, 0]].into_iter().flatten().fold(self.seed, mix)
+    }
 }

@@ -14,38 +14,41 @@ use ground::time::Instant;
 use ground::units::{PortId, Priority};
 
 impl<W: World> Switch<W> {
-    /// Receives one burst from the port at `at` and processes each frame. Returns the number of
+    /// Receives one burst from the port at `slot` and processes each frame. Returns the number of
     /// frames.
     #[inline]
-    pub(super) fn receive(&mut self, now: Instant, at: usize) -> usize {
+    pub(super) fn receive(&mut self, now: Instant, slot: usize) -> usize {
         if self.draining {
-            self.ports[at].port.pass_on();
+            // Frames that the port accepted before still have to leave.
+            self.ports[slot].port.pass_on();
             return 0;
         }
         let mut burst: Burst<W::Frame> = Burst::new();
-        if self.ports[at].undated.is_some() {
-            self.date_again(now, at);
+        // The last poll's `now` was before its pause arrived; this one's is not.
+        if self.ports[slot].undated.is_some() {
+            self.date_again(now, slot);
         }
-        let port = &mut self.ports[at];
+        let port = &mut self.ports[slot];
         port.port.rx_burst(&mut burst);
         let frames = burst.len();
         if frames == 0 {
             return 0;
         }
+        // The clock is read again at the first link-protocol frame of this burst.
         port.found_at = None;
         port.counters.rx_frames += frames as u64;
         // The frames admitted now are reported to the other workers before any more are admitted.
         self.exchange_at = now;
-        self.ingest_burst(now, at, &mut burst);
+        self.ingest_burst(now, slot, &mut burst);
         frames
     }
 
     /// Processes a frame already found not to be a message.
     #[inline(never)]
-    pub(super) fn ingest_known(&mut self, now: Instant, at: usize, frame: W::Frame) {
-        match self.decided(now, at, &frame) {
-            Some((decision, _)) => self.take_shortcut(now, at, frame, decision),
-            None => self.ingest_undecided(now, at, frame),
+    pub(super) fn ingest_known(&mut self, now: Instant, slot: usize, frame: W::Frame) {
+        match self.decided(now, slot, &frame) {
+            Some((decision, _)) => self.take_shortcut(now, slot, frame, decision),
+            None => self.ingest_undecided(now, slot, frame),
         }
     }
 
@@ -54,61 +57,64 @@ impl<W: World> Switch<W> {
     pub(super) fn decided(
         &self,
         now: Instant,
-        at: usize,
+        slot: usize,
         frame: &W::Frame,
     ) -> Option<(Decision, u64)> {
-        let (shortcuts, version) = (&self.ports[at].shortcuts, self.fdb.version());
+        let (shortcuts, version) = (&self.ports[slot].shortcuts, self.fdb.version());
         let flow = Flow::of(frame.head())?;
         let decision = match shortcuts.find(now, version, flow) {
             Some(decision) => decision,
             None => shortcuts.find_beside(now, version, frame.head())?,
         };
+        // The key of a flow has no length: a frame that must be padded, or is too long, takes the full path.
         is_usual_len(frame.wire_len(), self.max_frame).then_some(decision)
     }
 
     /// Processes a frame for which there is no cached decision.
     #[inline(never)]
-    pub(super) fn ingest_undecided(&mut self, now: Instant, at: usize, frame: W::Frame) {
-        let port = &self.ports[at];
+    pub(super) fn ingest_undecided(&mut self, now: Instant, slot: usize, frame: W::Frame) {
+        let port = &self.ports[slot];
         let tables = &self.tables[port.id.index()];
         match classify_usual(tables, frame.head(), frame.wire_len(), self.max_frame) {
-            Some(meta) if port.up => self.ingest_data(now, at, frame, &meta),
-            _ => self.ingest_unusual(now, at, frame),
+            // The cold function drops the frames of a port that is down.
+            Some(meta) if port.up => self.ingest_data(now, slot, frame, &meta),
+            _ => self.ingest_unusual(now, slot, frame),
         }
     }
 
     /// Processes a frame that is dropped, is a pause, or has an unusual format.
     #[cold]
     #[inline(never)]
-    pub(super) fn ingest_unusual(&mut self, now: Instant, at: usize, frame: W::Frame) {
-        let port = &self.ports[at];
+    pub(super) fn ingest_unusual(&mut self, now: Instant, slot: usize, frame: W::Frame) {
+        let port = &self.ports[slot];
         if !port.up {
-            return self.count_drop(now, at, None, DropReason::LinkDown);
+            return self.count_drop(now, slot, None, DropReason::LinkDown);
         }
         if is_for_agents(frame.head(), frame.wire_len(), self.max_frame) {
-            return self.agent_frame(now, at, &frame);
+            return self.agent_frame(now, slot, &frame);
         }
         let tables = &self.tables[port.id.index()];
         match classify(tables, frame.head(), frame.wire_len(), self.max_frame) {
-            Class::Data(meta) => self.ingest_data(now, at, frame, &meta),
-            Class::MacControl => self.mac_control(now, at, &frame),
-            Class::Agents => self.agent_frame(now, at, &frame),
-            Class::Drop(reason) => self.count_drop(now, at, None, reason),
+            Class::Data(meta) => self.ingest_data(now, slot, frame, &meta),
+            Class::MacControl => self.mac_control(now, slot, &frame),
+            Class::Agents => self.agent_frame(now, slot, &frame),
+            Class::Drop(reason) => self.count_drop(now, slot, None, reason),
         }
     }
 
     /// Processes a frame to be forwarded.
     #[inline]
-    pub(super) fn ingest_data(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta) {
-        self.note_received(now, at, frame.wire_len(), meta);
-        self.flow_begins(now, at, &frame, meta);
-        self.forward(now, at, frame, meta);
+    pub(super) fn ingest_data(&mut self, now: Instant, slot: usize, frame: W::Frame, meta: &Meta) {
+        self.note_received(now, slot, frame.wire_len(), meta);
+        self.flow_begins(now, slot, &frame, meta);
+        self.forward(now, slot, frame, meta);
     }
 
     /// Counts a frame that is to be forwarded, and learns from it.
     #[inline]
-    pub(super) fn note_received(&mut self, now: Instant, at: usize, wire_len: u32, meta: &Meta) {
-        let ingress = self.count_received(now, at, wire_len, meta.priority);
+    pub(super) fn note_received(&mut self, now: Instant, slot: usize, wire_len: u32, meta: &Meta) {
+        // Counted before the decision: a frame that is dropped later was received all the same.
+        let ingress = self.count_received(now, slot, wire_len, meta.priority);
         self.learn(now, ingress, meta);
     }
 
@@ -117,11 +123,11 @@ impl<W: World> Switch<W> {
     fn count_received(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         wire_len: u32,
         priority: Priority,
     ) -> PortId {
-        let port = &mut self.ports[at];
+        let port = &mut self.ports[slot];
         let id = port.id;
         let counters = &mut port.counters.priorities[priority.index()];
         counters.rx_frames += 1;
@@ -135,22 +141,23 @@ impl<W: World> Switch<W> {
     pub(super) fn take_shortcut(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         frame: W::Frame,
         decision: Decision,
     ) {
-        let ingress = self.count_received(now, at, frame.wire_len(), decision.priority);
-        self.take_noted(now, (at, ingress), frame, decision);
+        let ingress = self.count_received(now, slot, frame.wire_len(), decision.priority);
+        self.forward_cached(now, slot, ingress, frame, decision);
     }
 
     /// Forwards a frame that leaves unmodified, by a port of this worker. If the port is idle the
     /// frame bypasses the queue; if it is also lossy and the port cannot be held up, it is not
     /// charged.
     #[inline(always)]
-    pub(super) fn take_noted(
+    pub(super) fn forward_cached(
         &mut self,
         now: Instant,
-        (at, ingress): (usize, PortId),
+        slot: usize,
+        ingress: PortId,
         frame: W::Frame,
         decision: Decision,
     ) {
@@ -158,13 +165,15 @@ impl<W: World> Switch<W> {
         let (to, wire_len) = (usize::from(to), frame.wire_len());
         let port = &mut self.ports[to];
         if !port.is_idle_for(now, priority) {
-            return self.join_decided(now, (at, ingress), frame, decision);
+            return self.join_decided(now, slot, ingress, frame, decision);
         }
+        // Without pauses the frame cannot wait anywhere, so the ledger would take and return its cells in one poll.
         if port.straight && lossy {
             self.events.sent(now, egress, priority, wire_len);
             self.awake.insert(to);
             return port.staged.push(frame, None, ingress, priority);
         }
+        // A device that obeys pauses may hold the frame for long: its cells stay charged until the port accepts it.
         match self.ledger.admit(ingress, group, wire_len) {
             Admission::Admitted { charge, crossed } => {
                 self.events.sent(now, egress, priority, wire_len);
@@ -175,7 +184,7 @@ impl<W: World> Switch<W> {
                 }
             }
             Admission::Refused(refusal) => {
-                self.refused(now, at, priority, Origin::Line, refusal);
+                self.refused(now, slot, priority, Origin::Line, refusal);
             }
         }
     }

@@ -49,11 +49,9 @@
 //! ```
 
 mod admit;
-mod agents;
-mod ahead;
-mod awake;
 mod change;
 mod classify;
+mod congestion_plan;
 mod control;
 mod egress;
 mod fdb;
@@ -69,34 +67,32 @@ pub mod rig;
 mod route;
 mod shortcut;
 mod signals;
-mod snapshot;
-mod spread;
 mod staging;
-mod tables;
 #[cfg(test)]
 mod tests;
 
 pub use change::{Change, ChangeError, Refused};
+pub use congestion_plan::*;
 pub use fdb::{Fdb, Key, Learnt, PortAddresses};
 pub use plan::*;
 pub use reconcile::{Headroom, Reconciler, Step, StepKind, calculate_headroom, delay_found};
 
-use awake::Awake;
 use buffer::{BufferError, Ledger};
+use classify::Tables;
 use contracts::port::{FRAME_MIN, Port};
 use contracts::stats::TakenOver;
 use contracts::world::{Events, World};
+use forward::Spread;
 use ground::rand::Rng;
 use ground::time::Instant;
 use ground::units::{Cells, PortId, Priority, TrafficClass};
 use pfc::Watchdog;
+use poll::Awake;
 use port_state::{PortState, Queued};
 use route::Router;
 use schedule::Arena;
 use secure::{ChangeRefused, SecyChange};
 use signals::Signals;
-use spread::Spread;
-use tables::Tables;
 
 /// One worker's part of a switch; the whole switch if there is only one worker.
 pub struct Switch<W: World> {
@@ -124,9 +120,9 @@ pub struct Switch<W: World> {
     exchange_at: Instant,
     /// Ports with pending work, and those already visited in this poll.
     awake: Awake,
-    looked_at: Awake,
+    visited: Awake,
     /// Ports whose link protocols have events that were not read.
-    with_news: Awake,
+    unread: Awake,
     /// For tests: frames are forwarded one by one.
     #[cfg(test)]
     one_by_one: bool,
@@ -190,14 +186,18 @@ impl<W: World> Switch<W> {
         let mut index = vec![None; plan.ports.len()];
         let mut owned = Vec::with_capacity(ports.len());
         for (id, port) in ports {
+            // A port that the plan lacks and one that is given twice have no free slot, so both are one error.
             let slot = index.get_mut(id.index()).filter(|slot| slot.is_none());
             *slot.ok_or(SwitchError::Port(id))? = Some(owned.len() as u16);
+            // The TLVs of the congestion functions follow from the plan of the switch, not from that of the port.
             let port_plan =
                 PortPlan { agents: plan.agents_advertised(id), ..plan.ports[id.index()].clone() };
             let mut state = PortState::new(id, port, &port_plan, plan.bridge.shortcuts);
+            // Not by the port's plan alone: a congesting class has the watchdog of the class whose flows it takes.
             state.watchdog = Watchdog::new(&signals.watchdogs(&plan.ports[id.index()].watchdog));
             let none = state.watchdog.set_enabled(plan.congestion.watches(id)).count();
             assert_eq!(none, 0, "no queue is stormed before the first frame");
+            // A queue that a congestion function monitors must see its frames, so they never bypass it.
             let class = |p: Priority| plan.ports[id.index()].classify.class[p.index()];
             state.direct.0 &= signals.unwatched(id, class, plan.max_frame).0;
             owned.push(state);
@@ -206,12 +206,14 @@ impl<W: World> Switch<W> {
         let mut switch = Self {
             name: plan.name.clone(),
             max_frame: plan.max_frame,
+            // Every worker has the tables of all ports, because any of them may be the egress of a frame.
             tables: core::iter::zip(&plan.ports, &plan.buffer.groups)
                 .map(|(port, groups)| Tables::new(port, groups))
                 .collect(),
             index,
             ports: owned,
             ledger: Ledger::new(&plan.buffer)?,
+            // Sized for the whole buffer in the smallest frames: no frame that is queued allocates.
             arena: Arena::with_capacity(most_frames(plan)),
             fdb,
             spread,
@@ -226,11 +228,12 @@ impl<W: World> Switch<W> {
             taken_over: vec![TakenOver::default(); plan.ports.len()],
             exchange_at: Instant::ZERO,
             awake: Awake::none(count),
-            looked_at: Awake::none(count),
-            with_news: Awake::none(count),
+            visited: Awake::none(count),
+            unread: Awake::none(count),
             #[cfg(test)]
             one_by_one: false,
         };
+        // Guards follow from the tables and from the isolation machine, so both have to be there.
         switch.note_guards();
         Ok(switch)
     }
@@ -243,6 +246,7 @@ impl<W: World> Switch<W> {
     /// Returns the number of frames that are queued or staged: neither sent nor dropped yet.
     #[must_use]
     pub fn held(&self) -> u64 {
+        // Frames that the scheduler released and the device did not accept yet are in no queue any more.
         let hands: usize = self.ports.iter().map(PortState::in_hand).sum();
         u64::from(self.arena.used()) + hands as u64
     }
@@ -255,8 +259,8 @@ impl<W: World> Switch<W> {
 
     /// Returns a port if this worker owns it.
     pub fn port_mut(&mut self, id: PortId) -> Option<&mut W::Port> {
-        let at = self.local(id)?;
-        Some(&mut self.ports[at].port)
+        let slot = self.local(id)?;
+        Some(&mut self.ports[slot].port)
     }
 
     /// Returns the ports that this worker owns, in the order in which it got them. Frames that it holds are
@@ -271,10 +275,10 @@ impl<W: World> Switch<W> {
     /// # Errors
     /// The reason; nothing was changed then.
     pub fn change_secy(&mut self, id: PortId, change: &SecyChange) -> Result<(), SecyRefused> {
-        let at = self.local(id).ok_or(SecyRefused::Port(id))?;
+        let slot = self.local(id).ok_or(SecyRefused::Port(id))?;
         // A pause that could not be protected before may be sent now.
-        self.awake.insert(at);
-        let secy = self.ports[at].port.secy_mut().ok_or(SecyRefused::NoSecy(id))?;
+        self.awake.insert(slot);
+        let secy = self.ports[slot].port.secy_mut().ok_or(SecyRefused::NoSecy(id))?;
         Ok(secy.change(change)?)
     }
 
@@ -290,14 +294,15 @@ impl<W: World> Switch<W> {
     /// Returns the length of one queue of an owned port in bytes, FCS included.
     #[must_use]
     pub fn queue_bytes(&self, id: PortId, class: TrafficClass) -> u64 {
-        self.local(id).map_or(0, |at| self.ports[at].scheduler.bytes(class))
+        self.local(id).map_or(0, |slot| self.ports[slot].scheduler.bytes(class))
     }
 
     /// Returns the number of frames of a priority that an owned port has sent marked CE.
     #[must_use]
     pub fn ecn_marked(&self, id: PortId, priority: Priority) -> u64 {
-        let of = |at: usize| self.ports[at].counters.priorities[priority.index()].ecn_marked;
-        self.local(id).map_or(0, of)
+        let marked =
+            |slot: usize| self.ports[slot].counters.priorities[priority.index()].ecn_marked;
+        self.local(id).map_or(0, marked)
     }
 
     /// Returns the index of a port in `ports` if this worker owns it.
@@ -306,16 +311,16 @@ impl<W: World> Switch<W> {
         self.index.get(id.index()).copied().flatten().map(usize::from)
     }
 
-    /// Counts a drop of a frame received by (or queued at) the owned port `at`.
+    /// Counts a drop of a frame received by (or queued at) the owned port `slot`.
     #[inline]
     fn count_drop(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         priority: Option<Priority>,
         reason: contracts::stats::DropReason,
     ) {
-        let port = &mut self.ports[at];
+        let port = &mut self.ports[slot];
         port.counters.drops.count(reason);
         if let Some(p) = priority {
             port.counters.priorities[p.index()].dropped += 1;
@@ -331,9 +336,10 @@ impl<W: World> Switch<W> {
         priority: Option<Priority>,
         reason: contracts::stats::DropReason,
     ) {
-        if let Some(at) = self.local(ingress) {
-            return self.count_drop(now, at, priority, reason);
+        if let Some(slot) = self.local(ingress) {
+            return self.count_drop(now, slot, priority, reason);
         }
+        // The counters of a port have one writer, its owner. Those of other workers are added in results.
         self.taken_over[ingress.index()].drop(priority, reason);
         self.events.dropped(now, ingress, priority, reason);
     }

@@ -1,19 +1,26 @@
-//! The validated plan of a whole switch, which [`super::Switch`] may trust.
+//! The validated plan of a whole switch and of its ports, which [`super::Switch`] may trust, with the
+//! defaults of the standards.
 //!
-//! `config` makes one from a file; tests and the virtual world build it directly.
+//! `config` makes one from a file; tests and the virtual world build it directly. The plan of the
+//! congestion functions is in `congestion_plan`.
 
-mod advertised;
-mod congestion;
-mod port;
+use core::net::IpAddr;
 
-pub use self::congestion::*;
-pub use self::port::*;
-
-use std::net::IpAddr;
-
-use buffer::BufferPlan;
+use crate::CongestionPlan;
+use buffer::{BufferPlan, SharedLimit};
+use congestion::isolation::QueueMap;
+use congestion::{EcnPlan, SourceMap, Trusted};
+use discovery::{
+    CongestionIsolation, DcbxPlan, FamilyWidth, Role, SourceFlowControl, TopologyPlan,
+};
 use ground::time::Duration;
-use ground::units::{Mac, PortId, Vid};
+use ground::units::{
+    BitsPerSec, Bytes, Mac, PRIORITIES, PortId, Priority, PriorityGroup, Quanta, TrafficClass, Vid,
+};
+use link::AgentsPlan;
+use pfc::{FlowControl, PfcPlan, WatchdogPlans};
+use schedule::{ClassPlan, LinePlan, SchedulePlan};
+use secure::SecyPlan;
 
 /// One switch.
 #[derive(Clone, Debug)]
@@ -56,6 +63,7 @@ impl SwitchPlan {
             bridge: BridgePlan::default(),
             routing: RoutingPlan::default(),
             congestion: CongestionPlan::default(),
+            // The longest frame with a C-tag (802.3 3.2.7).
             max_frame: 1522,
             seed: 1,
         }
@@ -157,4 +165,224 @@ pub struct NeighbourPlan {
     /// An index into [`RoutingPlan::interfaces`].
     pub interface: usize,
     pub port: PortId,
+}
+
+impl SwitchPlan {
+    /// Returns the link-protocol plan of a port, with the TLVs of the switch's congestion functions
+    /// added unless the port's plan sets them. Ports without LLDP advertise nothing.
+    #[must_use]
+    pub fn agents_advertised(&self, port: PortId) -> Option<AgentsPlan> {
+        let (plan, congestion) = (&self.ports[port.index()], &self.congestion);
+        let mut agents = plan.agents.clone()?;
+        let role = agents.lldp.as_ref().map(|lldp| lldp.role);
+        // LLDP carries DCBX: without it there is no neighbour to advertise to.
+        if let (Some(role), true) = (role, congestion.concerns_neighbours()) {
+            let dcbx = agents.dcbx.get_or_insert_with(|| DcbxPlan::new(agents.mac));
+            congestion.tell(dcbx, port, plan, role);
+        }
+        Some(agents)
+    }
+}
+
+impl CongestionPlan {
+    /// Returns true if a function is configured that neighbours must know, even if it is disabled
+    /// now.
+    const fn concerns_neighbours(&self) -> bool {
+        self.isolation.is_some() || self.sfc.is_some() || self.proxy.is_some()
+    }
+
+    fn tell(&self, dcbx: &mut DcbxPlan, port: PortId, plan: &PortPlan, role: Role) {
+        // What the port's own plan says takes precedence.
+        dcbx.topology = dcbx.topology.or(Some(TopologyPlan::Recognized(role.device())));
+        dcbx.isolation = dcbx.isolation.or_else(|| self.isolation_of(port, plan));
+        dcbx.sfc = dcbx.sfc.or_else(|| self.source_flow());
+    }
+
+    /// Returns the advertised destination of congestion isolation messages. IPv4 takes precedence
+    /// over IPv6, because the TLV holds one address.
+    fn isolation_of(&self, port: PortId, plan: &PortPlan) -> Option<CongestionIsolation> {
+        let isolation = self.isolation.as_ref().filter(|ci| ci.machine.enabled)?;
+        let point = isolation.points.get(port.index()).copied().unwrap_or_default();
+        let address = point.ipv4.map(IpAddr::V4).or(point.ipv6.map(IpAddr::V6));
+        Some(CongestionIsolation {
+            queue_map: queue_map(&isolation.machine.map),
+            encapsulation: isolation.min_header_octets,
+            mac: point.mac.unwrap_or(plan.mac),
+            udp_port: point.cim_port,
+            // Port 0 accepts no CIMs in IP: an address would invite messages that are then dropped.
+            address: address.filter(|_| point.cim_port > 0),
+            family: FamilyWidth::default(),
+        })
+    }
+
+    fn source_flow(&self) -> Option<SourceFlowControl> {
+        let point = self.sfc.as_ref().filter(|sfc| sfc.point.enabled);
+        let udp_port = point.map(|sfc| sfc.point.udp_port);
+        let udp_port = udp_port.or(self.proxy.as_ref().map(|proxy| proxy.udp_port))?;
+        Some(SourceFlowControl {
+            point: point.is_some(),
+            proxy: self.proxy.is_some(),
+            by_flow: false,
+            by_priority: false,
+            udp_port,
+        })
+    }
+}
+
+/// Encodes the map for the TLV: a monitored class names its congesting class, a congesting class
+/// names the first of its monitored ones.
+fn queue_map(map: &QueueMap) -> [i8; PRIORITIES] {
+    let mut out = [0; PRIORITIES];
+    // Downwards, so that the lowest of several monitored classes is written last and stays.
+    for monitored in TrafficClass::ALL.into_iter().rev() {
+        if let Some(congesting) = map.congesting(monitored) {
+            // Classes count from 1, because 0 stands for none; the sign tells the two kinds apart.
+            out[monitored.index()] = congesting.get() as i8 + 1;
+            out[congesting.index()] = -(monitored.get() as i8 + 1);
+        }
+    }
+    out
+}
+
+/// One port.
+#[derive(Clone, Debug)]
+pub struct PortPlan {
+    /// Name in results.
+    pub name: String,
+    /// Source address of frames that the port itself sends, and its router address.
+    pub mac: Mac,
+    /// Link rate: egress is shaped to it and quanta are converted by it.
+    pub rate: BitsPerSec,
+    /// True if egress is shaped to `rate`. Off for a NIC, which has its own clock.
+    pub shaped: bool,
+    /// Frame to priority, priority to group and class.
+    pub classify: ClassifyPlan,
+    /// PFC or PAUSE.
+    pub pfc: PfcPlan,
+    /// The storm watchdog, by traffic class.
+    pub watchdog: WatchdogPlans,
+    /// The egress scheduler.
+    pub schedule: SchedulePlan,
+    /// ECN, by traffic class.
+    pub ecn: [Option<EcnPlan>; PRIORITIES],
+    /// Limit of each egress queue on the shared pool.
+    pub queue_limits: [SharedLimit; PRIORITIES],
+    /// VLAN membership.
+    pub vlan: VlanPlan,
+    /// Link protocols of the port: measurement, discovery, headroom.
+    pub agents: Option<AgentsPlan>,
+    /// MACsec protection of sent frames, and requirements on received ones.
+    pub secy: Option<Box<SecyPlan>>,
+}
+
+impl PortPlan {
+    /// Creates the plan of a port at `rate` that is an untagged member of VLAN 1, without flow
+    /// control, watchdog, ECN, link protocols and MACsec. The PCP is the priority, else the upper
+    /// three bits of the DSCP (RFC 2474 4.2.2), else 0; each priority has its group and its class,
+    /// of equal weights.
+    #[must_use]
+    pub fn new(name: impl Into<String>, mac: Mac, rate: BitsPerSec) -> Self {
+        let vid = Vid::MIN;
+        Self {
+            name: name.into(),
+            mac,
+            rate,
+            shaped: false,
+            classify: ClassifyPlan {
+                trust: Trust::PcpThenDscp,
+                pcp: Priority::ALL,
+                dscp: core::array::from_fn(|d| Priority::ALL[d / 8]),
+                default: Priority::MIN,
+                group: PriorityGroup::ALL,
+                class: TrafficClass::ALL,
+            },
+            pfc: PfcPlan {
+                mode: FlowControl::Off,
+                quanta: Quanta::MAX,
+                // Half of the pause time: a refresh may come late, or be lost, before the pause ends.
+                refresh: Quanta::MAX.at(rate).div(2),
+            },
+            watchdog: [None; 8],
+            schedule: SchedulePlan {
+                classes: [ClassPlan::Dwrr { weight: 10 }; 8],
+                shaper_burst: Bytes(0),
+                line: LinePlan::ETHERNET,
+            },
+            ecn: [None; 8],
+            queue_limits: [SharedLimit::Unlimited; 8],
+            vlan: VlanPlan { pvid: Some(vid), members: vec![VlanMember { vid, tagged: false }] },
+            agents: None,
+            secy: None,
+        }
+    }
+
+    /// Returns the per-frame overhead on the line, MACsec included.
+    #[must_use]
+    pub fn protected_line(&self) -> LinePlan {
+        self.schedule.line.and(self.secy.as_ref().map_or(0, |secy| secy.line_overhead()))
+    }
+}
+
+/// Field of a frame that decides its priority.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trust {
+    /// The PCP of the outer tag, else the port default.
+    Pcp,
+    /// The DSCP of an IPv4 or IPv6 packet, else the port default.
+    Dscp,
+    /// The PCP of the outer tag, else the DSCP, else the port default.
+    PcpThenDscp,
+    /// The DSCP, else the PCP, else the port default.
+    DscpThenPcp,
+    /// The port default alone.
+    Port,
+}
+
+/// Classification maps of one port.
+#[derive(Clone, Debug)]
+pub struct ClassifyPlan {
+    pub trust: Trust,
+    /// PCP to priority.
+    pub pcp: [Priority; 8],
+    /// DSCP to priority.
+    pub dscp: [Priority; 64],
+    /// For frames without the trusted field.
+    pub default: Priority,
+    /// Priority to ingress priority group.
+    pub group: [PriorityGroup; PRIORITIES],
+    /// Priority to egress traffic class.
+    pub class: [TrafficClass; PRIORITIES],
+}
+
+impl ClassifyPlan {
+    /// Returns the maps by which source flow control messages find the priority of a flow from this
+    /// port.
+    #[must_use]
+    pub const fn source_map(&self) -> SourceMap {
+        let trusted = match self.trust {
+            Trust::Pcp => Trusted::Pcp,
+            // The flows of messages are of IP, so they all have a DSCP.
+            Trust::Dscp | Trust::DscpThenPcp => Trusted::Dscp,
+            Trust::PcpThenDscp => Trusted::PcpOrDscp,
+            Trust::Port => Trusted::Neither,
+        };
+        SourceMap { trusted, pcp: self.pcp, dscp: self.dscp }
+    }
+}
+
+/// The VLANs of one port.
+#[derive(Clone, Debug)]
+pub struct VlanPlan {
+    /// VLAN of untagged and priority-tagged frames; `None` drops them.
+    pub pvid: Option<Vid>,
+    /// VLANs of the port.
+    pub members: Vec<VlanMember>,
+}
+
+/// A port's membership of one VLAN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VlanMember {
+    pub vid: Vid,
+    /// True if frames of the VLAN leave this port tagged.
+    pub tagged: bool,
 }

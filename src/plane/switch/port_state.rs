@@ -1,22 +1,26 @@
-//! State of one port of a worker.
+//! State of one port of a worker, and the snapshot of its counters.
 
-use super::plan::PortPlan;
+use super::Switch;
+use super::classify::Tables;
+use super::fdb::PortAddresses;
 use super::shortcut::Shortcuts;
 use super::staging::Staging;
-use buffer::{Charge, SharedLimit};
+use crate::PortPlan;
+use buffer::{Charge, Ledger, SharedLimit};
 use congestion::EcnPlan;
 use congestion::isolation::Hold;
 use contracts::frame::Burst;
 use contracts::port::Port;
-use contracts::stats::PortCounters;
+use contracts::stats::{Fdb, PortCounters, PortSnapshot, SharedPool, SwitchSnapshot};
 use contracts::world::World;
 use ground::time::Instant;
 use ground::units::{
-    BitsPerSec, Bytes, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass,
+    BitsPerSec, Bytes, Cells, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet,
+    TrafficClass,
 };
 use link::PortAgents;
 use pfc::{Receiver, Sender, StormAction, Watchdog};
-use schedule::{Scheduler, Shaper};
+use schedule::{Arena, Scheduler, Shaper};
 use wire::mac_control;
 
 /// Placement of a frame at its egress port.
@@ -145,6 +149,7 @@ impl<W: World> PortState<W> {
             && !self.staged.is_full()
             && !self.watchdog.any_stormed()
             && !self.port.held().contains(priority)
+            // While a guard is paused the frame's flow may be one that isolation holds, so it has to be placed.
             && self.receiver.paused(now).0 & (PrioritySet::of(priority).0 | self.guards.0) == 0
     }
 
@@ -187,6 +192,7 @@ impl<W: World> PortState<W> {
         of_class: impl Fn(TrafficClass) -> PrioritySet,
     ) -> PrioritySet {
         let mut paused = self.receiver.paused(now);
+        // A stormed queue whose action is `forward` ignores pauses (SONiC's pfcwd).
         if !paused.is_empty() && self.watchdog.any_stormed() {
             for class in TrafficClass::ALL {
                 if self.watchdog.action(class) == Some(StormAction::Forward) {
@@ -223,15 +229,120 @@ impl<W: World> PortState<W> {
 
 /// Calculates [`PortState::direct`].
 fn direct(plan: &PortPlan) -> PrioritySet {
-    let of = |p: &Priority| {
+    let passes = |p: &Priority| {
         let class = plan.classify.class[p.index()].index();
         plan.queue_limits[class] == SharedLimit::Unlimited
             && plan.ecn[class].is_none_or(|ecn| passes_empty_queues(&ecn))
     };
-    if plan.shaped { PrioritySet::EMPTY } else { Priority::ALL.into_iter().filter(of).collect() }
+    // A shaped port decides by its queue when the next frame may start.
+    if plan.shaped {
+        PrioritySet::EMPTY
+    } else {
+        Priority::ALL.into_iter().filter(passes).collect()
+    }
 }
 
 /// Returns true if a marking curve passes every frame that finds an empty queue.
 pub(super) fn passes_empty_queues(plan: &EcnPlan) -> bool {
     plan.kmin > Bytes(0)
+}
+
+impl<W: World> Switch<W> {
+    /// Returns the counters of this worker's ports at `now`.
+    pub fn snapshot(&mut self, now: Instant) -> SwitchSnapshot {
+        let held = self.held();
+        let octets = |cells: Cells| u64::from(cells.0) * u64::from(self.ledger.cell_bytes());
+        let [used_bytes, peak_bytes] =
+            [self.ledger.shared_used(), self.ledger.shared_peak()].map(octets);
+        let congestion = self.congestion_snapshot();
+        let Self { ports, tables, ledger, fdb, arena, taken_over, .. } = self;
+        SwitchSnapshot {
+            name: self.name.clone(),
+            at: now,
+            ports: ports
+                .iter_mut()
+                .map(|port| {
+                    let addresses = fdb.of_port(port.id);
+                    let waiting = waiting(now, port, arena);
+                    let tables = &tables[port.id.index()];
+                    port_snapshot(now, port, tables, ledger, addresses, waiting)
+                })
+                .collect(),
+            taken_over: taken_over.clone(),
+            held,
+            given: self.given,
+            taken: self.taken,
+            shared_pool: SharedPool { used_bytes, peak_bytes },
+            fdb: Fdb { entries: self.fdb.len() as u64, full: self.fdb.refused() },
+            congestion,
+        }
+    }
+}
+
+fn port_snapshot<W: World>(
+    now: Instant,
+    port: &mut PortState<W>,
+    tables: &Tables,
+    ledger: &Ledger,
+    addresses: PortAddresses,
+    waiting: [Option<PortId>; PRIORITIES],
+) -> PortSnapshot {
+    let mut counters = port_counters(now, port, tables, ledger);
+    // Kept by the address table and the pause machine, not counted here.
+    counters.addresses = addresses.held.into();
+    counters.addresses_refused = addresses.refused;
+    counters.paused = port.receiver.paused(now);
+    PortSnapshot {
+        name: tables.name.clone(),
+        up: port.up,
+        rate_bps: port.rate.get(),
+        counters,
+        waiting,
+        secy: port.port.secy().map(|secy| Box::new(secy.snapshot())),
+    }
+}
+
+/// Returns the ingress port of the first frame of each queue that the peer has paused.
+fn waiting<W: World>(
+    now: Instant,
+    port: &mut PortState<W>,
+    arena: &Arena<Queued<W::Frame>>,
+) -> [Option<PortId>; PRIORITIES] {
+    let paused = port.receiver.paused(now);
+    let mut waiting = [None; PRIORITIES];
+    for class in TrafficClass::ALL {
+        // The frames behind the first one wait for it, not for the peer.
+        let head = port.scheduler.head_priority(class).filter(|head| paused.contains(*head));
+        if let (Some(priority), Some(item)) = (head, port.scheduler.head(arena, class)) {
+            waiting[priority.index()] = Some(item.ingress);
+        }
+    }
+    waiting
+}
+
+/// Returns the counters of a port, with those that its machines keep filled in.
+fn port_counters<W: World>(
+    now: Instant,
+    port: &PortState<W>,
+    tables: &Tables,
+    ledger: &Ledger,
+) -> PortCounters {
+    let octets = |cells: Cells| u64::from(cells.0) * u64::from(ledger.cell_bytes());
+    let mut counters = port.counters.clone();
+    for p in Priority::ALL {
+        let c = &mut counters.priorities[p.index()];
+        let group = ledger.usage(port.id, tables.group(p));
+        c.buffer_bytes = octets(group.used) + octets(group.headroom);
+        c.buffer_peak_bytes = octets(group.peak);
+        c.headroom_peak_bytes = octets(group.headroom_peak);
+        // Priorities of one class share its queue, and each of them shows all of it.
+        let class = tables.class(p);
+        c.queue_bytes = port.scheduler.bytes(class);
+        c.queue_peak_bytes = port.scheduler.peak(class);
+        c.pfc_rx_paused = port.receiver.paused_time(now, p);
+        c.pfc_tx_paused = port.sender.paused_time(now, p);
+        c.pfc_rx_transitions = port.receiver.transitions(p);
+        c.pfc_tx_transitions = port.sender.transitions(p);
+    }
+    counters
 }

@@ -7,7 +7,6 @@
 //! [`Step`], with its numbers.
 
 mod negotiated;
-mod neighbours;
 mod step;
 mod surroundings;
 #[cfg(test)]
@@ -28,7 +27,7 @@ use headroom::{
     by_peer_delay, measured,
 };
 use link::{AutoPlan, Found, Method, News, PeerReaction};
-use neighbours::NeighbourInfo;
+use surroundings::NeighbourInfo;
 
 /// Steps kept in the log.
 const STEPS: usize = 256;
@@ -119,6 +118,7 @@ impl Reconciler {
     /// Returns the time for the next [`Reconciler::retry`].
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
+        // Consequences of written objects are due at once, whenever they were written.
         if self.written {
             return Instant::ZERO;
         }
@@ -133,6 +133,7 @@ impl Reconciler {
 
     /// Replaces the current plan after a manual change of the switch.
     pub fn adopt(&mut self, plan: &SwitchPlan) {
+        // Neighbours are told only if something that they see has changed.
         self.written |= !self.has_advertised(plan);
         self.plan = plan.clone();
     }
@@ -155,6 +156,7 @@ impl Reconciler {
         }
         let Change::Group { port, group, mut plan } = change else { return change };
         let was = self.plan.buffer.groups[port.index()][group.index()].kind;
+        // A file states headroom for the configured length of the link; the measured one is what the link needs.
         if let (GroupKind::Lossless { headroom, .. }, GroupKind::Lossless { headroom: found, .. }) =
             (&mut plan.kind, was)
         {
@@ -180,6 +182,7 @@ impl Reconciler {
     ) {
         let kind = match news {
             News::Measuring(method) => StepKind::Measuring(*method),
+            // Shown by the link protocols themselves: nothing follows for the switch.
             News::Neighbours => return,
             News::Again(wait) => StepKind::Again(*wait),
             News::Surroundings(heard) => {
@@ -200,8 +203,10 @@ impl Reconciler {
                 self.tell(now, port, StepKind::Found(*found));
                 if let Some(auto) = self.auto(port) {
                     let headroom = calculate_headroom(&auto, found);
+                    // A repetition may find less by chance. The step is in the log all the same.
                     let Some(headroom) = self.follows(port, headroom) else { return };
                     let (need, cell) = (headroom.required.cells, auto.cell_bytes);
+                    // A peer that answers late would otherwise take the buffer of all ports.
                     if need > auto.limit {
                         self.tell(now, port, StepKind::Limited { need, limit: auto.limit, cell });
                     }
@@ -226,10 +231,12 @@ impl Reconciler {
         });
         let Some(has) = has.map(|has| has.required.cells) else { return Some(found) };
         let need = found.required.cells;
+        // Within an eighth it is the same delay, by timestamps of software.
         if need.0 >= has.0 - has.0 / LESS_BY {
             return (need > has).then_some(found);
         }
         let (times, most) = match before {
+            // The largest of the series counts, or one short measurement would decide.
             Some((times, most)) if most.required.cells > need => (times + 1, most),
             Some((times, _)) => (times + 1, found),
             None => (1, found),
@@ -249,6 +256,7 @@ impl Reconciler {
         }
         let due: Vec<_> = self.again.extract_if_due(now);
         for port in due {
+            // PFC first, which sets the headroom of the groups, too.
             match self.pfc_again[port.index()] {
                 Some(pfc) => self.set_pfc(now, port, &pfc, &mut apply),
                 None => self.set_headroom(now, port, &mut apply),
@@ -270,6 +278,7 @@ impl Reconciler {
             GroupKind::Lossless { headroom, .. } => headroom > auto.stated,
             GroupKind::Lossy => false,
         };
+        // Without an earlier measurement the groups have what the file states.
         if self.wanted[port.index()].is_none() || !groups.iter().any(has_more) {
             return;
         }
@@ -299,6 +308,7 @@ impl Reconciler {
         let cell = self.plan.buffer.cell_bytes;
         for group in self.lossless(port) {
             let was = self.plan.buffer.groups[port.index()][group.index()];
+            // The thresholds for XON are configured and stay.
             let GroupKind::Lossless { headroom, xon, xon_offset } = was.kind else { continue };
             let kind = GroupKind::Lossless { headroom: need, xon, xon_offset };
             let plan = GroupPlan { kind, ..was };
@@ -308,6 +318,7 @@ impl Reconciler {
                     let (to, sum) = (need, sum.clone());
                     self.tell(now, port, StepKind::Set { group, from: headroom, to, cell, sum });
                 }
+                // Frames still hold the cells; all groups of the port are tried again.
                 Err(Refused::Now(_)) => {
                     self.again.push((now.saturating_add(AGAIN), port));
                     return;
@@ -323,6 +334,7 @@ impl Reconciler {
             }
         }
         if let Some(headroom) = &mut self.headroom[port.index()] {
+            // Not set if the limit cut it.
             headroom.set = need >= headroom.required.cells;
         }
     }
@@ -343,6 +355,7 @@ trait Due {
 
 impl Due for Vec<(Instant, PortId)> {
     fn extract_if_due(&mut self, now: Instant) -> Vec<PortId> {
+        // A port may be refused again at once: its new entry must not be among those of this call.
         let due = self.iter().filter(|(at, _)| *at <= now).map(|(_, port)| *port).collect();
         self.retain(|(at, _)| *at > now);
         due

@@ -1,14 +1,15 @@
 //! A switch on ports in memory for tests, and plans for it.
 
+pub use contracts::memory::{MemFrame, MemPort, frame};
+
 use super::managed::{At, Object};
-use super::plan::*;
 use super::{Change, Switch, SwitchPlan};
+use crate::*;
 use buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use congestion::isolation::{IsolationPlan, MapReading, QueueMap};
 use congestion::proxy::{PausePolicy, Senders};
 use congestion::sfc::SfcPlan;
 use contracts::frame::Frame;
-pub use contracts::memory::{MemFrame, MemPort, frame};
 use contracts::port::Secured;
 use contracts::world::{Alone, Events, World};
 use ground::time::{Duration, Instant};

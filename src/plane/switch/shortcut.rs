@@ -50,10 +50,12 @@ impl Flow {
         let word =
             |at: usize| u64::from_le_bytes(*h[at..].first_chunk().expect("within the header"));
         let (first, second) = (word(0), word(8));
+        // Bytes 12 and 13: an EtherType, or that of a tag.
         match (second >> 32) as u16 {
             C_TAG => {
                 let third = u32::from_le_bytes(*h[16..].first_chunk().expect("within the header"));
                 match third as u16 {
+                    // The priority of a second tag would be outside of the key.
                     C_TAG | S_TAG => None,
                     IPV4 | IPV6 => Some(Self { first, second, third }),
                     // The last two bytes are payload.
@@ -80,6 +82,8 @@ impl Flow {
 
     #[inline(always)]
     const fn hash(&self) -> usize {
+        // Multiplication carries each bit upwards, so the upper bits depend on all others. The third word is
+        // compared, not hashed.
         let mixed = (self.first ^ self.second.rotate_left(23)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 48) as usize
     }
@@ -111,6 +115,7 @@ impl Decision {
     /// Returns the whole decision and the layout of its frames as one number, for comparisons.
     #[inline(always)]
     const fn number(&self, layout: Layout) -> u64 {
+        // Every field has bits of its own: equal numbers are equal decisions.
         let Self { egress, to, priority, group, lossy } = *self;
         let treatment = (priority.get() as u64) << 16 | (group.get() as u64) << 8 | lossy as u64;
         (layout as u64) << LAYOUT_SHIFT | treatment << 32 | (to as u64) << 16 | egress.get() as u64
@@ -144,6 +149,7 @@ struct Entry {
 impl Entry {
     #[inline(always)]
     fn holds(&self, now: Instant, version: u32, flow: &Flow) -> bool {
+        // All differences in one number: one branch instead of five that are predicted alike.
         let (own, other) = (&self.flow, flow);
         let addresses = (own.first ^ other.first) | (own.second ^ other.second);
         let rest = (own.third ^ other.third) | (self.version ^ version);
@@ -262,10 +268,14 @@ impl Shortcuts {
     pub(super) fn note(&mut self, until: Instant, version: u32, flow: Flow, decision: Decision) {
         let at = slot(&self.entries, &flow);
         let number = decision.number(flow.layout());
+        // The slot itself comes first, then the three that differ from it in the last two bits.
         let ways = || (0..WAYS).map(|way| at ^ way);
+        // A flow must have one entry at most, or an old decision could outlive the new one.
         let old = ways().find(|slot| self.entries[*slot].flow == flow);
+        // An entry of another version is never found again, whatever its flow.
         let free = || ways().find(|slot| self.entries[*slot].version != version);
         let slot = old.or_else(free).unwrap_or_else(|| {
+            // In turn over the three, so that several flows of one slot do not evict the same one each time.
             self.evicted = self.evicted % (WAYS - 1) + 1;
             self.entries[at ^ self.evicted] = self.entries[at];
             at

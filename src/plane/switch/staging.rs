@@ -35,17 +35,20 @@ impl Run {
     /// Adds a run; returns it if the two are not accounted for together.
     #[inline(always)]
     fn join(&mut self, mut run: Self) -> Result<(), Self> {
+        // Counters are by priority, and cells return to the group of the ingress port.
         if self.ingress != run.ingress || self.priority != run.priority {
             return Err(run);
         }
         match (&mut self.charge, run.charge.take()) {
             (None, None) => {}
             (Some(sum), Some(charge)) => {
+                // Of another group: isolation may have charged it elsewhere.
                 if let Err(charge) = sum.join(charge) {
                     run.charge = Some(charge);
                     return Err(run);
                 }
             }
+            // One of the two bypassed the ledger.
             (_, charge) => {
                 run.charge = charge;
                 return Err(run);
@@ -120,6 +123,7 @@ impl<F: Frame> Staging<F> {
     ) {
         let bytes = u64::from(frame.wire_len());
         if self.has_queues {
+            // The device does PFC by transmit queue, so each priority has its own.
             frame.set_queue(priority.get());
         }
         self.frames.push(frame);
@@ -166,6 +170,7 @@ impl<F: Frame> Staging<F> {
         if self.first.frames == 0 {
             self.first = run;
         } else if self.more.is_empty() {
+            // Only the last run may grow, or the order of transmission would be lost.
             if let Err(run) = self.first.join(run) {
                 self.more.push_back(run);
             }
@@ -209,6 +214,7 @@ impl<F: Frame> Staging<F> {
             cells += ledger.cells_for(frame.wire_len()).0;
         }
         let left = Run {
+            // The cells of the frames that stay, rounded up for each as they were charged.
             charge: first.charge.as_mut().map(|sum| sum.split(cells)),
             ingress: first.ingress,
             priority: first.priority,
@@ -231,6 +237,7 @@ impl<F: Frame> Staging<F> {
     /// Removes the first run.
     #[inline(always)]
     fn pop(&mut self) -> Option<Run> {
+        // The test spares the code of the queue in the usual case of one run.
         let next = if self.more.is_empty() { None } else { self.more.pop_front() };
         let run = core::mem::replace(&mut self.first, next.unwrap_or(Run::EMPTY));
         (run.frames > 0).then_some(run)

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use crate::parse;
-use contracts::memory::rings::{InMemory, RingPort, ring_pair};
+use contracts::memory::{InMemory, RingPort, ring_pair};
 use contracts::stats::DropReason;
 use contracts::world::Alone;
 use ground::time::Instant;

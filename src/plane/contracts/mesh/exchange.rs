@@ -93,6 +93,7 @@ pub struct Member {
 pub fn exchange(owners: &[usize], workers: usize) -> Vec<Member> {
     assert!(owners.iter().all(|o| *o < workers), "every port belongs to a worker");
     assert!(owners.len() <= PortId::MAX.index() + 1, "ports have a PortId");
+    // A line per writer and port: a store must not take a line from a worker that writes another.
     let line = || CachePadded::new(std::array::from_fn(|_| AtomicU64::new(0)));
     let zero = || CachePadded::new(AtomicU64::new(0));
     let board = Arc::new(Board {
@@ -148,6 +149,7 @@ impl Member {
     pub fn released(&mut self, port: PortId, group: PriorityGroup, cells: Cells) {
         let n = port.index();
         debug_assert_ne!(self.owners[n], self.me, "a worker credits its own ports itself");
+        // In private memory; the board is written one time per poll.
         self.published[n][group.index()] += u64::from(cells.0);
         if self.ahead[n] == 0 {
             self.ahead_ports.push(port.get());
@@ -164,6 +166,7 @@ impl Member {
         let board = &*self.board;
         for port in &self.ahead_ports {
             let n = usize::from(*port);
+            // All counters before any turn: an owner that sees the turn must find the counters behind it.
             let groups = std::mem::take(&mut self.ahead[n]);
             for g in (0..PRIORITIES).filter(|g| groups & (1 << g) != 0) {
                 board.released[self.me][n][g].store(self.published[n][g], Ordering::Release);
@@ -183,6 +186,7 @@ impl Member {
         self.publish_released();
         for peer in &mut self.peers {
             let turn = self.board.turns[peer.worker][self.me].load(Ordering::Acquire);
+            // The usual case reads one line per other worker.
             if turn == peer.turn {
                 continue;
             }
@@ -191,6 +195,7 @@ impl Member {
                 let line = &self.board.released[peer.worker][port.index()];
                 for group in PriorityGroup::ALL {
                     let total = line[group.index()].load(Ordering::Acquire);
+                    // Counters only grow, so a value that was skipped is in the next difference.
                     let new = total - credited[group.index()];
                     if new > 0 {
                         credited[group.index()] = total;
@@ -208,6 +213,7 @@ impl Member {
     #[inline]
     pub fn exchange_shared(&mut self, own: Cells) -> Cells {
         self.publish_released();
+        // A single worker knows the whole use already.
         if self.peers.is_empty() {
             return Cells(0);
         }
@@ -227,6 +233,7 @@ impl Member {
     pub(super) fn shared_of_others(&self) -> Cells {
         let of = |p: &Peer| self.board.shared[p.worker].load(Ordering::Relaxed);
         let sum: u64 = self.peers.iter().map(of).sum();
+        // Too many rather than too few: the worker then admits nothing more.
         Cells(u32::try_from(sum).unwrap_or(u32::MAX))
     }
 }

@@ -83,6 +83,7 @@ impl<P: Port> Secured<P> {
         plan: Option<&SecyPlan>,
         ciphers: Option<&Arc<dyn Ciphers>>,
     ) -> Result<Self, SecyError> {
+        // Boxed, so that a port without MACsec carries a pointer and not the machine.
         let entity = plan.map(|plan| Entity::new(plan, ciphers)).transpose()?.map(Box::new);
         Ok(Self { port, entity })
     }
@@ -182,6 +183,7 @@ impl<F: Frame> Entity<F> {
 
     /// Protects the frames in `out` and passes them on, after all that were waiting.
     fn send<P: Port<Frame = F>>(&mut self, port: &mut P, out: &mut Burst<F>) {
+        // Frames with earlier numbers are still here. Later ones get theirs when those have left.
         if !self.pass_on(port) {
             return;
         }
@@ -189,6 +191,7 @@ impl<F: Frame> Entity<F> {
         let refused = self.protect_waiting();
         if refused != 0 {
             self.lost.sent += u64::from(refused.count_ones());
+            // A frame that cannot be protected is dropped here: it must not leave plain, nor hold the others.
             let mut bits = refused;
             self.waiting.retain(|_| {
                 let keeps = bits & 1 == 0;
@@ -217,6 +220,8 @@ impl<F: Frame> Entity<F> {
                 None => refused |= 1 << n,
             }
         }
+        // All in one call, because a crypto device takes batches. Bit n of the result is the n-th room given, not the
+        // n-th frame.
         let mut failed = self.secy.protect_all(&mut rooms);
         while failed != 0 {
             let first = given & given.wrapping_neg();
@@ -244,6 +249,7 @@ impl<F: Frame> Entity<F> {
             port.rx_burst(out);
             let full = out.is_full();
             self.admit(out, before);
+            // A burst of which nothing is delivered looks like an empty port, so the next one is read at once.
             if !full || out.len() > before {
                 return;
             }
@@ -263,6 +269,7 @@ impl<F: Frame> Entity<F> {
         let mut kept = before;
         for at in before..out.len() {
             if self.passes(&mut out[at]) {
+                // Moves the frames that are kept forwards; their order stays, as all before `kept` are delivered.
                 out.swap(kept, at);
                 kept += 1;
             }
@@ -289,6 +296,7 @@ impl<F: Frame> Entity<F> {
             None => self.secy.accept(frame.head_mut()),
         };
         match accepted {
+            // SecTAG in front, ICV behind.
             Ok(took) if took.front > 0 => {
                 frame.trim_front(took.front) && frame.trim_back(took.back)
             }
@@ -302,6 +310,7 @@ impl<F: Frame> Entity<F> {
 /// none.
 #[inline]
 fn widen<'a, F: Frame>(secy: &mut Secy, frame: &'a mut F) -> Option<&'a mut [u8]> {
+    // A frame for which this fails is dropped by the caller, so it need not be restored.
     let whole =
         frame.whole_mut().is_some() && frame.prepend(secy.front()) && frame.append(Secy::BACK);
     let room = frame.whole_mut().filter(|_| whole);
@@ -410,6 +419,7 @@ impl<P: Port> Port for Secured<P> {
 
     fn secy_mut(&mut self) -> Option<&mut Secy> {
         let entity = self.entity.as_mut()?;
+        // The caller may install a key, so protection is tried again.
         entity.stuck = false;
         Some(&mut entity.secy)
     }

@@ -1,13 +1,13 @@
 //! Counters of congestion control in switches: of Source Flow Control, of its proxy, of fast and of
-//! quantized congestion notifications. Names are those of managed objects where there are any. Sets that
-//! one machine counts are the machine's.
+//! quantized congestion notifications, and of Congestion Isolation (802.1Qcz). Names are those of managed
+//! objects where there are any. Sets that one machine counts are the machine's.
+
+pub use congestion::fast_cnp::FastCnpCounters;
+pub use congestion::isolation::IsolationCounters;
+pub use congestion::sfc::{SfcCounters, SfcQueueCounters};
 
 use std::collections::BTreeMap;
 
-pub use congestion::fast_cnp::FastCnpCounters;
-pub use congestion::sfc::{SfcCounters, SfcQueueCounters};
-
-use super::IsolationSnapshot;
 use ground::counters;
 use ground::units::PRIORITIES;
 
@@ -151,6 +151,7 @@ impl QcnSnapshot {
 fn summed(
     all: impl Iterator<Item = (&'static str, u64)>,
 ) -> impl Iterator<Item = (&'static str, u64)> {
+    // Sorted by name, so that tables and JSON have one order.
     let mut sums = BTreeMap::new();
     all.for_each(|(name, n)| *sums.entry(name).or_insert(0) += n);
     sums.into_iter()
@@ -161,6 +162,7 @@ impl CongestionSnapshot {
     /// up. Functions that are not configured have none.
     pub fn of_switch(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let sfc = self.sfc.iter().flat_map(|sfc| sfc.counters.iter());
+        // Counters of the whole proxy, and those of its ports added up.
         let proxy = self.proxy.iter().flat_map(|proxy| {
             proxy.counters.iter().chain(proxy.ports.iter().flat_map(|port| port.iter()))
         });
@@ -197,6 +199,7 @@ impl CongestionSnapshot {
     pub fn add(&mut self, other: &Self) {
         if let (Some(a), Some(b)) = (&mut self.sfc, &other.sfc) {
             a.counters.add(&b.counters);
+            // A flow is in the table of one worker, that of its queue.
             a.streams += b.streams;
             a.queues
                 .iter_mut()
@@ -226,6 +229,7 @@ impl CongestionSnapshot {
     /// Returns the counts since `base`; present numbers are unchanged.
     #[must_use]
     pub fn since(mut self, base: &Self) -> Self {
+        // A section that was created after the reset has no base.
         if let (Some(a), Some(b)) = (&mut self.sfc, &base.sfc) {
             a.counters = a.counters.since(&b.counters);
             let queues = a.queues.iter_mut().flatten().zip(b.queues.iter().flatten());
@@ -246,9 +250,55 @@ impl CongestionSnapshot {
     }
 }
 
+counters! {
+    /// CIMs of one port.
+    CimCounters {
+        /// CIMs sent to its peer.
+        sent = "ci_cim_sent",
+        /// CIMs received, of any sender.
+        received = "ci_cim_received",
+    }
+}
+
+/// Present state of a congesting queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CongestingQueue {
+    /// Port number.
+    pub port: u16,
+    /// Traffic class.
+    pub class: u8,
+    /// Bytes in the queue.
+    pub bytes: u64,
+    /// Maximum of bytes ever in the queue.
+    pub peak_bytes: u64,
+}
+
+/// Snapshot of Congestion Isolation of a switch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct IsolationSnapshot {
+    /// Counters of all queues.
+    pub counters: IsolationCounters,
+    /// Flows in the stream table now, including expired ones that are not yet removed.
+    pub streams: u64,
+    /// CIMs by port.
+    pub ports: Vec<CimCounters>,
+    /// Queues of the congesting classes.
+    pub queues: Vec<CongestingQueue>,
+}
+
+impl IsolationSnapshot {
+    /// Adds the counts of another worker of the same switch.
+    pub fn add(&mut self, other: &Self) {
+        self.counters.add(&other.counters);
+        self.streams += other.streams;
+        self.ports.iter_mut().zip(&other.ports).for_each(|(a, b)| a.add(b));
+        // Each worker has the queues of its own ports.
+        self.queues.extend(&other.queues);
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{CimCounters, IsolationCounters};
     use super::*;
 
     fn snapshot(n: u64) -> CongestionSnapshot {
@@ -296,8 +346,8 @@ mod tests {
         names.extend(ProxyPortCounters::default().iter().map(|(name, _)| name));
         names.extend(FastCnpCounters::default().iter().map(|(name, _)| name));
         names.extend(QcnCounters::default().iter().map(|(name, _)| name));
-        names.extend(super::super::IsolationCounters::default().iter().map(|(name, _)| name));
-        names.extend(super::super::CimCounters::default().iter().map(|(name, _)| name));
+        names.extend(IsolationCounters::default().iter().map(|(name, _)| name));
+        names.extend(CimCounters::default().iter().map(|(name, _)| name));
         let all = names.len();
         names.sort_unstable();
         names.dedup();

@@ -195,12 +195,14 @@ impl Drops {
 /// By the names of the reasons, without zeros.
 impl Serialize for Drops {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        // Zeros are left out, because a port has few of the reasons.
         to.collect_map(self.by_name().into_iter().filter(|(_, n)| *n > 0))
     }
 }
 
 impl<'de> Deserialize<'de> for Drops {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        // A name that this version does not know is ignored: another version may have written it.
         let named = BTreeMap::<String, u64>::deserialize(from)?;
         let mut drops = Self::default();
         for (reason, n) in DropReason::ALL.iter().zip(&mut drops.0) {

@@ -1,12 +1,15 @@
-//! Measurement of source flow control messages (SFCM) at a port: those that it sends, the PFC that may
-//! follow from them at another port, and those that it obeys.
+//! Measurement of messages at a port: source flow control messages (SFCM) and control streams.
 //!
-//! A message stops a priority at its host, so the reaction to one is measured as that to a pause: to
-//! the start of the last frame of the train of its priority that it stops ([`super::reaction`]).
+//! Of SFCMs those that the port sends are measured, the PFC that may follow from them at another port, and
+//! those that it obeys. A message stops a priority at its host, so the reaction to one is measured as that
+//! to a pause: to the start of the last frame of the train of its priority that it stops ([`super::times`]).
+//!
+//! Frames of control streams carry no probe and are identified by their first bytes.
 
 use arrayvec::ArrayVec;
 
-use super::reaction::{ReactionMeter, Reactions};
+use super::times::{ReactionMeter, Reactions};
+use crate::plan::FlowId;
 use ground::time::{Duration, Instant, Total};
 use ground::units::{BitsPerSec, PRIORITIES, Priority, Quanta};
 use pfc::PauseVector;
@@ -76,6 +79,7 @@ impl MessageMeter {
         self.told.push(ToldPause { at: now, priority, pause });
         let reactions = &mut self.reactions[priority.index()];
         match pause {
+            // A message without a pause time ends the pause of its flow.
             Duration::ZERO => reactions.on_resume(now),
             _ => reactions.on_pause(now, pause),
         }
@@ -96,9 +100,11 @@ impl MessageMeter {
     pub(super) fn on_pause(&mut self, now: Instant, pause: &PauseVector, rate: BitsPerSec) {
         for priority in pause.enabled.iter() {
             let (quanta, until) = (pause.time[priority.index()], &mut self.until[priority.index()]);
+            // A renewal before the end of the last pause does not begin one.
             if quanta.0 > 0 && now >= *until {
                 self.begun.push(BegunPause { at: now, priority, quanta });
             }
+            // Each pause replaces the one before, a resume included.
             *until = now.saturating_add(quanta.at(rate));
         }
     }
@@ -109,6 +115,7 @@ impl MessageMeter {
             self.until_first = Some(now.since(first));
         }
         match unsent {
+            // Nothing was made before the message, so the station is silent at once.
             0 => self.silence = self.silence.max(Some(Duration::ZERO)),
             _ => self.waits = Some((now, unsent)),
         }
@@ -124,6 +131,7 @@ impl MessageMeter {
     #[inline]
     pub(super) fn gone(&mut self, now: Instant, n: usize) {
         let Some((since, left)) = self.waits else { return };
+        // Frames leave in order: those made before the message come first.
         self.waits = (left > n).then(|| (since, left - n));
         if self.waits.is_none() {
             self.silence = self.silence.max(Some(now.since(since)));
@@ -132,6 +140,7 @@ impl MessageMeter {
 
     /// Records a frame that was inserted behind the first `place` unsent ones.
     pub(super) fn inserted(&mut self, place: usize) {
+        // A control frame goes in front of data and delays it by one.
         if let Some((_, left)) = self.waits.as_mut().filter(|(_, left)| place < *left) {
             *left += 1;
         }
@@ -146,6 +155,7 @@ impl MessageMeter {
 
     /// Resets all results but those of messages that were sent.
     pub(super) fn clear(&mut self) {
+        // The counts belong to the port, like those of pauses.
         *self = Self { sent: self.sent, requested: self.requested, ..Self::default() };
     }
 
@@ -189,6 +199,7 @@ impl<T: Copy> Recent<T> {
     }
 
     fn in_order(&self) -> Vec<T> {
+        // A ring: behind its oldest event are the next older ones.
         let (new, old) = self.kept.split_at(self.oldest);
         [old, new].concat()
     }
@@ -205,10 +216,70 @@ pub(crate) fn message(head: &[u8]) -> Option<(Priority, Duration)> {
     }
     let ports = upper.payload.first_chunk::<4>()?;
     let [from, to] = [0, 2].map(|at| u16::from_be_bytes([ports[at], ports[at + 1]]));
+    // Both ports of a message are the same one, of the dynamic range.
     if from != to || to < sfcm::PORT_MIN {
         return None;
     }
     sfcm::peek(upper.payload.get(udp::HEADER_LEN..)?)
+}
+
+/// Counters of a received control stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ControlCounters {
+    pub id: FlowId,
+    /// Received frames.
+    pub frames: u64,
+    /// Received bytes, FCS included.
+    pub bytes: u64,
+    /// Arrival of the first frame.
+    pub first_arrival: Option<Instant>,
+    /// Arrival of the last frame.
+    pub last_arrival: Option<Instant>,
+}
+
+/// The receiving end of one control stream.
+#[derive(Debug)]
+pub(super) struct ControlSink {
+    octets: Vec<u8>,
+    counters: ControlCounters,
+}
+
+impl ControlSink {
+    /// Creates a sink for frames that start with `octets`.
+    pub(super) fn new(id: FlowId, octets: &[u8]) -> Self {
+        let counters =
+            ControlCounters { id, frames: 0, bytes: 0, first_arrival: None, last_arrival: None };
+        Self { octets: octets.to_vec(), counters }
+    }
+
+    pub(super) const fn id(&self) -> FlowId {
+        self.counters.id
+    }
+
+    /// Counts a frame if it belongs to this stream.
+    pub(super) fn take(&mut self, now: Instant, head: &[u8], wire_len: u32) -> bool {
+        // Padding behind the known bytes may differ.
+        if !head.starts_with(&self.octets) {
+            return false;
+        }
+        let c = &mut self.counters;
+        c.frames += 1;
+        c.bytes += u64::from(wire_len);
+        c.first_arrival.get_or_insert(now);
+        c.last_arrival = Some(now);
+        true
+    }
+
+    /// Resets the counters.
+    pub(super) fn clear(&mut self) {
+        let id = self.counters.id;
+        self.counters =
+            ControlCounters { id, frames: 0, bytes: 0, first_arrival: None, last_arrival: None };
+    }
+
+    pub(super) const fn counters(&self) -> ControlCounters {
+        self.counters
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
-//! An interface: addresses, tags, and the construction of its messages.
+//! An interface: addresses, tags, and the construction of its messages and of the requests that it sends.
 
 use core::net::IpAddr;
 
 use arrayvec::ArrayVec;
 
+use super::table::Asking;
 use crate::plan::stream::InterfacePlan;
-use ground::units::{Mac, Pcp, Priority, Vid};
-use wire::vlan::{MAX_TAGS, TAG_LEN, Tpid};
-use wire::{EtherType, ethernet, ipv6, neighbour, vlan};
+use ground::units::{Dscp, Mac, Pcp, Priority, Vid};
+use wire::ip::Ecn;
+use wire::vlan::{self, MAX_TAGS, TAG_LEN, Tpid};
+use wire::{EtherType, arp, echo, ethernet, ipv4, ipv6, neighbour};
 
 /// Length in bytes of the longest message built here: a solicitation with its option, or a ping,
 /// over IPv6 with the maximum number of tags.
@@ -32,6 +34,7 @@ impl Vlans {
 
     /// Returns the VLANs of a frame's tags.
     pub(super) fn in_frame(head: &[u8], walk: &vlan::Walk) -> Self {
+        // Each tag begins with its TPID, where an untagged frame has its EtherType.
         let tags = (0..walk.tags).map(|n| &head[ethernet::HEADER_LEN - 2 + n * TAG_LEN..]);
         Self::of(tags.filter_map(|tag| vlan::View::new(tag).ok()).map(|tag| tag.vid_bits()))
     }
@@ -106,6 +109,7 @@ impl Interface {
     /// Returns the source address for `to` and the next hop: `to` itself on the link, else a
     /// gateway; `None` without a route.
     pub(super) fn route(&self, to: IpAddr) -> Option<(IpAddr, IpAddr)> {
+        // A destination on the link needs no gateway.
         let near = self.addresses.iter().find(|a| a.reaches(to)).map(|a| (a.ip, to));
         let same = |a: &&Address| a.ip.is_ipv4() == to.is_ipv4();
         let by = |a: &Address| a.gateway.map(|gateway| (a.ip, gateway));
@@ -123,6 +127,7 @@ impl Interface {
         let l3 = ethernet::HEADER_LEN + self.tags.len() * TAG_LEN;
         let mut out = Message::new();
         out.extend(core::iter::repeat_n(0, l3 + len));
+        // The EtherType of the packet stands behind all tags.
         let outer = self.tags.first().map_or(ethertype, |tag| tag.tpid.ethertype());
         let header = ethernet::Repr { dst, src: self.mac, ethertype: outer };
         header.emit(&mut out).expect(ROOM);
@@ -141,4 +146,85 @@ pub(super) const ROOM: &str = "a message has room for all of its headers";
 /// Returns the priority with the number of a code point.
 pub(super) fn priority_of(pcp: Pcp) -> Priority {
     Priority::new(pcp.get()).expect("there are as many priorities as code points")
+}
+
+/// Echo identifier of this station's pings: "SL".
+pub(super) const PING_IDENTIFIER: u16 = 0x534c;
+
+/// Payload of a ping.
+const PING_DATA: &[u8] = b"Sluice";
+
+/// Builds an ARP request or neighbour solicitation for `target` from `src`, both of one IP version.
+pub(super) fn question(interface: &Interface, src: IpAddr, target: IpAddr) -> Message {
+    match (src, target) {
+        (IpAddr::V4(src), IpAddr::V4(target)) => {
+            let repr = arp::Repr::request(interface.mac, src, target);
+            interface.frame(Mac::BROADCAST, EtherType::ARP, repr.buffer_len(), |out| {
+                repr.emit(out).expect(ROOM);
+            })
+        }
+        (IpAddr::V6(src), IpAddr::V6(target)) => {
+            let (kind, link_layer) = (neighbour::Kind::Solicitation, Some(interface.mac));
+            let repr = neighbour::Repr { kind, target, link_layer };
+            // To the group of the last 24 bits, which few nodes share, instead of to all (RFC 4291 2.7.1).
+            let group = neighbour::solicited_node(target);
+            let mac = neighbour::group_mac(group);
+            interface.frame(mac, EtherType::IPV6, repr.buffer_len(), |out| {
+                repr.emit(src, group, out).expect(ROOM);
+            })
+        }
+        _ => unreachable!("a gateway is of its address's version"),
+    }
+}
+
+/// Builds the echo request of a ping.
+pub(super) fn echo_request(interface: &Interface, mac: Mac, asking: &Asking) -> Message {
+    let repr = echo::Repr {
+        operation: echo::Operation::Request,
+        identifier: PING_IDENTIFIER,
+        sequence: asking.ping.number,
+        data: PING_DATA,
+    };
+    let (src, dst, len) = (asking.src, asking.ping.dst, repr.buffer_len());
+    // Best effort without ECN; the priority of the interface's tag applies on the link.
+    let (dscp, ecn, protocol) = (Dscp::MIN, Ecn::NotEct, echo::protocol_of(src));
+    match (src, dst) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            let header = ipv4::Repr {
+                dscp,
+                ecn,
+                identification: 0,
+                dont_fragment: true,
+                more_fragments: false,
+                fragment_offset: 0,
+                ttl: echo::ANSWER_TTL,
+                protocol,
+                src: from,
+                dst: to,
+                options: &[],
+                payload_len: len as u16,
+            };
+            interface.frame(mac, EtherType::IPV4, ipv4::HEADER_LEN + len, |out| {
+                header.emit(out).expect(ROOM);
+                repr.emit(src, dst, &mut out[ipv4::HEADER_LEN..]).expect(ROOM);
+            })
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            let header = ipv6::Repr {
+                dscp,
+                ecn,
+                flow_label: 0,
+                payload_len: len as u16,
+                next_header: protocol,
+                hop_limit: echo::ANSWER_TTL,
+                src: from,
+                dst: to,
+            };
+            interface.frame(mac, EtherType::IPV6, ipv6::HEADER_LEN + len, |out| {
+                header.emit(out).expect(ROOM);
+                repr.emit(src, dst, &mut out[ipv6::HEADER_LEN..]).expect(ROOM);
+            })
+        }
+        _ => unreachable!("a ping goes from an address of its own version"),
+    }
 }

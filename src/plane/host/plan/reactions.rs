@@ -1,12 +1,15 @@
-//! Reactions of a station to congestion messages of switches.
+//! Reactions of a station to congestion messages of switches, and the congestion TLVs that it advertises
+//! to its neighbour.
 
-use super::PlanError;
+use super::{PlanError, StationPlan};
 use congestion::SourceMap;
 use congestion::proxy::{PausePolicy, Senders};
 use congestion::qcn::ReactionPlan;
 use congestion::sfc::SfcPlan;
+use discovery::{DcbxPlan, SourceFlowControl, TopologyPlan};
 use ground::named;
 use ground::time::Duration;
+use link::AgentsPlan;
 use wire::sfcm;
 
 /// Messages that a station obeys. By default it only counts them.
@@ -27,6 +30,7 @@ impl ReactionsPlan {
             if sfc.udp_port < sfcm::PORT_MIN {
                 return Err(PlanError::SfcPort(sfc.udp_port));
             }
+            // Either would make every message redundant.
             if sfc.longest == Duration::ZERO || sfc.max_flow_life == Duration::ZERO {
                 return Err(PlanError::SfcPause);
             }
@@ -102,4 +106,31 @@ pub enum InNetwork {
         /// be back, it is not known to be better or worse.
         spacing: Duration,
     },
+}
+
+impl StationPlan {
+    /// Returns the link-protocol plan, with the TLVs for source flow control and for the position
+    /// at the edge of the network added unless the plan sets them.
+    #[must_use]
+    pub fn agents_advertised(&self) -> Option<AgentsPlan> {
+        let mut agents = self.agents.clone()?;
+        let role = agents.lldp.as_ref().map(|lldp| lldp.role);
+        // A station that obeys messages tells its switch, which then needs no proxy for it.
+        if let (Some(role), Some(sfc)) = (role, &self.reactions.sfc) {
+            let dcbx = agents.dcbx.get_or_insert_with(|| DcbxPlan::new(agents.mac));
+            dcbx.topology = dcbx.topology.or(Some(TopologyPlan::Recognized(role.device())));
+            dcbx.sfc = dcbx.sfc.or(Some(advertised(sfc)));
+        }
+        Some(agents)
+    }
+}
+
+const fn advertised(sfc: &SfcReaction) -> SourceFlowControl {
+    SourceFlowControl {
+        point: false,
+        proxy: false,
+        by_flow: matches!(sfc.pause, SfcPause::Flow),
+        by_priority: matches!(sfc.pause, SfcPause::Priority),
+        udp_port: sfc.udp_port,
+    }
 }

@@ -83,6 +83,7 @@ impl Recording {
             if octets.len() < ethernet::HEADER_LEN {
                 return Err(RecordingError::Short(n, octets.len()));
             }
+            // A capture may hold more than the length that it states; captures have no FCS.
             let len = len.max(octets.len() as u32).saturating_add(FCS_BYTES);
             if len > FRAME_MAX {
                 return Err(RecordingError::Long(n, len));
@@ -94,11 +95,13 @@ impl Recording {
             }
             all.octets.extend_from_slice(octets);
             if timed && let (Some(before), Some(frame)) = (last, all.all.last_mut()) {
+                // 128 bits, because times of a broken clock may be centuries apart.
                 let gap = at.total_since(before);
                 whole += gap;
                 longest = longest.max((gap, n - 1));
                 frame.gap = at.since(before);
             }
+            // A clock that went back makes a gap of 0 and no later one longer.
             last = Some(last.map_or(at, |before: Instant| at.max(before)));
             all.all.push(Recorded { start, end, len, gap: Duration::ZERO });
         }

@@ -116,6 +116,7 @@ impl Payload {
     /// Returns byte `n`.
     #[must_use]
     pub fn octet(&self, n: usize) -> u8 {
+        // Patterns of words wrap around after 128 KiB, which is longer than any frame.
         let word = ((n / 2) as u16).to_be_bytes();
         match self {
             Self::Zero => 0,

@@ -1,11 +1,13 @@
 //! Configuration of flows with acknowledgements: RoCEv2 queue pairs and TCP-like senders.
 //!
 //! One value describes both ends of a flow: the sending station lists it in `senders`, the
-//! receiving one in `receivers`.
+//! receiving one in `receivers`. Its workload has messages of different sizes at irregular times,
+//! messages that wait for another flow, or periods in which it sends.
 
 use core::net::Ipv4Addr;
+use std::sync::Arc;
 
-use super::{PlanError, Tag, Work};
+use super::{PlanError, Tag};
 use crate::probe::{FlowId, PROBE_LEN};
 use congestion::DcqcnPlan;
 use contracts::frame::FCS_BYTES;
@@ -14,8 +16,8 @@ use ground::named;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Dscp, Mac, Priority};
 use wire::ip::Ecn;
-use wire::roce::U24;
-use wire::{aeth, ethernet, icrc, ipv4, reth, roce, segment, udp, vlan};
+use wire::roce::{self, U24};
+use wire::{aeth, ethernet, icrc, ipv4, reth, segment, udp, vlan};
 
 /// Maximum unacknowledged packets of one flow, whatever its window. A choice: it bounds the memory
 /// for packets out of order at either end (2 KiB), and is far below the 2^23 that 24-bit sequence
@@ -180,6 +182,7 @@ impl Transport {
             Self::Roce(_) => self.overhead() + aeth::AETH_LEN as u32,
             Self::TcpLike(_) => self.overhead(),
         };
+        // One of TCP is shorter than the shortest frame.
         if len < FRAME_MIN { FRAME_MIN } else { len }
     }
 }
@@ -333,6 +336,7 @@ impl TransportPlan {
                     Operation::Write => reth::RETH_LEN,
                     Operation::Send => 0,
                 };
+                // A message of one packet may have both an RETH and immediate data.
                 let immediate = if immediate.is_some() { roce::IMMEDIATE_LEN } else { 0 };
                 self.size + (reth + immediate) as u32
             }
@@ -350,6 +354,7 @@ impl TransportPlan {
         if size < min {
             return Err(PlanError::Short { flow, size, min });
         }
+        // Not `size`: some packets of a message are longer than the others.
         if self.longest() > FRAME_MAX {
             return Err(PlanError::Long { flow, size: self.longest() });
         }
@@ -361,6 +366,7 @@ impl TransportPlan {
             Transport::Roce(roce) => (roce.window, roce.timeout, roce.ack_every),
             Transport::TcpLike(tcp) => (tcp.window, tcp.timeout_min, tcp.initial_window),
         };
+        // A window below one packet never opens.
         if nonzero == 0 || window.is_some_and(|w| w.0 < payload) {
             return Err(PlanError::Window(flow));
         }
@@ -373,5 +379,66 @@ impl TransportPlan {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// Messages of a workload, beside [`TransportPlan::message`].
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Work {
+    /// Messages one by one, instead of equal ones.
+    pub list: Option<MessageList>,
+    /// Flow that the sending station receives: message n + 1 is due when message n of that flow has
+    /// arrived there completely. `None` if messages are due by time.
+    pub after: Option<FlowId>,
+    /// Number of completed messages whose times are kept, the first ones. They take 32 bytes each.
+    pub log: usize,
+}
+
+/// Messages of one flow, in the order of their due times. A clone shares the same list.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MessageList(Arc<[ListedMessage]>);
+
+/// One message of a [`MessageList`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ListedMessage {
+    /// Length in bytes, not 0.
+    pub bytes: u64,
+    /// Time from the flow's start at which it becomes due. It waits for the messages before it.
+    pub due: Duration,
+}
+
+/// A flow that sends in periods. It starts with an ON period at its start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OnOffPlan {
+    pub flow: FlowId,
+    /// Length of the ON periods, or their mean. Not zero.
+    pub on: Duration,
+    /// Length of the OFF periods, or their mean. Not zero.
+    pub off: Duration,
+    /// Seed of exponentially distributed lengths; `None` for fixed ones.
+    pub random: Option<u64>,
+}
+
+impl MessageList {
+    /// Makes a list; `None` if it is empty, if a message has no bytes, or if due times decrease.
+    #[must_use]
+    pub fn new(messages: Vec<ListedMessage>) -> Option<Self> {
+        // Messages are sent in this order, so an earlier due time behind a later one would never be met.
+        let sound = !messages.is_empty()
+            && messages.iter().all(|m| m.bytes > 0)
+            && messages.windows(2).all(|w| w[0].due <= w[1].due);
+        sound.then(|| Self(messages.into()))
+    }
+
+    /// Returns the messages in order.
+    #[must_use]
+    pub fn messages(&self) -> &[ListedMessage] {
+        &self.0
+    }
+
+    /// Returns the sum of all lengths in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.0.iter().map(|m| m.bytes).fold(0, u64::saturating_add)
     }
 }

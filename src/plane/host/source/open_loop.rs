@@ -110,6 +110,7 @@ impl OpenLoop {
         give: impl FnOnce(&[u8], u32) -> bool,
     ) -> bool {
         let wire_len = self.template.wire_len();
+        // The number is that of the next frame: a refused one is stamped again with the same.
         if !give(self.template.stamp(self.counters.frames, now), wire_len) {
             self.counters.dry += 1;
             return false;
@@ -117,11 +118,13 @@ impl OpenLoop {
         self.counters.frames += 1;
         self.counters.bytes += u64::from(wire_len);
         self.left -= 1;
+        // Behind its schedule by more than the backlog, the flow gives the rest up.
         let last = self.due.max(now.saturating_sub(backlog));
         self.last = Some(last);
         if let Some(qcn) = &mut self.qcn {
             let before = qcn.rate();
             qcn.on_sent(wire_len);
+            // By bytes sent, a reaction point may raise its rate here.
             if qcn.rate() != before {
                 self.find_interval();
             }
@@ -132,6 +135,7 @@ impl OpenLoop {
 
     pub(super) fn set_line(&mut self, line: &Line) {
         let full = line.time_for(self.plan.size);
+        // A rate above that of the new link becomes all of it.
         self.planned = self.plan.interval(line).unwrap_or(full);
         if let Some(qcn) = &mut self.qcn {
             qcn.set_line(line.rate());
@@ -151,6 +155,7 @@ impl OpenLoop {
     #[inline]
     pub(super) fn deadline(&self) -> Instant {
         let Some(qcn) = &self.qcn else { return Instant::NEVER };
+        // A flow that is done has no rate to recover.
         if self.left > 0 { qcn.next_deadline() } else { Instant::NEVER }
     }
 
@@ -179,6 +184,7 @@ impl OpenLoop {
     fn find_interval(&mut self) {
         let size = Bytes(self.template.wire_len().into());
         let held = self.qcn.as_ref().map_or(Duration::ZERO, |qcn| qcn.rate().time_for(size));
+        // The slower of the two limits.
         self.interval = self.planned.max(held);
     }
 

@@ -1,18 +1,23 @@
-//! Counters of a station.
+//! Counters of a station, and the methods that read them.
 
+use core::net::IpAddr;
+
+use serde::Serialize;
+
+use super::Station;
 use crate::latency::Latency;
-use crate::meter::MeterCounters;
-use crate::neighbours::NeighbourSnapshot;
+use crate::meter::{ControlCounters, MeterCounters};
+use crate::neighbours::{NeighbourCounters, NeighbourSnapshot, Ping};
 use crate::plan::FlowId;
 use crate::reactions::ReactionCounters;
-use crate::sink::SinkCounters;
+use crate::sink::{Sink, SinkCounters};
 use crate::source::SourceCounters;
 use crate::stream::StreamCounters;
 use crate::transport::{Completion, ReceiverCounters, SenderCounters};
+use contracts::port::Source;
 use ground::time::{Instant, Total};
-use ground::units::PRIORITIES;
+use ground::units::{Mac, PRIORITIES, Priority};
 use secure::SecySnapshot;
-use serde::Serialize;
 
 /// Pause counters of one priority of a station, in the order of their JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -89,6 +94,7 @@ impl StationCounters {
     #[must_use]
     pub const fn of_flows(&self) -> [u64; 4] {
         [
+            // Each own frame is among all frames, so no difference is negative.
             self.tx_frames - self.tx_own_frames,
             self.tx_bytes - self.tx_own_bytes,
             self.rx_frames - self.rx_own_frames,
@@ -151,5 +157,128 @@ impl StationSnapshot {
     #[must_use]
     pub fn sink(&self, id: FlowId) -> Option<&SinkCounters> {
         self.sinks.iter().find(|s| s.id == id)
+    }
+}
+
+impl<P: Source> Station<P> {
+    /// Iterates over the started pings, oldest first.
+    pub fn pings(&self) -> impl Iterator<Item = &Ping> {
+        self.neighbours.pings()
+    }
+
+    /// Iterates over the interfaces' neighbours and their known addresses.
+    pub fn neighbours(&self) -> impl Iterator<Item = (&str, IpAddr, Option<Mac>)> {
+        self.neighbours.iter()
+    }
+
+    pub fn neighbour_counters(&self) -> &NeighbourCounters {
+        self.neighbours.counters()
+    }
+
+    /// Returns the plain counters, without times and transitions of pauses. Costs nothing.
+    pub const fn counters(&self) -> &StationCounters {
+        &self.counters
+    }
+
+    /// Iterates over the counters of received flows: the expected ones, then those of its
+    /// receivers. Costs nothing.
+    pub fn sinks(&self) -> impl ExactSizeIterator<Item = &SinkCounters> {
+        self.sinks.iter().map(Sink::counters)
+    }
+
+    /// Returns the counters of a flow that it expects or receives.
+    pub fn sink(&self, id: FlowId) -> Option<&SinkCounters> {
+        let place = self.lookup.get(id.0 as usize)?.checked_sub(1)?;
+        Some(self.sinks[place as usize].counters())
+    }
+
+    /// Iterates over the counters of unacknowledged flows, in the order of the plan.
+    pub fn sources(&self) -> impl Iterator<Item = SourceCounters> {
+        self.sources.counters()
+    }
+
+    /// Iterates over the counters of its senders, in the order of the plan.
+    pub fn senders(&self) -> impl Iterator<Item = SenderCounters> {
+        self.sources.senders()
+    }
+
+    /// Iterates over the message completion times of its senders, in the order of the plan; `None`
+    /// for a sender with at most one message.
+    pub fn completion_times(&self) -> impl Iterator<Item = Option<&Latency>> {
+        self.sources.completion_times()
+    }
+
+    /// Iterates over the first completed messages of its senders, in the order of the plan: as many
+    /// as [`Work::log`](super::plan::Work::log) says.
+    pub fn message_logs(&self) -> impl Iterator<Item = &[Completion]> {
+        self.sources.logs()
+    }
+
+    /// Iterates over the counters of its receivers, in the order of the plan.
+    pub fn receivers(&self) -> impl Iterator<Item = ReceiverCounters> {
+        self.answers.counters()
+    }
+
+    /// Returns the plain counters, with the pause time so far.
+    #[must_use]
+    pub fn counters_at(&self, now: Instant) -> StationCounters {
+        let mut counters = self.counters.clone();
+        // The receiver knows times and transitions; a pause that runs counts up to now.
+        for (p, c) in Priority::ALL.into_iter().zip(&mut counters.priorities) {
+            c.paused = self.receiver.paused_time(now, p);
+            c.is_paused = self.receiver.is_paused(now, p);
+            c.transitions = self.receiver.transitions(p);
+        }
+        counters
+    }
+
+    /// Returns the counters of congestion messages at `now`, if it obeys any.
+    #[must_use]
+    pub fn reactions_at(&self, now: Instant) -> Option<ReactionCounters> {
+        self.reactions.as_ref().map(|reactions| reactions.counters(now, &self.sources))
+    }
+
+    /// Iterates over the counters of the expected control streams.
+    pub fn control_counters(&self) -> impl Iterator<Item = ControlCounters> {
+        self.meter.iter().flat_map(|meter| meter.control_counters())
+    }
+
+    /// Returns all counters, with the pause time so far.
+    #[must_use]
+    pub fn snapshot(&self, now: Instant) -> StationSnapshot {
+        // Copies whole distributions, which takes time with many flows.
+        let streams = self.sources.streams_at(now).collect();
+        let sinks = self.sinks().cloned().collect();
+        let completion_times = self.completion_times().map(|times| times.cloned()).collect();
+        let message_logs = self.message_logs().map(<[_]>::to_vec).collect();
+        StationSnapshot {
+            streams,
+            sinks,
+            completion_times,
+            message_logs,
+            ..self.snapshot_light(now)
+        }
+    }
+
+    /// As [`Self::snapshot`], without `streams`, `sinks`, `completion_times` and `message_logs`,
+    /// which take time to copy.
+    #[must_use]
+    pub fn snapshot_light(&self, now: Instant) -> StationSnapshot {
+        StationSnapshot {
+            name: self.name.clone(),
+            at: now,
+            counters: self.counters_at(now),
+            sources: self.sources.counters().collect(),
+            streams: Vec::new(),
+            senders: self.sources.senders().collect(),
+            completion_times: Vec::new(),
+            message_logs: Vec::new(),
+            receivers: self.answers.counters().collect(),
+            sinks: Vec::new(),
+            meter: self.meter.as_ref().map(|m| m.counters(now)),
+            neighbours: self.neighbours.snapshot(),
+            reactions: self.reactions_at(now),
+            secy: self.port.secy().map(|secy| Box::new(secy.snapshot())),
+        }
     }
 }

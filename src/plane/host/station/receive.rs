@@ -1,20 +1,20 @@
 //! Reception: pauses, messages, data, acknowledgements, and unexpected frames.
 
-use super::Station;
-use super::calm::Calm;
+use super::{Calm, Station};
 use crate::arrived::{self, Arrived};
 use crate::histogram::Bucket;
 use crate::meter::Meter;
+use crate::pauses::Heard;
 use crate::plan::EndKey;
 use crate::probe::{Arrival, Clock};
-use crate::shared_pauses::Heard;
 use crate::sink::{Counted, Sink};
 use crate::transport::receiver::Data;
 use contracts::frame::{Burst, Frame};
 use contracts::port::{Port, Source};
 use ground::time::Instant;
 use ground::units::{Mac, PRIORITIES, PauseVector, PrioritySet};
-use wire::{EtherType, mac_control, vlan};
+use link::PortAgents;
+use wire::{EtherType, group, mac_control, vlan};
 
 /// Maximum bursts read in one poll before anything is sent. Reading stops at the first burst that
 /// is not full, so only a peer that sends faster than it is read reaches this bound.
@@ -56,19 +56,23 @@ impl<P: Source> Station<P> {
         let mut inbox = Burst::new();
         let mut progressed = false;
         for _ in 0..RX_BURSTS {
+            // All that is there, so that no pause waits behind frames that are made now.
             self.port.rx_burst(&mut inbox);
             let full = inbox.is_full();
             progressed |= !inbox.is_empty();
+            // The clock is read again for the first link-protocol frame of the burst.
             self.found_at = None;
             let mut done = 0;
             while done < inbox.len() {
                 done += self.take_usual(now, &inbox[done..]);
                 if done < inbox.len() {
                     let last = done + 1 == inbox.len();
+                    // The last one needs no other frame to be moved.
                     let frame = if last { inbox.pop() } else { inbox.pop_at(done) };
                     self.take_any(now, frame.expect("one is left"));
                 }
             }
+            // Counted frames are still in it: a device frees a burst faster than its frames.
             P::Frame::free_all(&mut inbox);
             if !full {
                 break;
@@ -92,9 +96,11 @@ impl<P: Source> Station<P> {
         for (usual, frame) in read.iter_mut().zip(frames) {
             let clock = Clock::new(arrived_at(port, now, frame));
             let sink = &mut sinks[usual.sink as usize];
+            // The bucket is counted in a loop of its own, whose memory is elsewhere.
             usual.bucket = sink.take_next(&clock, &usual.counted);
             if sink.stopped_by().0 & tells.0 != 0 {
                 let more = tell_meter(meter, now, sink, usual.counted.wire_len);
+                // The meter learns no more from further frames of this time and priority.
                 tells.0 &= if more { u8::MAX } else { !sink.stopped_by().0 };
             }
         }
@@ -133,6 +139,7 @@ impl<P: Source> Station<P> {
             usual.sink = sink;
             n += 1;
         }
+        // The frame that ended the loop is counted here, and handled by the caller.
         let met = n + usize::from(n < frames.len());
         self.counters.rx_frames += met as u64;
         self.counters.rx_bytes += bytes;
@@ -150,6 +157,7 @@ impl<P: Source> Station<P> {
         let head = frame.head();
         let Some(arrival) = arrived::usual(head, self.run) else { return false };
         let place = self.lookup.get(arrival.probe.flow.0 as usize);
+        // A receiver's frame is answered, for which a poll is needed.
         let place = place.and_then(|i| (*i as usize).checked_sub(1)).filter(|i| *i < self.expects);
         let Some(i) = place.filter(|_| is_for(head, self.mac)) else { return false };
         let at = arrived_at(&self.port, now, frame);
@@ -157,6 +165,25 @@ impl<P: Source> Station<P> {
         self.counters.rx_bytes += u64::from(frame.wire_len());
         self.sinks[i].take(at, &Counted::new(&arrival, frame.wire_len()));
         true
+    }
+
+    /// Passes a frame to the link protocols if it is theirs. Returns true if it was.
+    #[inline]
+    pub(super) fn is_for_agents(
+        &mut self,
+        now: Instant,
+        frame: &P::Frame,
+        walk: &vlan::Walk,
+    ) -> bool {
+        let Some(agents) = &mut self.agents else { return false };
+        let theirs = walk.outer.is_none()
+            && group::is_reserved(walk.dst)
+            && PortAgents::speak(walk.ethertype);
+        if !theirs {
+            return false;
+        }
+        let found = *self.found_at.get_or_insert_with(|| self.port.clock(now));
+        agents.receive(now, &mut self.port, found, frame)
     }
 
     /// Processes a frame of any kind: a pause, a flow's, or an unexpected one.
@@ -168,6 +195,7 @@ impl<P: Source> Station<P> {
             self.counters.unexpected += 1;
             return;
         };
+        // Before all others: MAC control is never for a flow or an interface.
         if walk.ethertype == EtherType::MAC_CONTROL {
             self.is_controls(now, &frame);
             self.take_control(now, frame.head());
@@ -177,6 +205,7 @@ impl<P: Source> Station<P> {
             return;
         }
         if let Some(reactions) = &mut self.reactions {
+            // The difference tells the meter if this message began a pause.
             let before = reactions.sfcm_pauses();
             if reactions.take(now, frame.head(), &walk, &mut self.sources) {
                 let begun = reactions.sfcm_pauses() > before;
@@ -193,8 +222,9 @@ impl<P: Source> Station<P> {
         }
         let expected = match Arrived::read(head, &walk) {
             Arrived::Data(arrival, data) => {
-                let times = (now, arrived_at(&self.port, now, &frame));
-                self.take_data(times, &arrival, data, &frame)
+                // Acknowledgements are due by the poll's time, latencies end with the device's timestamp.
+                let arrived = arrived_at(&self.port, now, &frame);
+                self.take_data(now, arrived, &arrival, data, &frame)
             }
             Arrived::Answer(key, answer) => {
                 let sender = self.sender_of(key);
@@ -214,6 +244,7 @@ impl<P: Source> Station<P> {
             return;
         }
         let wire_len = frame.wire_len();
+        // It keeps the frame, which may become the answer.
         if self.neighbours.take(now, frame, walk).is_none() {
             self.counters.rx_own_frames += 1;
             self.counters.rx_own_bytes += u64::from(wire_len);
@@ -231,8 +262,8 @@ impl<P: Source> Station<P> {
             return false;
         }
         let found = Arrival::search(frame.head(), walk);
-        let times = (now, arrived_at(&self.port, now, frame));
-        found.is_some_and(|arrival| self.take_data(times, &arrival, None, frame))
+        let arrived = arrived_at(&self.port, now, frame);
+        found.is_some_and(|arrival| self.take_data(now, arrived, &arrival, None, frame))
     }
 
     /// Counts a frame without a probe if it belongs to an expected control stream. Returns true if
@@ -247,7 +278,8 @@ impl<P: Source> Station<P> {
     #[inline]
     fn take_data(
         &mut self,
-        (now, at): (Instant, Instant),
+        now: Instant,
+        arrived: Instant,
         arrival: &Arrival,
         data: Option<Data>,
         frame: &P::Frame,
@@ -259,6 +291,7 @@ impl<P: Source> Station<P> {
         }
         let place = self.lookup.get(arrival.probe.flow.0 as usize);
         let Some(i) = place.and_then(|i| (*i as usize).checked_sub(1)) else { return false };
+        // Behind the flows that are only counted are those with a receiver.
         if let Some(n) = i.checked_sub(self.expects) {
             self.calm = Calm::OVER;
             // A receiver accepts frames of its own sender only.
@@ -266,6 +299,7 @@ impl<P: Source> Station<P> {
             if !taken {
                 return false;
             }
+            // Message n + 1 of the sender waits for message n of this flow; the first is due by time.
             if let Some(Some(sender)) = self.waiting.get(n) {
                 let arrived = self.answers.messages(n);
                 self.sources.release(now, *sender as usize, arrived + 1);
@@ -278,7 +312,7 @@ impl<P: Source> Station<P> {
         };
         match damage {
             Some(damage) => sink.take_damaged(arrival.probe.sequence, damage),
-            None => sink.take(at, &Counted::new(arrival, wire_len)),
+            None => sink.take(arrived, &Counted::new(arrival, wire_len)),
         }
         if let (Some(p), Some(meter)) = (sink.priority(), &mut self.meter) {
             meter.on_data(now, p, wire_len);
@@ -296,6 +330,7 @@ impl<P: Source> Station<P> {
     /// Obeys pauses that arrived in other queues of the port. They are counted there.
     #[cold]
     pub(super) fn overhear(&mut self, now: Instant, heard: &Heard) {
+        // Not counted: the station that received it did that.
         self.receiver.on_pfc(now, &heard.pfc);
         let mut pause = heard.pfc;
         if let Some(time) = heard.pause {
@@ -319,6 +354,7 @@ impl<P: Source> Station<P> {
             mac_control::Repr::Pause(repr) => self.receiver.on_pause(now, repr.time),
         };
         if let Some(meter) = &mut self.meter {
+            // Whether it is obeyed or not: a tester measures what arrives.
             meter.on_pause(now, &pause, true);
         }
         if let Some(share) = &self.share {
@@ -331,6 +367,7 @@ impl<P: Source> Station<P> {
         for p in pause.enabled.iter() {
             let c = &mut self.counters.priorities[p.index()];
             c.received += 1;
+            // A frame may enable priorities that this station does not obey.
             c.obeyed += u64::from(obeyed && self.obeys.contains(p));
         }
     }

@@ -9,12 +9,14 @@ use contracts::frame::{FCS_BYTES, Frame};
 use contracts::port::{CONTROL_FRAME_MAX, Source};
 use ground::time::Instant;
 use ground::units::{Mac, Priority};
+use link::Made;
 use schedule::Shaper;
 
 impl<P: Source> Station<P> {
     /// Sends the frames refused before, then those that are due, at most [`COMMITTED_MAX`] in all.
     pub(super) fn send(&mut self, now: Instant) -> bool {
         let refused = self.hand.len();
+        // In front of refused data: a stamped frame that waits would falsify its measurement.
         self.make_agents(now);
         self.make_control(now);
         let before = self.hand.len();
@@ -23,10 +25,12 @@ impl<P: Source> Station<P> {
         }
         if !self.hand.is_empty() {
             self.retry = now + self.slot;
+            // The port is full, so nothing more is made: it would leave in spite of a pause that comes now.
             return before > refused || self.hand.len() < before;
         }
         let room = (COMMITTED_MAX - before).saturating_sub(self.sources.has_control().into());
         self.make_pauses(now, room);
+        // Replies before data: their peers wait for them.
         let all_said = self.make_neighbours(now, room) && self.make_answers(now, room);
         if all_said {
             self.make_data(now, room);
@@ -41,6 +45,30 @@ impl<P: Source> Station<P> {
         before > 0 || made > 0
     }
 
+    /// Makes the link-protocol frames that are due. They precede data that the port has refused.
+    pub(super) fn make_agents(&mut self, now: Instant) {
+        while self.agents.as_ref().is_some_and(|a| a.is_due(now)) && self.shaper.ready(now) {
+            let Self { agents, port, hand, .. } = self;
+            let Some(agents) = agents.as_mut().filter(|_| !hand.is_full()) else { return };
+            let (frame, dated) = match agents.send(now, port) {
+                Made::Frame(frame, dated) => (frame, dated),
+                Made::Nothing => continue,
+                Made::NoMemory => {
+                    self.retry = now + self.slot;
+                    return;
+                }
+            };
+            // The oldest stamp has the largest error.
+            self.dated = self.dated.or(Some(dated));
+            charge(&mut self.shaper, &mut self.counters, now, frame.wire_len());
+            if let Some(meter) = &mut self.meter {
+                meter.made_at(Leaving::Other, self.leading);
+            }
+            self.hand.insert(self.leading, frame);
+            self.leading += 1;
+        }
+    }
+
     /// Makes the frames of the control path that are due. They precede data that the port has
     /// refused, so they wait for at most one frame on the line.
     fn make_control(&mut self, now: Instant) {
@@ -51,9 +79,10 @@ impl<P: Source> Station<P> {
             let Self { sources, port, hand, leading, .. } = self;
             let mut len = 0;
             let start = self.shaper.start(now);
-            let made = sources.send_control((now, start), |octets, wire_len| {
+            let made = sources.send_control(now, start, |octets, wire_len| {
                 let mut whole = ArrayVec::<u8, { CONTROL_FRAME_MAX as usize }>::new();
                 whole.extend(octets.iter().copied());
+                // A control frame is made whole; behind the first bytes of a stream's frame are zeros.
                 let padding = (wire_len - FCS_BYTES) as usize - octets.len();
                 whole.extend(core::iter::repeat_n(0, padding));
                 let Some(frame) = port.control_frame(&whole) else { return false };
@@ -81,6 +110,7 @@ impl<P: Source> Station<P> {
                 if self.hand.len() == room || !self.shaper.ready(now) {
                     return;
                 }
+                // Not skipped: a pause that finds no memory is sent late rather than never.
                 let Some(frame) = self.port.control_frame(&pause.octets) else {
                     self.retry = now + self.slot;
                     return;
@@ -152,6 +182,7 @@ impl<P: Source> Station<P> {
     #[inline]
     pub(super) fn make_data(&mut self, now: Instant, room: usize) {
         while self.hand.len() < room && self.shaper.ready(now) {
+            // Asked anew for each frame, because the one before moved its flow.
             let Some((_, p)) = self.sources.first(self.paused).filter(|(due, _)| *due <= now)
             else {
                 return;
@@ -159,14 +190,16 @@ impl<P: Source> Station<P> {
             let before = self.hand.len();
             let (port, hand) = (&mut self.port, &mut self.hand);
             let most = room - hand.len();
-            let line = (most, &self.shaper);
-            if let Some(run) = self.sources.run(now, (p, self.paused), line, port, hand) {
+            let shaper = &self.shaper;
+            if let Some(run) = self.sources.run(now, p, self.paused, most, shaper, port, hand) {
+                // A run charges the line for all of its frames at once.
                 if run.made > 0 {
                     self.shaper.charge_many(now, run.wire_len, run.made);
                     self.counters.tx_frames += run.made;
                     self.counters.tx_bytes += run.made * u64::from(run.wire_len);
                     self.data_made(p, before);
                 }
+                // Without memory for one more frame, a later flow would find none either.
                 if run.dry {
                     self.retry = now + self.slot;
                     return;
@@ -175,7 +208,7 @@ impl<P: Source> Station<P> {
             }
             let mut len = 0;
             let start = self.shaper.start(now);
-            let made = self.sources.send((now, start), p, |head, wire_len| {
+            let made = self.sources.send(now, start, p, |head, wire_len| {
                 len = wire_len;
                 port.data_frame(head, wire_len).map(|frame| hand.push(frame)).is_some()
             });
@@ -192,6 +225,7 @@ impl<P: Source> Station<P> {
     #[inline]
     fn data_made(&mut self, p: Priority, before: usize) {
         let Some(meter) = &mut self.meter else { return };
+        // Only a stream that may send messages makes frames that have to be parsed.
         if !meter.tells() {
             return meter.made(Leaving::Data(p), self.hand.len() - before);
         }
@@ -204,11 +238,23 @@ impl<P: Source> Station<P> {
         }
     }
 
+    /// Reports to the link protocols that the port has accepted the timestamped frames.
+    #[inline]
+    pub(super) fn agents_handed_over(&mut self, now: Instant) {
+        if let (Some(before), Some(agents)) = (self.dated, &mut self.agents) {
+            agents.handed_over(self.port.clock(now).since(before));
+            if self.leading == 0 {
+                self.dated = None;
+            }
+        }
+    }
+
     /// Offers the made frames to the port.
     #[inline]
     pub(super) fn hand_over(&mut self, now: Instant) {
         let before = self.hand.len();
         self.port.tx_burst(&mut self.hand);
+        // The port takes from the front, where the leading ones are.
         self.leading = self.leading.saturating_sub(before - self.hand.len());
         self.agents_handed_over(now);
         if let Some(meter) = &mut self.meter {
@@ -219,6 +265,7 @@ impl<P: Source> Station<P> {
     /// Returns the time for the next poll if nothing arrives.
     pub(super) fn deadline(&self) -> Instant {
         let timers = self.timers();
+        // Nothing can be sent, but timeouts go on.
         if !self.up {
             return timers;
         }
@@ -227,6 +274,7 @@ impl<P: Source> Station<P> {
         }
         let mut due = self.due_besides_data();
         if self.answers.ready(self.paused) || self.neighbours.ready(self.paused) {
+            // Replies are due at once, and wait for the line or the port alone.
             due = Instant::ZERO;
         }
         self.next_start(due, timers)
@@ -258,6 +306,7 @@ impl<P: Source> Station<P> {
         if due == Instant::NEVER {
             return timers;
         }
+        // Neither while the line is busy, nor before a refused frame is tried again.
         due.max(self.shaper.free_at()).max(self.retry).min(timers)
     }
 }

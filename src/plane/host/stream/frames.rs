@@ -6,10 +6,8 @@
 //! The sum has no subtractions: it is bit for bit that of the whole frame.
 
 use super::quick::Quick;
-use super::sizes::Lengths;
-use super::sums::Sums;
-use super::values::Cycle;
-use super::word::Word;
+use super::sums::{Sums, Word};
+use super::values::{Cycle, Lengths};
 use crate::plan::FlowId;
 use crate::plan::stream::{Edit, LengthField, Payload, StreamPlan, TemplatePlan};
 use crate::probe::{PROBE_LEN, Probe, SEQUENCE_AT, Stamp};
@@ -72,6 +70,7 @@ impl Frames {
     /// Prepares the frames of a validated plan.
     pub(super) fn new(plan: &StreamPlan) -> Self {
         let template = &plan.template;
+        // One buffer for all lengths, so that a shorter frame is a part of it.
         let longest = (plan.sizes.longest() - FCS_BYTES) as usize;
         let mut octets = template.headers.clone();
         octets.resize(longest, 0);
@@ -94,6 +93,7 @@ impl Frames {
         let recipe = Recipe::new(plan.id, template, &mut octets, lengths.is_fixed(), shown);
         let field = recipe.fields.first().map(|field| (&field.word, field.shift));
         let quick = Quick::new(longest, field, template.probe_at.map(usize::from), &recipe.sums);
+        // The fast path knows one changing field and one length.
         let quick = quick.filter(|_| recipe.fields.len() <= 1 && lengths.is_fixed());
         Self { octets, shown: shown.min(longest), lengths, recipe, quick }
     }
@@ -134,6 +134,7 @@ impl Frames {
         let Self { octets, recipe, quick, .. } = self;
         let len = octets.len();
         let shown = self.shown;
+        // The reference, frame by frame: it gives the same bytes in more steps.
         let Some(quick) = quick else {
             return port.data_frames(n, &octets[..shown], wire_len, hand, |out| {
                 recipe.write(out, len, numbers);
@@ -147,10 +148,11 @@ impl Frames {
         let cycle = recipe.cycles.first_mut();
         let flow = u64::from(recipe.id.0) << 48;
         let sequence = numbers.sequence;
+        // A loop for each number of checksums, so that none of them tests for it.
         match quick.varying() {
-            0 => quick.burst::<0, _>(n, cycle, (flow, sequence), (head, wire_len), port, hand),
-            1 => quick.burst::<1, _>(n, cycle, (flow, sequence), (head, wire_len), port, hand),
-            _ => quick.burst::<2, _>(n, cycle, (flow, sequence), (head, wire_len), port, hand),
+            0 => quick.burst::<0, _>(n, cycle, flow, sequence, head, wire_len, port, hand),
+            1 => quick.burst::<1, _>(n, cycle, flow, sequence, head, wire_len, port, hand),
+            _ => quick.burst::<2, _>(n, cycle, flow, sequence, head, wire_len, port, hand),
         }
     }
 
@@ -222,9 +224,11 @@ impl Recipe {
         let words = fields.iter().map(|f: &Field| &f.word).chain(probe.iter().flatten());
         let mut reach = sums.reach();
         for word in words.chain(sizes.iter().map(|(_, word)| word)) {
+            // Constant bytes are summed up with zeros in place of those that change.
             word.clear(octets);
             reach = reach.max(word.at + word.octets);
         }
+        // With one length the length fields are constant, and are written here.
         if fixed {
             for (length, word) in sizes.drain(..) {
                 word.put(octets, (octets.len() - usize::from(length.from)) as u64);
@@ -251,6 +255,7 @@ impl Recipe {
         for field in &self.fields {
             let value = self.cycles[field.cycle].value();
             let value =
+                // A field of more than eight bytes has several words, each with its part of the value.
                 if field.shift < 0 { value >> -field.shift } else { value << field.shift } as u64;
             self.sums.put(octets, &field.word, value & field.word.mask);
         }
@@ -289,6 +294,7 @@ fn parts(edit: &Edit) -> impl Iterator<Item = (usize, usize, u64, i32)> {
     let (skip, below) = (usize::from(edit.skip), (8 * bits.div_ceil(8) - bits) as i32);
     (first..end).step_by(8).map(move |at| {
         let octets = (end - at).min(8);
+        // The first word loses the bits before the field, the last one those behind it.
         let mut mask = u64::MAX >> (64 - 8 * octets);
         if at == first {
             mask &= u64::MAX >> (64 - 8 * octets + skip);

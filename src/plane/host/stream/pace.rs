@@ -55,6 +55,7 @@ impl Pace {
     /// Sets another link rate; a share of the line becomes a share of that.
     pub(super) fn set_line(&mut self, line: &Line) {
         self.line = *line;
+        // Bits of a byte times picoseconds of a second.
         let octet_second: u128 = 8_000_000_000_000;
         let (per_octet, fixed, parts) = match self.plan.rate {
             Rate::Frames(n) => (0, 1_000_000_000_000, u128::from(n)),
@@ -69,6 +70,7 @@ impl Pace {
         // Small numbers divide faster.
         let by = gcd(gcd(per_octet, fixed), parts);
         (self.per_octet, self.fixed, self.parts) = (per_octet / by, fixed / by, parts / by);
+        // Parts of the old fraction mean nothing in the new one.
         (self.rest, self.known) = (0, (0, 0, 0));
     }
 
@@ -76,11 +78,13 @@ impl Pace {
     /// with FCS and starts on the line at `start`.
     #[inline]
     pub(super) fn after(&mut self, due: Instant, start: Instant, size: u32) -> Instant {
+        // This was the last frame of its burst.
         if self.in_burst == 1 {
             return self.next_burst(start, size);
         }
         self.in_burst = self.in_burst.saturating_sub(1);
         let next = due.saturating_add(self.interval(size));
+        // The line has Ethernet's gap anyway.
         if self.plan.gap <= IPG { next } else { next.max(self.gap_over(start, size)) }
     }
 
@@ -90,6 +94,7 @@ impl Pace {
     pub(super) fn after_many(&mut self, due: Instant, size: u32, n: u64) -> Instant {
         let (whole, parts) = self.parts_of(size);
         let sum = self.rest + parts * u128::from(n);
+        // Without a division in the usual case.
         let carry = if sum < self.parts {
             self.rest = sum;
             0
@@ -134,6 +139,7 @@ impl Pace {
             let all = self.per_octet * u128::from(size) + self.fixed;
             let (whole, rest) = match (u64::try_from(all), u64::try_from(self.parts)) {
                 (Ok(all), Ok(parts)) => (all / parts, u128::from(all % parts)),
+                // 128 bits divide many times slower, and few plans need them.
                 _ => (u64::try_from(all / self.parts).unwrap_or(u64::MAX), all % self.parts),
             };
             self.known = (size, whole, rest);
@@ -155,6 +161,7 @@ impl Pace {
 
     /// Returns the line time of a frame and a gap of `gap` bytes.
     fn on_line(&self, size: u32, gap: u32) -> Duration {
+        // The stream's gap takes the place of Ethernet's.
         let octets = self.line.octets(size).saturating_sub(IPG.into()) + u64::from(gap);
         self.line.rate().time_for(Bytes(octets))
     }

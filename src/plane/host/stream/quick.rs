@@ -5,9 +5,8 @@
 //! so the width of a field does not matter. [`super::frames`] is the reference; this gives the same
 //! result in fewer steps, and is used for bursts only.
 
-use super::sums::Sums;
+use super::sums::{Sums, Word, fold};
 use super::values::Cycle;
-use super::word::{Word, fold};
 use crate::probe::{MODULUS, PROBE_LEN};
 use contracts::frame::Burst;
 use contracts::port::Source;
@@ -73,6 +72,7 @@ impl Quick {
             None => Window::default(),
         };
         let numbers = match probe_at {
+            // Flow and sequence number, in front of the time, which a burst shares.
             Some(at) => Some(Window::new(at + PROBE_LEN - 6 - WINDOW, MODULUS - 1, 0, sums)?),
             None => None,
         };
@@ -83,10 +83,12 @@ impl Quick {
                 *total = Total { number, at, cover, sum: 0, bad, udp };
             }
         });
+        // A checksum that covers another would have to follow it.
         if len < WINDOW || count > SUMS_MAX || !sums.are_apart() {
             return None;
         }
         let totals_here = &mut totals[..count];
+        // Checksums over constant bytes last: a burst writes them one time.
         totals_here.sort_by_key(|total| total.cover == (0, 0));
         let varying = totals_here.iter().filter(|total| total.cover != (0, 0)).count();
         Some(Self { field, numbers, sums: totals, varying, count })
@@ -113,20 +115,27 @@ impl Quick {
     /// Makes up to `n` frames behind those in `hand`; returns their number. Fields have the values
     /// of `cycle`; `flow` is the flow number, shifted to its place, and sequence numbers count from
     /// `sequence`. `S` is [`Self::varying`].
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "plain values in registers, on the path of a frame"
+    )]
     #[inline]
     pub(super) fn burst<const S: usize, P: Source>(
         &self,
         n: usize,
         mut cycle: Option<&mut Cycle>,
-        (flow, mut sequence): (u64, u64),
-        (head, wire_len): (&[u8], u32),
+        flow: u64,
+        mut sequence: u64,
+        head: &[u8],
+        wire_len: u32,
         port: &mut P,
         hand: &mut Burst<P::Frame>,
     ) -> usize {
         let first = cycle.as_ref().map_or(0, |cycle| cycle.value() as u64);
+        // Without a field nothing changes but the numbers.
         let step = cycle.as_ref().map_or(Some(0), |cycle| cycle.step_of(n));
         let numbers = flow | (sequence % MODULUS);
-        if let Some(mut even) = step.and_then(|step| self.even::<S>(n, (first, step), numbers)) {
+        if let Some(mut even) = step.and_then(|step| self.even::<S>(n, first, step, numbers)) {
             let made = port.data_frames(n, head, wire_len, hand, |out| even.write(out));
             if let Some(cycle) = cycle {
                 cycle.advance_many(made);
@@ -150,10 +159,12 @@ impl Quick {
     fn even<const S: usize>(
         &self,
         n: usize,
-        (first, step): (u64, u64),
+        first: u64,
+        step: u64,
         numbers: u64,
     ) -> Option<Even<S>> {
         let (field, more) = (&self.field, n.saturating_sub(1) as u64);
+        // Neither the value nor the number may wrap around within the burst: the sums would not follow.
         let last = first.checked_add(step.checked_mul(more)?)?;
         let fits = |value: u64| (value << field.shift & field.mask) >> field.shift == value;
         let is_still = field.mask == 0;
@@ -165,11 +176,13 @@ impl Quick {
         let mut sums = [Running::default(); S];
         for (running, total) in sums.iter_mut().zip(&self.sums) {
             let (of_field, of_numbers) = total.cover;
+            // A part of the field would carry into bits that the checksum does not cover.
             let whole = [0, field.mask].contains(&of_field);
             if !(whole && [0, MODULUS - 1].contains(&of_numbers)) {
                 return None;
             }
             let sum = total.sum + halves(value & of_field) + halves(numbers & of_numbers);
+            // One step of the field and one of the number change the sum by a constant.
             let step = if of_field == 0 { 0 } else { u64::from(fold(step)) };
             let step = fold(step + u64::from(of_numbers != 0)).into();
             *running = Running { total: *total, sum: fold(sum).into(), step };
@@ -230,6 +243,7 @@ impl<const S: usize> Even<S> {
         for running in &mut self.sums {
             running.total.put_folded(out, running.sum as u16);
             let sum = running.sum + running.step;
+            // End-around carry of ones' complement addition.
             running.sum = (sum & 0xffff) + (sum >> 16);
         }
     }
@@ -258,6 +272,8 @@ impl Window {
     fn new(at: usize, mask: u64, shift: u32, sums: &Sums) -> Option<Self> {
         let mut cover = [0; SUMS_MAX];
         for tap in sums.taps(at, WINDOW, mask) {
+            // Words of a checksum begin at an even distance from its start. A window at an odd one would need its
+            // bytes swapped.
             if tap.swap {
                 return None;
             }
@@ -270,6 +286,7 @@ impl Window {
     fn around(word: &Word, shift: i32, len: usize, sums: &Sums) -> Option<Self> {
         let first = (word.at + word.octets).saturating_sub(WINDOW);
         let last = word.at.min(len.checked_sub(WINDOW)?);
+        // Any place that holds the whole word will do: one of two neighbours is at an even distance.
         (first..=last).rev().find_map(|at| {
             let more = 8 * (at + WINDOW - word.at - word.octets) as u32;
             let shift = u32::try_from(shift).ok()? + more;

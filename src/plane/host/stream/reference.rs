@@ -81,6 +81,7 @@ impl Reference {
     /// Returns the damage of a frame with these first bytes and this length, if there is any.
     #[inline(never)]
     pub(crate) fn damage(&mut self, head: &[u8], wire_len: u32) -> Option<Damage> {
+        // The damage against the present plan is reported; that before the change only excuses it.
         let damage = self.now.damage(head, wire_len)?;
         match &mut self.before {
             Some(before) => before.damage(head, wire_len).map(|_| damage),
@@ -145,6 +146,7 @@ impl Form {
                 let (from, to) = span(edit);
                 to <= span(&ecn).0 || span(&ecn).1 <= from
             });
+            // ECN as a field of the stream: each frame is compared with its own value.
             if mark {
                 template.edits.push(ecn);
             }
@@ -190,6 +192,7 @@ impl Form {
             _ => None,
         };
         let of_length = Damage::Length { sent: fixed, arrived: wire_len };
+        // Too short for headers and probe, which the comparison reads.
         if head.len().min(arrived) < self.least {
             return Some(of_length);
         }
@@ -201,6 +204,7 @@ impl Form {
             }
             (None, None) => arrived,
         };
+        // The sending port, or a bridge, fills the shortest frames up.
         let is_padded = arrived > len && wire_len <= arrival.padded;
         let is_sent = fixed.is_some() || self.sizes.has(len as u32 + FCS_BYTES);
         if !(is_sent && (arrived == len || is_padded)) {
@@ -213,6 +217,7 @@ impl Form {
         }
         let made = self.frames.like(head, len);
         if made[..shown] != head[..shown] {
+            // Only in a damaged frame, so the search costs nothing in others.
             let at = made.iter().zip(head).position(|(a, b)| a != b)?;
             return Some(Damage::Octet { at, sent: made[at], arrived: head[at] });
         }
@@ -234,13 +239,16 @@ impl Form {
 
     /// Returns the damage of a frame, if it was changed in more than a device may change.
     fn damage(&mut self, head: &[u8], wire_len: u32) -> Option<Damage> {
+        // First as it is: an undamaged frame needs no image.
         let damage = self.difference(head, &Received::plain(wire_len))?;
         let Ok(walk) = vlan::walk(head) else { return Some(damage) };
         let is_routed = self.ttl.is_some_and(|(at, sent)| {
             let at = at + vlan::TAG_LEN * walk.tags - vlan::TAG_LEN * self.tags;
+            // Lower than it was sent: a router took part (RFC 1812 5.3.1).
             head.get(at).is_some_and(|ttl| (1..sent).contains(ttl))
         });
         let is_relabelled = is_routed || walk.tags != self.tags;
+        // Its memory is kept from one frame to the next.
         let mut image = core::mem::take(&mut self.image);
         let tag_len = vlan::TAG_LEN as u32;
         let received = Received {
@@ -270,6 +278,7 @@ impl Form {
         if !is_relabelled {
             for at in (0..self.tags).map(behind) {
                 image[at..at + 2].copy_from_slice(&own[at..at + 2]);
+                // A bridge may set DEI and change the kind of tag; VLAN and priority are compared.
                 image[at + 2] = image[at + 2] & !DEI | own[at + 2] & DEI;
             }
         }

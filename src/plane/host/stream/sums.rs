@@ -1,6 +1,5 @@
-//! The checksums of a stream's frames.
+//! The checksums of a stream's frames, and the words of changing bytes that contribute to them.
 
-use super::word::{Tap, Word, fold};
 use crate::plan::stream::{Checksum, Covered};
 use wire::checksum::Sum;
 use wire::ip::Protocol;
@@ -38,6 +37,7 @@ impl Sums {
         let mut sums = Self(order.into_iter().map(one).collect());
         for i in 0..sums.0.len() {
             let mut taps = sums.taps(sums.0[i].word.at, 2, 0xffff);
+            // A checksum covers its own field, which counts as 0.
             taps.retain(|tap| tap.sum != i);
             sums.0[i].word.taps = taps;
         }
@@ -56,6 +56,7 @@ impl Sums {
                 }
                 let len = 8 * (covered.1 - covered.0);
                 let bits = (u64::MAX >> (64 - len)) << (8 * (at + octets - covered.1));
+                // Words of the sum count from its first byte.
                 let swap = (at + octets - from) % 2 == 1;
                 taps.push(Tap { sum, mask: mask & bits, swap });
             }
@@ -78,9 +79,11 @@ impl Sums {
             });
             let end = one.varies.map_or(octets.len(), |(varies, _)| varies);
             let covered = one.plan.over.ranges().map(|(from, to)| (from.min(end), to.min(end)));
+            // Not reduced to 16 bits: 64 hold the sum of any frame.
             one.base = covered.iter().map(|(from, to)| sum_of(&octets[*from..*to])).sum();
             if let Some((from, protocol)) = upper {
                 one.base += u64::from(protocol.0);
+                // The length in the pseudo header, unless it differs from frame to frame.
                 one.base += if fixed { (octets.len() - from) as u64 } else { 0 };
             }
             if let Some((varies, _)) = one.varies {
@@ -138,6 +141,7 @@ impl Sums {
     #[inline]
     pub(super) fn finish(&mut self, octets: &mut [u8]) {
         for i in 0..self.0.len() {
+            // In the order in which they cover each other, so each is complete when it is written.
             let (done, rest) = self.0.split_at_mut(i + 1);
             let one = &done[i];
             let value = one.sent(!fold(one.sum));
@@ -237,4 +241,85 @@ fn sums_behind(octets: &[u8]) -> Box<[u32]> {
             sum
         }))
         .collect()
+}
+
+/// Up to eight changing bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Word {
+    /// Offset of its first byte.
+    pub(super) at: usize,
+    /// Number of bytes.
+    pub(super) octets: usize,
+    /// Bits that change; the last byte's are the lowest.
+    pub(super) mask: u64,
+    /// True if all bits change.
+    pub(super) whole: bool,
+    /// The checksums that cover it.
+    pub(super) taps: Vec<Tap>,
+}
+
+/// Contribution of a word to a checksum.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tap {
+    /// Index of the checksum.
+    pub(super) sum: usize,
+    /// Bits of the word that it covers.
+    pub(super) mask: u64,
+    /// True if the word's last byte is the upper one of the checksum's 16 bits.
+    pub(super) swap: bool,
+}
+
+impl Word {
+    pub(super) fn new(at: usize, octets: usize, mask: u64, taps: Vec<Tap>) -> Self {
+        Self { at, octets, mask, whole: mask == u64::MAX >> (64 - 8 * octets), taps }
+    }
+
+    /// Writes the changing bits; `value` must have no others set.
+    #[inline]
+    pub(super) fn put(&self, octets: &mut [u8], value: u64) {
+        match (self.whole, &mut octets[self.at..self.at + self.octets]) {
+            // The usual widths, without a loop over masks.
+            (true, [a, b]) => [*a, *b] = (value as u16).to_be_bytes(),
+            (true, [a, b, c, d]) => [*a, *b, *c, *d] = (value as u32).to_be_bytes(),
+            (_, out) => {
+                let (value, mask) = (value.to_be_bytes(), self.mask.to_be_bytes());
+                let first = 8 - self.octets;
+                for (n, octet) in out.iter_mut().enumerate() {
+                    *octet = *octet & !mask[first + n] | value[first + n];
+                }
+            }
+        }
+    }
+
+    /// Returns the changing bits of a frame that holds them.
+    #[inline]
+    pub(super) fn value(&self, octets: &[u8]) -> u64 {
+        let octets = &octets[self.at..self.at + self.octets];
+        octets.iter().fold(0, |value, octet| value << 8 | u64::from(*octet)) & self.mask
+    }
+
+    /// Clears the changing bits.
+    pub(super) fn clear(&self, octets: &mut [u8]) {
+        self.put(octets, 0);
+    }
+}
+
+impl Tap {
+    /// Returns the word's contribution to the sum.
+    #[inline]
+    pub(super) const fn part_of(self, value: u64) -> u64 {
+        let value = value & self.mask;
+        let sum = (value >> 32) + (value & 0xffff_ffff);
+        // Swapping the bytes of each word swaps the bytes of the sum (RFC 1071 2B).
+        if self.swap { fold(sum).swap_bytes() as u64 } else { sum }
+    }
+}
+
+/// Returns the sum of all 16-bit words of `sum`, in 16 bits.
+#[inline(always)]
+pub(super) const fn fold(sum: u64) -> u16 {
+    // Each half is added to the other: the upper one is then their sum with the carry of the lower
+    // one, the end-around carry of ones' complement addition.
+    let sum = (sum.wrapping_add(sum.rotate_right(32)) >> 32) as u32;
+    (sum.wrapping_add(sum.rotate_right(16)) >> 16) as u16
 }

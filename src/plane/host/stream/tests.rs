@@ -12,7 +12,7 @@ use crate::plan::stream::{
 use crate::plan::{PlanError, Rate};
 use crate::probe::{MODULUS, PROBE_LEN, Probe};
 use contracts::frame::Frame;
-use contracts::memory::rings::ring_pair;
+use contracts::memory::ring_pair;
 use ground::units::{BitsPerSec, Priority};
 use schedule::LinePlan;
 use wire::checksum::Sum;

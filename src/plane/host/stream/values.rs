@@ -1,6 +1,6 @@
-//! Values of a field that changes from frame to frame.
+//! What changes from frame to frame of a stream: the values of a field, and the frame lengths.
 
-use crate::plan::stream::Values;
+use crate::plan::stream::{Sizes, Values};
 use ground::rand::Rng;
 
 /// Values of one field in a cycle.
@@ -54,6 +54,7 @@ impl Cycle {
         let mut cycle = Self::new(values);
         if let Kind::List(list) = &mut cycle.kind {
             list.iter_mut().for_each(|value| *value &= u128::MAX >> (128 - u32::from(bits)));
+            // For binary search: a receiver asks for each frame.
             list.sort_unstable();
         }
         cycle
@@ -84,6 +85,7 @@ impl Cycle {
         match self.kind {
             Kind::List(ref list) => list.binary_search(&value).is_ok(),
             Kind::Steps { start, step } => {
+                // A decrement is a step that wraps around: its distance counts downwards.
                 let is_up = (step as i128) >= 0;
                 let way =
                     if is_up { value.wrapping_sub(start) } else { start.wrapping_sub(value) } & cut;
@@ -102,6 +104,7 @@ impl Cycle {
     /// cycle and differ by constant steps.
     #[inline]
     pub(super) fn step_of(&self, n: usize) -> Option<u64> {
+        // The step from the last value to the first is another one.
         let is_one_cycle = n as u64 <= self.count - self.place;
         match &self.kind {
             Kind::Steps { step, .. } if is_one_cycle => Some(*step as u64),
@@ -114,6 +117,7 @@ impl Cycle {
     pub(super) fn advance_many(&mut self, n: usize) {
         let Some(but_one) = n.checked_sub(1) else { return };
         let Kind::Steps { step, .. } = &self.kind else { unreachable!("it has steps") };
+        // The last step may begin the next cycle, which `advance` does.
         self.value = self.value.wrapping_add(step.wrapping_mul(but_one as u128));
         self.place += but_one as u64;
         self.advance();
@@ -159,6 +163,111 @@ pub(super) fn draw(rng: &mut Rng, min: u128, max: u128) -> u128 {
     min + span.checked_add(1).map_or(wide, |n| wide % n)
 }
 
+/// Sequence of frame lengths, in bytes with FCS.
+#[derive(Clone, Debug)]
+pub(super) struct Lengths {
+    kind: LengthKind,
+    /// Length of the next frame.
+    size: u32,
+    seed: u64,
+    rng: Rng,
+}
+
+#[derive(Clone, Debug)]
+enum LengthKind {
+    Fixed(u32),
+    Increment {
+        start: u32,
+        end: u32,
+        step: u32,
+    },
+    Random {
+        min: u32,
+        max: u32,
+    },
+    /// Each size with the upper bound of its range of 64-bit random numbers; the last has the rest.
+    Weighted(Box<[(u32, u64)]>),
+}
+
+impl Lengths {
+    /// Creates the sequence of a validated plan.
+    pub(super) fn new(sizes: &Sizes, seed: u64) -> Self {
+        let kind = match *sizes {
+            Sizes::Fixed(size) => LengthKind::Fixed(size),
+            Sizes::Increment { start, end, step } => LengthKind::Increment { start, end, step },
+            Sizes::Random { min, max } => LengthKind::Random { min, max },
+            Sizes::Weighted(ref pairs) => LengthKind::Weighted(parts(pairs)),
+        };
+        let mut lengths = Self { kind, size: 0, seed, rng: Rng::new(seed) };
+        lengths.restart();
+        lengths
+    }
+
+    /// Returns the length of the next frame.
+    #[inline]
+    pub(super) const fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Returns true if all frames have one length.
+    #[inline]
+    pub(super) const fn is_fixed(&self) -> bool {
+        matches!(self.kind, LengthKind::Fixed(_))
+    }
+
+    /// Restarts the sequence.
+    pub(super) fn restart(&mut self) {
+        // A restarted stream sends the same lengths again.
+        self.rng = Rng::new(self.seed);
+        self.size = match self.kind {
+            LengthKind::Increment { start, .. } => start,
+            _ => self.drawn(),
+        };
+    }
+
+    /// Advances to the next frame.
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        match self.kind {
+            LengthKind::Fixed(_) => {}
+            LengthKind::Increment { start, end, step } => {
+                let next = self.size.saturating_add(step);
+                self.size = if next > end { start } else { next };
+            }
+            LengthKind::Random { .. } | LengthKind::Weighted(_) => self.size = self.drawn(),
+        }
+    }
+
+    fn drawn(&mut self) -> u32 {
+        match &self.kind {
+            LengthKind::Fixed(size) => *size,
+            LengthKind::Increment { start, .. } => *start,
+            LengthKind::Random { min, max } => {
+                draw(&mut self.rng, u128::from(*min), u128::from(*max)) as u32
+            }
+            LengthKind::Weighted(parts) => {
+                let drawn = self.rng.next_u64();
+                // The rounding of the bounds must not leave a number without a size.
+                let last = parts.len() - 1;
+                let at = parts[..last].partition_point(|(_, end)| *end <= drawn);
+                parts[at].0
+            }
+        }
+    }
+}
+
+/// Converts weights to ranges of 64-bit random numbers.
+fn parts(pairs: &[(u32, f64)]) -> Box<[(u32, u64)]> {
+    let total: f64 = pairs.iter().map(|(_, weight)| weight).sum();
+    let mut before = 0.0;
+    let end = |(size, weight): &(u32, f64)| {
+        before += weight;
+        // The conversion saturates where rounding would exceed the maximum.
+        (*size, (before / total * 2_f64.powi(64)) as u64)
+    };
+    pairs.iter().map(end).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,5 +296,38 @@ mod tests {
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen, [3, 4, 5, 6, 7, 8, 9]);
+    }
+
+    fn take_lengths(sizes: &Sizes, seed: u64, n: usize) -> Vec<u32> {
+        let mut lengths = Lengths::new(sizes, seed);
+        let next = || {
+            let size = lengths.size();
+            lengths.advance();
+            size
+        };
+        std::iter::repeat_with(next).take(n).collect()
+    }
+
+    #[test]
+    fn lengths_go_up_in_steps_and_start_again() {
+        let sizes = Sizes::Increment { start: 64, end: 128, step: 30 };
+        assert_eq!(take_lengths(&sizes, 0, 5), [64, 94, 124, 64, 94]);
+        assert_eq!(take_lengths(&Sizes::Fixed(99), 0, 2), [99, 99]);
+    }
+
+    #[test]
+    fn drawn_lengths_have_their_weights_and_repeat_with_the_seed() {
+        let mix = Sizes::Weighted(vec![(64, 7.0), (570, 4.0), (1518, 1.0)]);
+        let drawn = take_lengths(&mix, 5, 120_000);
+        for (size, share) in [(64, 7.0), (570, 4.0), (1518, 1.0)] {
+            let n = drawn.iter().filter(|s| **s == size).count() as f64;
+            let expected: f64 = share * 10_000.0;
+            assert!((n - expected).abs() < 4.0 * expected.sqrt(), "{n} of {size}, seed 5");
+        }
+        assert_eq!(drawn, take_lengths(&mix, 5, 120_000));
+        assert_ne!(drawn, take_lengths(&mix, 6, 120_000));
+        let range = take_lengths(&Sizes::Random { min: 64, max: 67 }, 5, 200);
+        assert!((64..=67).all(|size| range.contains(&size)), "{range:?}");
+        assert!(range.iter().all(|size| (64..=67).contains(size)));
     }
 }

@@ -1,14 +1,10 @@
 //! Segmentation of a flow's messages into packets. Packets are numbered from 0, without end.
 
-mod listed;
-mod place;
+use std::sync::Arc;
 
 use crate::histogram::Spares;
-use listed::Listed;
-pub(crate) use place::Place;
-
 use crate::latency::Latency;
-use crate::plan::{Message, TransportPlan};
+use crate::plan::{Message, MessageList, TransportPlan};
 use crate::probe::PROBE_LEN;
 use ground::time::{Duration, Instant, Total};
 
@@ -43,6 +39,7 @@ impl Cut {
             None => (u64::MAX, full),
             Some(m) => {
                 let packets = m.bytes.div_ceil(full.into());
+                // At least one byte, as `packets` is rounded up.
                 (packets, (m.bytes - (packets - 1) * u64::from(full)) as u32)
             }
         };
@@ -53,6 +50,7 @@ impl Cut {
         if plan.work.after.is_some() {
             let most = cut.count().map_or(0, |n| n.min(RELEASED_MAX) as usize);
             let mut times = Vec::with_capacity(most);
+            // The first message waits for its start alone.
             times.push(start);
             cut.released = Some(times);
         }
@@ -87,6 +85,7 @@ impl Cut {
     pub(super) fn end_of(&self, n: u64) -> u64 {
         match &self.list {
             Some(list) => list.end_of(n),
+            // Saturates for endless data, which has no end.
             None => (n + 1).saturating_mul(self.packets),
         }
     }
@@ -164,6 +163,7 @@ impl Cut {
             return list.octets_before(index);
         }
         let place = self.place(index);
+        // On the wire the last packet may be longer than its part of the message.
         let whole = match self.message {
             Some(_) => (self.packets - 1) * self.full as u64 + self.tail as u64,
             None => 0,
@@ -180,6 +180,7 @@ impl Cut {
         let (message, rest) =
             if self.message.is_some() { (at / whole, at % whole) } else { (0, at) };
         let within = rest / u64::from(self.full);
+        // A sequence number of another flow falls between two packets.
         let starts = rest % u64::from(self.full) == 0 && within < self.packets;
         starts.then(|| message * self.packets + within)
     }
@@ -286,4 +287,140 @@ impl Completed {
     pub(crate) fn times(&self) -> Option<&Latency> {
         self.times.as_deref()
     }
+}
+
+/// One packet of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    /// Number in the flow.
+    pub(crate) index: u64,
+    /// Number of its message.
+    pub(crate) message: u64,
+    /// Number in the message.
+    pub(crate) within: u64,
+}
+
+impl Place {
+    /// Returns true if a message starts with this packet.
+    #[inline]
+    pub(crate) const fn is_first(self) -> bool {
+        self.within == 0
+    }
+}
+
+/// The packets of a list of messages.
+#[derive(Clone, Debug)]
+struct Listed {
+    /// Bytes of a full packet.
+    full: u32,
+    /// The messages, and the end of the last one.
+    entries: Arc<[Entry]>,
+}
+
+/// A message, and the sums of those before it.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    bytes: u64,
+    due: Duration,
+    /// Number of its first packet.
+    first: u64,
+    /// Bytes on the wire before it.
+    octets: u64,
+    /// Configured bytes before it.
+    own: u64,
+}
+
+impl Listed {
+    /// Segments a list into packets of `full` bytes.
+    fn new(list: &MessageList, full: u32) -> Self {
+        let mut next = Entry { bytes: 0, due: Duration::ZERO, first: 0, octets: 0, own: 0 };
+        let mut entries = Vec::with_capacity(list.messages().len() + 1);
+        for message in list.messages() {
+            let (bytes, due) = (message.bytes, message.due);
+            let packets = bytes.div_ceil(full.into());
+            entries.push(Entry { bytes, due, ..next });
+            next.first += packets;
+            next.octets += (packets - 1) * u64::from(full) + u64::from(tail(bytes, full));
+            next.own += bytes;
+        }
+        entries.push(next);
+        Self { full, entries: entries.into() }
+    }
+
+    /// Returns the number of messages.
+    fn count(&self) -> u64 {
+        self.entries.len() as u64 - 1
+    }
+
+    /// Returns the number of packets.
+    fn total(&self) -> u64 {
+        self.entries[self.entries.len() - 1].first
+    }
+
+    /// Returns message `n`; `None` behind the last one.
+    fn get(&self, n: u64) -> Option<&Entry> {
+        (n < self.count()).then(|| &self.entries[n as usize])
+    }
+
+    /// Returns the number of the packet after message `n`; `u64::MAX` behind the last message.
+    #[inline]
+    fn end_of(&self, n: u64) -> u64 {
+        self.entries.get(n as usize + 1).map_or(u64::MAX, |next| next.first)
+    }
+
+    fn bytes_of(&self, n: u64) -> u64 {
+        self.get(n).map_or(0, |message| message.bytes)
+    }
+
+    /// Returns the time from the flow's start at which message `n` is due.
+    fn due(&self, n: u64) -> Option<Duration> {
+        self.get(n).map(|message| message.due)
+    }
+
+    /// Returns the number of packets of message `n`; `u64::MAX` behind the last one.
+    #[inline]
+    fn packets_of(&self, n: u64) -> u64 {
+        match self.end_of(n) {
+            u64::MAX => u64::MAX,
+            end => end - self.entries[n as usize].first,
+        }
+    }
+
+    /// Returns the bytes on the wire of the last packet of message `n`.
+    fn tail_of(&self, n: u64) -> u32 {
+        self.get(n).map_or(self.full, |message| tail(message.bytes, self.full))
+    }
+
+    fn place(&self, index: u64) -> Place {
+        // The entry behind the last message has the place after it, too.
+        let message = self.entries.partition_point(|e| e.first <= index) - 1;
+        Place { index, message: message as u64, within: index - self.entries[message].first }
+    }
+
+    fn octets_before(&self, index: u64) -> u64 {
+        let place = self.place(index);
+        self.entries[place.message as usize].octets + place.within * u64::from(self.full)
+    }
+
+    fn starting_at(&self, at: u64) -> Option<u64> {
+        let message = self.entries.partition_point(|e| e.octets <= at) - 1;
+        let entry = &self.entries[message];
+        let (rest, full) = (at - entry.octets, u64::from(self.full));
+        let within = rest / full;
+        let starts = rest % full == 0 && within < self.packets_of(message as u64);
+        starts.then(|| entry.first + within)
+    }
+
+    fn delivered_by(&self, index: u64) -> u64 {
+        let place = self.place(index);
+        let entry = &self.entries[place.message as usize];
+        entry.own + (place.within * u64::from(self.full)).min(entry.bytes)
+    }
+}
+
+/// Returns the bytes on the wire of a message's last packet.
+fn tail(bytes: u64, full: u32) -> u32 {
+    // 1 to `full`, never 0.
+    let last = (bytes - 1) % u64::from(full) + 1;
+    (last as u32).max(PROBE_LEN as u32)
 }

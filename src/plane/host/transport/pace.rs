@@ -79,9 +79,11 @@ impl Pace {
     /// schedule by at most `backlog`.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Instant, wire_len: u32, backlog: Duration) {
+        // At the link's own rate there is no schedule to catch up with.
         let counts = if self.full_time == TURN { now } else { now.saturating_sub(backlog) };
         self.last = Some((self.due.max(counts), wire_len));
         if self.dcqcn.is_some() || self.qcn.is_some() {
+            // Bytes sent may raise the rate of either reaction point.
             let before = self.rate();
             if let Some(dcqcn) = &mut self.dcqcn {
                 dcqcn.on_sent(wire_len);
@@ -127,6 +129,7 @@ impl Pace {
 
     /// Handles the deadline; may be called early.
     pub(super) fn on_timeout(&mut self, now: Instant) {
+        // A call may be early, or for the other one of the two.
         if let Some(dcqcn) = self.dcqcn.as_mut().filter(|d| d.next_deadline() <= now) {
             dcqcn.on_timeout(now);
             self.refresh();
@@ -152,6 +155,7 @@ impl Pace {
     /// Recalculates the due time of the next frame after a rate change.
     fn refresh(&mut self) {
         let rate = self.rate();
+        // Only the link limits the flow, and the line keeps its frames apart.
         let free = rate == self.line;
         self.full_time = if free { TURN } else { rate.time_for(Bytes(self.full.into())) };
         self.find_due();
@@ -160,6 +164,7 @@ impl Pace {
     #[inline]
     fn find_due(&mut self) {
         let Some((last, wire_len)) = self.last else { return };
+        // Nearly all frames are full, whose time is known.
         let time = if wire_len == self.full || self.full_time == TURN {
             self.full_time
         } else {

@@ -3,11 +3,16 @@
 //! Acknowledgements are not queued one by one: the state to report is kept, and a frame reports the
 //! state at the time it leaves. A waiting acknowledgement is so replaced by a newer one, and
 //! nothing here grows however long a pause lasts.
+//!
+//! All receivers of a station share one queue of acknowledgements and CNPs: first in, first out among
+//! those whose priority is not paused.
 
-use super::{roce, tcp};
+use std::collections::VecDeque;
+
+use super::{roce, roce_frames, tcp, tcp_frames};
 use crate::plan::{FlowId, Transport, TransportPlan};
 use ground::time::Instant;
-use ground::units::Priority;
+use ground::units::{PRIORITIES, Priority, PrioritySet};
 use wire::aeth::Syndrome;
 use wire::roce::U24;
 
@@ -73,8 +78,8 @@ enum Kind {
 struct Roce {
     machine: roce::Receiver,
     qp: U24,
-    acks: Box<roce::AckFrames>,
-    cnp: Box<roce::CnpFrame>,
+    acks: Box<roce_frames::AckFrames>,
+    cnp: Box<roce_frames::CnpFrame>,
     ack_due: bool,
     missing: Option<(u64, u64)>,
     cnp_due: bool,
@@ -83,7 +88,7 @@ struct Roce {
 #[derive(Clone, Debug)]
 struct Tcp {
     machine: tcp::Receiver,
-    acks: Box<tcp::AckFrames>,
+    acks: Box<tcp_frames::AckFrames>,
     /// True if more has arrived in order than was acknowledged.
     fresh: bool,
     /// Pending duplicate acknowledgements after that: the sender counts them.
@@ -110,18 +115,19 @@ impl Receiver {
                 let roce = Roce {
                     machine: roce::Receiver::new(plan, r),
                     qp: r.dst_qp,
-                    acks: Box::new(roce::AckFrames::new(plan, r)),
-                    cnp: Box::new(roce::CnpFrame::new(plan, r)),
+                    acks: Box::new(roce_frames::AckFrames::new(plan, r)),
+                    cnp: Box::new(roce_frames::CnpFrame::new(plan, r)),
                     ack_due: false,
                     missing: None,
                     cnp_due: false,
                 };
+                // CNPs have a marking of their own, so that data does not delay them.
                 (Kind::Roce(roce), r.ack, r.cnp.priority)
             }
             Transport::TcpLike(t) => {
                 let tcp = Tcp {
                     machine: tcp::Receiver::new(plan),
-                    acks: Box::new(tcp::AckFrames::new(plan, t)),
+                    acks: Box::new(tcp_frames::AckFrames::new(plan, t)),
                     fresh: false,
                     again: 0,
                 };
@@ -166,6 +172,7 @@ impl Receiver {
                 roce.ack_due |= reply.ack;
                 roce.cnp_due |= reply.cnp;
                 if let Some((from, to)) = reply.missing {
+                    // One NAK for all gaps since the last: what of it has arrived is left out when it leaves.
                     let (first, last) = roce.missing.unwrap_or((from, to));
                     roce.missing = Some((first.min(from), last.max(to)));
                 }
@@ -176,6 +183,7 @@ impl Receiver {
             }
             (Kind::Tcp(tcp), Data::Tcp { sequence }) => {
                 if tcp.machine.on_data(*sequence) {
+                    // Progress replaces duplicates that were not sent yet.
                     (tcp.fresh, tcp.again) = (true, 0);
                     if self.counters.finished.is_none() && tcp.machine.is_complete() {
                         self.counters.finished = Some(now);
@@ -209,6 +217,7 @@ impl Receiver {
             (Kind::Tcp(_), AnswerKind::Cnp) => return false,
         };
         let asks = due && !*waits;
+        // One place in the queue per kind, however often it becomes due.
         *waits |= due;
         asks
     }
@@ -266,14 +275,15 @@ impl Roce {
         c: &mut ReceiverCounters,
         give: impl FnOnce(&[u8], u32) -> bool,
     ) -> Turn {
-        let nak = self.missing.and_then(|missing| self.machine.refuse(missing));
-        if let Some(numbers) = nak {
-            let (octets, wire_len) = self.acks.stamp(Syndrome::SEQUENCE_ERROR, numbers);
+        let nak = self.missing.and_then(|(from, to)| self.machine.refuse(from, to));
+        if let Some((psn, msn)) = nak {
+            let (octets, wire_len) = self.acks.stamp(Syndrome::SEQUENCE_ERROR, psn, msn);
             if !give(octets, wire_len) {
                 return Turn::NoMemory;
             }
             c.naks += 1;
             self.missing = None;
+            // With go-back-N a NAK acknowledges all before it.
             self.ack_due &= !self.machine.nak_acknowledges();
             return Turn::Sent { wire_len, more: self.ack_due };
         }
@@ -281,7 +291,8 @@ impl Roce {
         if !self.ack_due {
             return Turn::Idle;
         }
-        let (octets, wire_len) = self.acks.stamp(Syndrome::ACK, self.machine.acknowledge());
+        let (psn, msn) = self.machine.acknowledge();
+        let (octets, wire_len) = self.acks.stamp(Syndrome::ACK, psn, msn);
         if !give(octets, wire_len) {
             return Turn::NoMemory;
         }
@@ -306,8 +317,112 @@ impl Tcp {
             return Turn::NoMemory;
         }
         c.acks += 1;
+        // The first one tells of progress; only those behind it are duplicates.
         self.again -= u32::from(!self.fresh);
         self.fresh = false;
         Turn::Sent { wire_len, more: self.again > 0 }
+    }
+}
+
+/// An entry: its serial number, the receiver, and the kind.
+type Ticket = (u64, u32, AnswerKind);
+
+/// All receivers of a station that send acknowledgements.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    receivers: Vec<Receiver>,
+    /// By priority. A receiver has at most one entry per kind, so none ever grows.
+    turns: [VecDeque<Ticket>; PRIORITIES],
+    /// Priorities with queued entries.
+    waiting: PrioritySet,
+    asked: u64,
+}
+
+impl Answers {
+    /// Creates the receivers of validated plans.
+    pub(crate) fn new(plans: &[TransportPlan]) -> Self {
+        let mut turns: [VecDeque<Ticket>; PRIORITIES] = Default::default();
+        let receivers: Vec<_> = plans.iter().map(Receiver::new).collect();
+        for (n, ring) in turns.iter_mut().enumerate() {
+            let kinds = [AnswerKind::Ack, AnswerKind::Cnp];
+            // Both kinds may have one priority.
+            let has = |r: &Receiver| kinds.iter().filter(|k| r.priority(**k).index() == n).count();
+            ring.reserve_exact(receivers.iter().map(has).sum());
+        }
+        Self { receivers, turns, waiting: PrioritySet::EMPTY, asked: 0 }
+    }
+
+    /// Restarts receiver `i`. An entry that it had queued before sends nothing.
+    pub(crate) fn restart(&mut self, i: usize, plan: &TransportPlan) {
+        self.receivers[i] = Receiver::new(plan);
+    }
+
+    /// Processes data for receiver `i`. Returns false if it belongs to another flow.
+    #[inline]
+    pub(crate) fn on_data(&mut self, now: Instant, i: usize, data: &Data) -> bool {
+        let receiver = &mut self.receivers[i];
+        if !receiver.on_data(now, data) {
+            return false;
+        }
+        for kind in [AnswerKind::Ack, AnswerKind::Cnp] {
+            if receiver.asks_for_turn(kind) {
+                let p = receiver.priority(kind);
+                self.turns[p.index()].push_back((self.asked, i as u32, kind));
+                self.waiting.insert(p);
+                self.asked += 1;
+            }
+        }
+        true
+    }
+
+    /// Returns the number of messages that receiver `i` has received completely.
+    pub(crate) fn messages(&self, i: usize) -> u64 {
+        self.receivers[i].messages()
+    }
+
+    /// Returns true if a queued entry may be sent now.
+    #[inline]
+    pub(crate) const fn ready(&self, paused: PrioritySet) -> bool {
+        self.waiting.0 & !paused.0 != 0
+    }
+
+    /// Returns true if nothing is queued.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Sends the next entry among priorities that are not paused: `give` receives the whole frame
+    /// and its length and returns true if it accepted them. Requires [`Self::ready`].
+    #[inline]
+    pub(crate) fn next(
+        &mut self,
+        paused: PrioritySet,
+        give: impl FnOnce(&[u8], u32) -> bool,
+    ) -> Turn {
+        let free = PrioritySet(self.waiting.0 & !paused.0);
+        // The oldest entry of all priorities that may send.
+        let front = |p: &Priority| self.turns[p.index()][0].0;
+        let p = free.iter().min_by_key(front).expect("somebody is waiting");
+        let ring = &mut self.turns[p.index()];
+        let (_, i, kind) = ring[0];
+        let turn = self.receivers[i as usize].answer(kind, give);
+        // It keeps its place, and is tried again.
+        if turn == Turn::NoMemory {
+            return turn;
+        }
+        ring.pop_front();
+        if let Turn::Sent { more: true, .. } = turn {
+            ring.push_back((self.asked, i, kind));
+            self.asked += 1;
+        }
+        if ring.is_empty() {
+            self.waiting.remove(p);
+        }
+        turn
+    }
+
+    /// Iterates over the receivers' counters, in the order of the plans.
+    pub(crate) fn counters(&self) -> impl Iterator<Item = ReceiverCounters> {
+        self.receivers.iter().map(Receiver::counters)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::cut::{Completion, Completions};
 use super::pace::Pace;
-use super::{roce, tcp};
+use super::{roce, roce_frames, tcp, tcp_frames};
 use crate::histogram::Spares;
 use crate::latency::Latency;
 use crate::plan::{FlowId, Transport, TransportPlan};
@@ -63,8 +63,8 @@ pub(crate) enum Answer {
 /// State by transport.
 #[derive(Clone, Debug)]
 enum Kind {
-    Roce(roce::Sender, Box<roce::DataFrames>),
-    Tcp(tcp::Sender, Box<tcp::DataFrames>),
+    Roce(roce::Sender, Box<roce_frames::DataFrames>),
+    Tcp(tcp::Sender, Box<tcp_frames::DataFrames>),
 }
 
 /// The sending end of one flow.
@@ -106,13 +106,14 @@ impl Sender {
         qcn: Option<ReactionPoint>,
         spares: &Spares,
     ) -> Self {
+        // DCQCN is RoCEv2's; a TCP-like sender has its window.
         let (kind, dcqcn) = match &plan.kind {
             Transport::Roce(r) => {
-                let frames = Box::new(roce::DataFrames::new(plan, r));
+                let frames = Box::new(roce_frames::DataFrames::new(plan, r));
                 (Kind::Roce(roce::Sender::new(plan, r, spares), frames), r.dcqcn)
             }
             Transport::TcpLike(t) => {
-                let frames = Box::new(tcp::DataFrames::new(plan, t));
+                let frames = Box::new(tcp_frames::DataFrames::new(plan, t));
                 (Kind::Tcp(tcp::Sender::new(plan, t, spares), frames), None)
             }
         };
@@ -151,6 +152,7 @@ impl Sender {
             Kind::Roce(machine, _) => machine.ready_at(),
             Kind::Tcp(machine, _) => machine.ready_at(),
         };
+        // The window, or an acknowledgement, and the rate must both permit it.
         let at = ready.max(self.pace.due());
         if at < self.stop && !self.ended { at } else { Instant::NEVER }
     }
@@ -168,6 +170,7 @@ impl Sender {
         let (wire_len, repeated) = match &mut self.kind {
             Kind::Roce(machine, frames) => {
                 let packet = machine.next();
+                // The probe counts transmissions, so a retransmission is a frame of its own at the sink.
                 let (head, wire_len) = frames.stamp(&packet, c.frames, now, self.full);
                 if !give(head, wire_len) {
                     c.dry += 1;
@@ -202,6 +205,7 @@ impl Sender {
             (Kind::Roce(machine, _), Answer::Roce { psn, aeth }) => {
                 match aeth.syndrome {
                     Syndrome::Ack { .. } => c.acks += 1,
+                    // Receivers here send no RNR NAK; another implementation may.
                     Syndrome::Nak(_) | Syndrome::NotReady { .. } => c.naks += 1,
                 }
                 machine.on_answer(now, *psn, aeth.syndrome, aeth.msn);

@@ -2,7 +2,7 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::entry::Reason;
+use super::object::Reason;
 use super::value::ObjectValue;
 use congestion::Detect;
 use congestion::sfc::CENTISECOND;
@@ -75,14 +75,14 @@ macro_rules! words {
 macro_rules! queue {
     ($section:ident.$queues:ident: $($field:ident).+) => {
         Lens {
-            get: |plan, at| {
-                let of = plan.$section.as_ref()?.$queues.get(at.port)?[at.class].as_ref()?;
-                Some(Field::value(&of.$($field).+))
+            get: |plan, spot| {
+                let queue = plan.$section.as_ref()?.$queues.get(spot.port)?[spot.class].as_ref()?;
+                Some(Field::value(&queue.$($field).+))
             },
-            set: |plan, at, value| {
+            set: |plan, spot, value| {
                 let section = plan.$section.as_mut().ok_or(Reason::NoSection)?;
-                let of = section.$queues.get_mut(at.port).and_then(|port| port[at.class].as_mut());
-                Field::write(&mut of.ok_or(Reason::NoQueue)?.$($field).+, value)
+                let queue = section.$queues.get_mut(spot.port).and_then(|port| port[spot.class].as_mut());
+                Field::write(&mut queue.ok_or(Reason::NoQueue)?.$($field).+, value)
             },
         }
     };
@@ -92,9 +92,9 @@ macro_rules! queue {
 macro_rules! curves {
     ($get:ident, $get_mut:ident) => {
         const THRESHOLD: Lens = Lens {
-            get: |plan, at| threshold(&$get(plan, at)?),
-            set: |plan, at, value| {
-                write_threshold($get_mut(plan, at).ok_or(Reason::NoQueue)?, value)
+            get: |plan, spot| threshold(&$get(plan, spot)?),
+            set: |plan, spot, value| {
+                write_threshold($get_mut(plan, spot).ok_or(Reason::NoQueue)?, value)
             },
         };
         curves!(KMIN Kmin $get $get_mut);
@@ -103,9 +103,9 @@ macro_rules! curves {
     };
     ($lens:ident $number:ident $get:ident $get_mut:ident) => {
         const $lens: Lens = Lens {
-            get: |plan, at| curve(&$get(plan, at)?, Curve::$number),
-            set: |plan, at, value| {
-                write_curve($get_mut(plan, at).ok_or(Reason::NoQueue)?, Curve::$number, value)
+            get: |plan, spot| curve(&$get(plan, spot)?, Curve::$number),
+            set: |plan, spot, value| {
+                write_curve($get_mut(plan, spot).ok_or(Reason::NoQueue)?, Curve::$number, value)
             },
         };
     };
@@ -133,6 +133,7 @@ macro_rules! numbers {
             }
             fn write(&mut self, value: ObjectValue) -> Result<(), Reason> {
                 let ObjectValue::Number(n) = value else { return Err(Reason::Range) };
+                // The range of the object was checked; this is the range of the type.
                 let made: fn(i64) -> Option<$type> = $made;
                 *self = made(n).ok_or(Reason::Range)?;
                 Ok(())
@@ -191,8 +192,11 @@ pub(super) fn write_centiseconds(time: &mut Duration, value: ObjectValue) -> Res
 }
 
 /// Returns the name of a value.
-pub(super) fn word<T: Copy + PartialEq>(words: &[(&'static str, T)], of: T) -> Option<ObjectValue> {
-    words.iter().find(|(_, value)| *value == of).map(|(word, _)| ObjectValue::Choice(word))
+pub(super) fn word<T: Copy + PartialEq>(
+    words: &[(&'static str, T)],
+    wanted: T,
+) -> Option<ObjectValue> {
+    words.iter().find(|(_, value)| *value == wanted).map(|(word, _)| ObjectValue::Choice(word))
 }
 
 /// Writes the value with a name.
@@ -227,6 +231,7 @@ pub(super) fn threshold(detect: &Detect) -> Option<ObjectValue> {
 pub(super) fn write_threshold(detect: &mut Detect, value: ObjectValue) -> Result<(), Reason> {
     let mut octets = Bytes(0);
     octets.write(value)?;
+    // A queue with a curve becomes one with a threshold, so the write always succeeds.
     *detect = Detect::Length(octets);
     Ok(())
 }
@@ -254,6 +259,7 @@ pub(super) fn write_curve(
         Curve::Kmax => plan.kmax.write(value)?,
         Curve::Pmax => plan.pmax.write(value)?,
     }
+    // After the write, on the copy of the plan that a refusal discards.
     if plan.kmin > plan.kmax {
         let what = format!("kmin {} is above kmax {}", plan.kmin, plan.kmax);
         return Err(Reason::Contradicts(what));

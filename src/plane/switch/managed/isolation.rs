@@ -1,13 +1,13 @@
 //! Managed objects of Congestion Isolation (802.1Qcz 12.33, 49.4.1).
 
-use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::field::{
     Curve, Field, curve, curves, dscp, in_centiseconds, life, one, threshold, word, words,
     write_centiseconds, write_curve, write_threshold, write_word,
 };
+use super::object::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::sfc::{BURST, DSCP, LIFE, OCTETS, PRIORITY, SECOND, STREAMS, US, plain};
 use super::value::{Kind, ObjectValue, Unit};
-use crate::plan::{CongestionPlan, IsolationPoint};
+use crate::{CongestionPlan, IsolationPoint};
 use congestion::Detect;
 use congestion::isolation::{CimRepeat, MapReading, QueueMap, Watch};
 use ground::units::{PRIORITIES, PortId, TrafficClass};
@@ -32,11 +32,11 @@ const fn ours(name: &'static str, kind: Kind, lens: Lens, doc: &'static str) -> 
 macro_rules! point {
     ($field:ident) => {
         Lens {
-            get: |plan, at| {
+            get: |plan, spot| {
                 let points = &plan.isolation.as_ref()?.points;
-                Some(points.get(at.port).copied().unwrap_or_default().$field.value())
+                Some(points.get(spot.port).copied().unwrap_or_default().$field.value())
             },
-            set: |plan, at, value| point(plan, at)?.$field.write(value),
+            set: |plan, spot, value| point(plan, spot)?.$field.write(value),
         }
     };
 }
@@ -45,8 +45,10 @@ macro_rules! point {
 macro_rules! watch {
     ($field:ident) => {
         Lens {
-            get: |plan, at| Some(watch(plan, at)?.$field.value()),
-            set: |plan, at, value| watch_mut(plan, at).ok_or(Reason::NoQueue)?.$field.write(value),
+            get: |plan, spot| Some(watch(plan, spot)?.$field.value()),
+            set: |plan, spot, value| {
+                watch_mut(plan, spot).ok_or(Reason::NoQueue)?.$field.write(value)
+            },
         }
     };
 }
@@ -245,12 +247,13 @@ pub(super) static OBJECTS: &[Entry] = &[
     .per(Scope::Queue),
 ];
 
-fn point(plan: &mut CongestionPlan, at: Spot) -> Result<&mut IsolationPoint, Reason> {
+fn point(plan: &mut CongestionPlan, spot: Spot) -> Result<&mut IsolationPoint, Reason> {
     let points = &mut plan.isolation.as_mut().ok_or(Reason::NoSection)?.points;
-    if points.len() <= at.port {
-        points.resize(at.port + 1, IsolationPoint::default());
+    if points.len() <= spot.port {
+        // A plan lists points up to the last port that has one.
+        points.resize(spot.port + 1, IsolationPoint::default());
     }
-    Ok(&mut points[at.port])
+    Ok(&mut points[spot.port])
 }
 
 const QUEUE_MAP: Lens = Lens {
@@ -268,29 +271,30 @@ const QUEUE_MAP: Lens = Lens {
 };
 
 /// Returns the parameters of a monitored queue: configured for it, or the common ones.
-fn watch(plan: &CongestionPlan, at: Spot) -> Option<Watch> {
+fn watch(plan: &CongestionPlan, spot: Spot) -> Option<Watch> {
     let isolation = plan.isolation.as_ref()?;
-    isolation.machine.map.congesting(TrafficClass::ALL[at.class])?;
-    let own = isolation.watches.get(at.port).and_then(|port| port[at.class]);
+    isolation.machine.map.congesting(TrafficClass::ALL[spot.class])?;
+    let own = isolation.watches.get(spot.port).and_then(|port| port[spot.class]);
     Some(own.unwrap_or(isolation.machine.watch))
 }
 
 /// As [`watch()`], for writing: from then on the queue has separate parameters.
-fn watch_mut(plan: &mut CongestionPlan, at: Spot) -> Option<&mut Watch> {
-    let now = watch(plan, at)?;
+fn watch_mut(plan: &mut CongestionPlan, spot: Spot) -> Option<&mut Watch> {
+    // The common parameters are copied, so that the other values of the queue stay.
+    let now = watch(plan, spot)?;
     let watches = &mut plan.isolation.as_mut()?.watches;
-    if watches.len() <= at.port {
-        watches.resize(at.port + 1, [None; PRIORITIES]);
+    if watches.len() <= spot.port {
+        watches.resize(spot.port + 1, [None; PRIORITIES]);
     }
-    Some(watches[at.port][at.class].get_or_insert(now))
+    Some(watches[spot.port][spot.class].get_or_insert(now))
 }
 
-fn detect(plan: &CongestionPlan, at: Spot) -> Option<Detect> {
-    Some(watch(plan, at)?.detect)
+fn detect(plan: &CongestionPlan, spot: Spot) -> Option<Detect> {
+    Some(watch(plan, spot)?.detect)
 }
 
-fn detect_mut(plan: &mut CongestionPlan, at: Spot) -> Option<&mut Detect> {
-    Some(&mut watch_mut(plan, at)?.detect)
+fn detect_mut(plan: &mut CongestionPlan, spot: Spot) -> Option<&mut Detect> {
+    Some(&mut watch_mut(plan, spot)?.detect)
 }
 
 curves!(detect, detect_mut);

@@ -1,13 +1,13 @@
 //! Managed objects of CNPs from the switch, which are of this project, and of QCN
 //! (IEEE8021-CN-MIB).
 
-use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::field::{
     Curve, Field, curve, curves, dscp, one, queue, threshold, write_curve, write_threshold,
 };
+use super::object::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::sfc::{BURST, DSCP, OCTETS, PRIORITY, SECOND, SHARE, STREAMS, US, plain};
 use super::value::{Counter, Kind, Unit};
-use crate::plan::CongestionPlan;
+use crate::CongestionPlan;
 use congestion::Detect;
 
 /// Range in which QCN's arithmetic fits into 64 bits: see `PointPlan`.
@@ -75,12 +75,13 @@ pub(super) static FAST_CNP: &[Entry] = &[
     .per(Scope::Queue),
 ];
 
-fn detect(plan: &CongestionPlan, at: Spot) -> Option<Detect> {
-    plan.fast_cnp.as_ref()?.detect.get(at.port)?[at.class]
+fn detect(plan: &CongestionPlan, spot: Spot) -> Option<Detect> {
+    // `None` for a queue that the section does not watch, which a write reports.
+    plan.fast_cnp.as_ref()?.detect.get(spot.port)?[spot.class]
 }
 
-fn detect_mut(plan: &mut CongestionPlan, at: Spot) -> Option<&mut Detect> {
-    plan.fast_cnp.as_mut()?.detect.get_mut(at.port)?[at.class].as_mut()
+fn detect_mut(plan: &mut CongestionPlan, spot: Spot) -> Option<&mut Detect> {
+    plan.fast_cnp.as_mut()?.detect.get_mut(spot.port)?[spot.class].as_mut()
 }
 
 curves!(detect, detect_mut);

@@ -1,13 +1,13 @@
 //! Managed objects of the Source Flow Control proxy. All but the UDP port and the flow life are of
 //! this project.
 
-use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::field::{
     Field, in_centiseconds, life, one, word, words, write_centiseconds, write_word,
 };
+use super::object::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::sfc::{BURST, LIFE, SHARE, UNKNOWNS, US, attached, plain, write_udp_port};
 use super::value::{Kind, ObjectValue, Unit};
-use crate::plan::{AttachedKind, CongestionPlan, SfcProxyPlan};
+use crate::{AttachedKind, CongestionPlan, SfcProxyPlan};
 use congestion::proxy::{CachePlan, Remember, Senders};
 use wire::sfcm;
 
@@ -143,8 +143,8 @@ const UDP_PORT: Lens = Lens {
 };
 
 const ATTACHED: Lens = Lens {
-    get: |plan, at| word(KINDS, plan.ports.get(at.port).copied().unwrap_or_default().kind),
-    set: |plan, at, value| write_word(KINDS, &mut attached(plan, at.port).kind, value),
+    get: |plan, spot| word(KINDS, plan.ports.get(spot.port).copied().unwrap_or_default().kind),
+    set: |plan, spot, value| write_word(KINDS, &mut attached(plan, spot.port).kind, value),
 };
 
 const FABRIC: Lens = Lens {
@@ -174,6 +174,7 @@ fn write_whose(senders: &mut Senders, value: ObjectValue) -> Result<(), Reason> 
     match (value, &*senders) {
         (ObjectValue::Choice("nobody"), _) => *senders = Senders::Nobody,
         (ObjectValue::Choice("anybody"), _) => *senders = Senders::Anybody,
+        // The list stays as the file gave it.
         (ObjectValue::Choice("listed"), Senders::Only(_)) => {}
         (ObjectValue::Choice("listed"), _) => {
             return Err(Reason::Needs("addresses are listed in `sfc_proxy.accept` of the file"));

@@ -1,12 +1,12 @@
 //! Managed objects of Source Flow Control points.
 
-use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::field::{
     Curve, Field, curve, curves, dscp, in_centiseconds, life, one, queue, threshold, word, words,
     write_centiseconds, write_curve, write_threshold, write_word,
 };
+use super::object::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::value::{Counter, Kind, ObjectValue, Unit};
-use crate::plan::{Attached, CongestionPlan, SfcmForm, SfcmFrom, UnknownHost};
+use crate::{Attached, CongestionPlan, SfcmForm, SfcmFrom, UnknownHost};
 use congestion::Detect;
 use congestion::sfc::{Count, Life, SfcPlan};
 use congestion::streams::STREAMS_MAX;
@@ -294,6 +294,7 @@ const METER_RATE: Lens = Lens {
     set: |plan, _, value| {
         let point = &mut plan.sfc.as_mut().ok_or(Reason::NoSection)?.point;
         let ObjectValue::Number(n) = value else { return Err(Reason::Range) };
+        // A rate of 0 is none, which turns the meter off.
         point.meter.rate = BitsPerSec::new(n.try_into().map_err(|_| Reason::Range)?);
         Ok(())
     },
@@ -306,6 +307,7 @@ const UDP_PORT: Lens = Lens {
 
 /// Sets the UDP port, which the point and the proxy of a switch share.
 pub(super) fn write_udp_port(plan: &mut CongestionPlan, value: ObjectValue) -> Result<(), Reason> {
+    // Both or neither, or the switch would not recognize its own messages.
     if let Some(sfc) = &mut plan.sfc {
         sfc.point.udp_port.write(value)?;
     }
@@ -316,11 +318,11 @@ pub(super) fn write_udp_port(plan: &mut CongestionPlan, value: ObjectValue) -> R
 }
 
 const LOCATOR: Lens = Lens {
-    get: |plan, at| {
-        let locator = plan.ports.get(at.port).copied().unwrap_or_default().locator;
+    get: |plan, spot| {
+        let locator = plan.ports.get(spot.port).copied().unwrap_or_default().locator;
         word(LOCATORS, locator)
     },
-    set: |plan, at, value| write_word(LOCATORS, &mut attached(plan, at.port).locator, value),
+    set: |plan, spot, value| write_word(LOCATORS, &mut attached(plan, spot.port).locator, value),
 };
 
 /// Returns the attachment of a port, for writing.
@@ -331,13 +333,13 @@ pub(super) fn attached(plan: &mut CongestionPlan, port: usize) -> &mut Attached 
     &mut plan.ports[port]
 }
 
-fn detect(plan: &CongestionPlan, at: Spot) -> Option<Detect> {
-    Some(plan.sfc.as_ref()?.monitors.get(at.port)?[at.class]?.detect)
+fn detect(plan: &CongestionPlan, spot: Spot) -> Option<Detect> {
+    Some(plan.sfc.as_ref()?.monitors.get(spot.port)?[spot.class]?.detect)
 }
 
-fn detect_mut(plan: &mut CongestionPlan, at: Spot) -> Option<&mut Detect> {
-    let monitors = plan.sfc.as_mut()?.monitors.get_mut(at.port)?;
-    Some(&mut monitors[at.class].as_mut()?.detect)
+fn detect_mut(plan: &mut CongestionPlan, spot: Spot) -> Option<&mut Detect> {
+    let monitors = plan.sfc.as_mut()?.monitors.get_mut(spot.port)?;
+    Some(&mut monitors[spot.class].as_mut()?.detect)
 }
 
 curves!(detect, detect_mut);

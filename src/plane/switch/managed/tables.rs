@@ -1,6 +1,6 @@
 //! Tables among the managed objects, read only: congesting flows, peers and measured links.
 
-use super::entry::Section;
+use super::object::Section;
 use crate::Switch;
 use crate::port_state::PortState;
 use crate::signals::Paused;
@@ -117,8 +117,9 @@ impl<W: World> Switch<W> {
     /// Returns the flows in at most `most` slots of a table, starting at index `from`; the limit
     /// bounds the time for which frames wait.
     #[must_use]
-    pub fn streams(&self, of: Streams, from: usize, most: usize) -> StreamPage {
-        let (places, rows) = match of {
+    pub fn streams(&self, table: Streams, from: usize, most: usize) -> StreamPage {
+        let (places, rows) = match table {
+            // Each table has what its machine keeps; the rest of a row is unknown, not 0.
             Streams::Sfc => {
                 let Some(point) = self.sfc_point() else { return StreamPage::default() };
                 let row = |(place, flow): (u32, CongestingFlow)| StreamRow {
@@ -188,6 +189,7 @@ impl<W: World> Switch<W> {
     /// The CI peer table (802.1Qcz 49.3.6), by port.
     #[must_use]
     pub fn peers(&self) -> Vec<(PortId, Peer)> {
+        // Of the worker's own ports: each peer is listed one time.
         let Some(isolation) = self.isolation() else { return Vec::new() };
         let peer = |port: &PortState<W>| Some((port.id, *isolation.peer(port.id)?));
         self.ports.iter().filter_map(peer).collect()

@@ -1,7 +1,7 @@
 //! Tests of every object: default, range, text and place.
 
 use super::*;
-use crate::plan::*;
+use crate::*;
 use ::congestion::isolation::{IsolationPlan, MapReading, QueueMap, Watch};
 use ::congestion::proxy::CachePlan;
 use ::congestion::qcn::PointPlan;

@@ -94,6 +94,7 @@ impl Kind {
             (Self::Number { least, most, .. }, ObjectValue::Number(n)) => {
                 (least..=most).contains(&n)
             }
+            // No address is `Unset`, not an address of zeros.
             (Self::Mac, ObjectValue::Mac(mac)) => !mac.is_multicast() && *mac != Mac::default(),
             (Self::Ipv4, ObjectValue::Ipv4(a)) => {
                 !(a.is_unspecified() || a.is_multicast() || a.is_broadcast() || a.is_loopback())
@@ -113,6 +114,7 @@ impl Kind {
     #[must_use]
     pub fn read(&self, text: &str) -> Option<ObjectValue> {
         let text = text.trim();
+        // Words that clients and tables use for no address.
         let unset = matches!(text, "unset" | "none" | "-");
         match self {
             Self::Bool => match text {
@@ -168,6 +170,7 @@ impl Kind {
                 let (least, most) = QUEUE_MAP;
                 format!("eight numbers from {least} to {most}, such as 0,0,0,-5,4,0,0,0")
             }
+            // A statistic has a hundred words.
             Self::Choice([first, second, third, .., last]) if self.is_long() => {
                 format!("{first}, {second}, {third} to {last}")
             }
@@ -213,6 +216,7 @@ fn exact(picos: u64) -> String {
     let Some((scale, unit)) = UNITS.into_iter().find(|(scale, _)| picos >= *scale) else {
         return "0".into();
     };
+    // As many digits as the unit has, so that nothing is rounded.
     let digits = scale.ilog10() as usize;
     let fraction = format!("{:0digits$}", picos % scale);
     let fraction = fraction.trim_end_matches('0');
@@ -231,6 +235,7 @@ fn classes(text: &str) -> Option<u8> {
     if text == "unset" || text == "none" {
         return Some(0);
     }
+    // A single number is a mask; a list names classes.
     if let Some(digits) = text.strip_prefix("0x") {
         return u8::from_str_radix(digits, 16).ok();
     }

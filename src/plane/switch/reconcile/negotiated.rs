@@ -39,6 +39,7 @@ impl Reconciler {
         let at = port.index();
         let FlowControl::Pfc { send, obey } = self.plan.ports[at].pfc.mode else { return };
         let enable = pfc.enable;
+        // An attempt that was refused may have changed some of the groups.
         let unfinished = self.pfc_again[at].take().is_some();
         if send == enable && obey == enable && !unfinished {
             return;
@@ -87,6 +88,7 @@ impl Reconciler {
         if (was.kind != GroupKind::Lossy) == lossless {
             return Ok(());
         }
+        // The thresholds that all groups share stay; only kind and headroom follow the peer.
         let kind = if lossless { self.lossless_kind(port, group) } else { GroupKind::Lossy };
         let plan = GroupPlan { kind, ..was };
         apply(Change::Group { port, group, plan })?;
@@ -101,6 +103,7 @@ impl Reconciler {
         if planned != GroupKind::Lossy {
             return planned;
         }
+        // A group that the file made lossy has no thresholds of its own.
         let other = groups.iter().map(|g| g.kind).find(|kind| *kind != GroupKind::Lossy);
         let cells =
             |headroom| GroupKind::Lossless { headroom, xon: Cells(0), xon_offset: Cells(0) };
@@ -143,6 +146,7 @@ impl Reconciler {
 fn scheduled(table: &EtsTable) -> ([ClassPlan; PRIORITIES], [TrafficClass; PRIORITIES]) {
     const ETS: u8 = 2;
     let classes = core::array::from_fn(|c| match table.algorithm[c] {
+        // TSA 2 is ETS, 0 is strict. A weight of 0 would never be served.
         ETS => ClassPlan::Dwrr { weight: u16::from(table.bandwidth[c]).max(1) },
         _ => ClassPlan::Strict,
     });

@@ -140,10 +140,11 @@ impl StepKind {
 
 impl fmt::Display for StepKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = |cells: &Cells, cell: &u32| u64::from(cells.0) * u64::from(*cell);
         match self {
+            // Each text is a line of the log, so it names the remedy where there is one.
             Self::Measuring(method) => write!(f, "measuring the {method}"),
             Self::Found(found) => {
+                // All three figures: the spread shows how far software may have disturbed the measurement.
                 let d = &found.delay;
                 write!(
                     f,
@@ -161,44 +162,8 @@ impl fmt::Display for StepKind {
             Self::Failed(failure) => write!(f, "not measured: {failure}"),
             Self::Again(wait) => write!(f, "measures again in {wait}"),
             Self::Switched { from, to, why } => write!(f, "the {to} instead of the {from}: {why}"),
-            Self::Set { group, from, to, cell, sum } => write!(
-                f,
-                "group {group}: headroom {} B ({} cells), was {} B: {sum}",
-                bytes(to, cell),
-                to.0,
-                bytes(from, cell),
-            ),
-            Self::Limited { need, limit, cell } => write!(
-                f,
-                "by the measurement {} B ({} cells) of headroom are needed, which is above the limit of \
-                 {} B: the peer answers late, or `link.length` is too short; `headroom.auto.limit` \
-                 raises the limit",
-                bytes(need, cell),
-                need.0,
-                bytes(limit, cell),
-            ),
-            Self::TooLittle { group, need, has, cell, why } => write!(
-                f,
-                "group {group}: needs {} B ({} cells) of headroom and keeps {} B: {why}; give the \
-                 buffer more room, or other groups less",
-                bytes(need, cell),
-                need.0,
-                bytes(has, cell),
-            ),
-            Self::Peer { state: PeerState::Several, .. } => {
-                f.write_str("DCBX: more than one peer speaks on this link, so nothing is agreed")
-            }
-            Self::Peer { peer: Some(mac), methods, .. } => {
-                let can = match methods {
-                    None => "does not advertise how it can measure",
-                    Some(Methods { round_trip: true, ptp: true }) => "measures by both methods",
-                    Some(Methods { round_trip: true, .. }) => "measures the round trip",
-                    Some(Methods { ptp: true, .. }) => "measures by PTP",
-                    Some(_) => "measures by nothing that this port can",
-                };
-                write!(f, "DCBX: the peer is {mac}, which {can}")
-            }
-            Self::Peer { .. } => f.write_str("DCBX: no peer any more"),
+            Self::Set { .. } | Self::Limited { .. } | Self::TooLittle { .. } => self.room(f),
+            Self::Peer { state, peer, methods } => dcbx_peer(f, *state, *peer, *methods),
             Self::Pfc { enable, from } => {
                 write!(f, "PFC for priorities {}, {}", listed(*enable), whose(*from))
             }
@@ -233,6 +198,62 @@ impl fmt::Display for StepKind {
             ),
         }
     }
+}
+
+impl StepKind {
+    /// Writes a step about the size of headroom.
+    fn room(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = |cells: &Cells, cell: &u32| u64::from(cells.0) * u64::from(*cell);
+        match self {
+            Self::Set { group, from, to, cell, sum } => write!(
+                f,
+                "group {group}: headroom {} B ({} cells), was {} B: {sum}",
+                bytes(to, cell),
+                to.0,
+                bytes(from, cell),
+            ),
+            Self::Limited { need, limit, cell } => write!(
+                f,
+                "by the measurement {} B ({} cells) of headroom are needed, which is above the limit of \
+                 {} B: the peer answers late, or `link.length` is too short; `headroom.auto.limit` \
+                 raises the limit",
+                bytes(need, cell),
+                need.0,
+                bytes(limit, cell),
+            ),
+            Self::TooLittle { group, need, has, cell, why } => write!(
+                f,
+                "group {group}: needs {} B ({} cells) of headroom and keeps {} B: {why}; give the \
+                 buffer more room, or other groups less",
+                bytes(need, cell),
+                need.0,
+                bytes(has, cell),
+            ),
+            _ => unreachable!("called for these steps alone"),
+        }
+    }
+}
+
+/// Writes a step about the peer of DCBX.
+fn dcbx_peer(
+    f: &mut fmt::Formatter<'_>,
+    state: PeerState,
+    peer: Option<Mac>,
+    methods: Option<Methods>,
+) -> fmt::Result {
+    if state == PeerState::Several {
+        return f.write_str("DCBX: more than one peer speaks on this link, so nothing is agreed");
+    }
+    let Some(mac) = peer else { return f.write_str("DCBX: no peer any more") };
+    let can = match methods {
+        None => "does not advertise how it can measure",
+        // In the order of what is more: both, then one, then methods that are unknown here.
+        Some(Methods { round_trip: true, ptp: true }) => "measures by both methods",
+        Some(Methods { round_trip: true, .. }) => "measures the round trip",
+        Some(Methods { ptp: true, .. }) => "measures by PTP",
+        Some(_) => "measures by nothing that this port can",
+    };
+    write!(f, "DCBX: the peer is {mac}, which {can}")
 }
 
 fn peered(f: &mut fmt::Formatter<'_>, peer: Option<&Peer>) -> fmt::Result {

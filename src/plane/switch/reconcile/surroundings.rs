@@ -1,14 +1,16 @@
 //! Reconciliation of neighbour information: the switch's level and its ports' places, congestion
 //! locators, peers of congestion isolation, and hosts that need no proxy.
 
-use super::neighbours::{PortInfo, advertised};
 use super::{Reconciler, StepKind};
-use crate::{AttachedKind, Change, Refused};
+use crate::{Attached, AttachedKind, Change, Refused, SwitchPlan};
 use congestion::isolation::{CimType, Peer};
-use discovery::{CongestionIsolation, SourceFlowControl, Surroundings, Topology};
+use discovery::{
+    CongestionIsolation, Device, Recognition, SourceFlowControl, Surroundings, Topology,
+    TopologyPlan,
+};
 use ground::time::Instant;
 use ground::units::PortId;
-use wire::sfcm::{LEVEL_MAX, Level};
+use wire::sfcm::{LEVEL_MAX, Level, Locator};
 
 impl Reconciler {
     /// Applies the consequences of written objects: advertises the current plan to neighbours, and
@@ -24,6 +26,7 @@ impl Reconciler {
                 (advertised(&self.plan, port), self.plan.congestion.attached(port));
             let info = &mut self.neighbours.ports[n];
             let (isolation, sfc) = advertised;
+            // LLDP sends at once what changes, so equal TLVs are not set again.
             if info.advertised != advertised
                 && apply(Change::Advertise { port, isolation, sfc }).is_ok()
             {
@@ -34,6 +37,7 @@ impl Reconciler {
                 let locator = self.plan.congestion.locator(port);
                 *info = PortInfo { attached, locator, obeys: false, elsewhere: None, ..*info };
             }
+            // What the neighbour said is judged again, because the plan by which it is judged has changed.
             let heard = info.heard;
             self.place(now, port, heard.place.as_ref(), apply);
             self.attach(now, port, heard.sfc.as_ref(), apply);
@@ -63,6 +67,7 @@ impl Reconciler {
         apply: &mut impl FnMut(Change) -> Result<(), Refused>,
     ) {
         let mut another = false;
+        // All ports, because each level follows from the nearest server behind any of them.
         for (at, info) in self.neighbours.ports.iter_mut().enumerate() {
             let topology = self.neighbours.recognition.advertised(at);
             let id = PortId::new(at as u16).expect("a port of the plan");
@@ -73,8 +78,10 @@ impl Reconciler {
                 another |= id == port;
             }
         }
+        // A message has a few bits for the level; a higher one is sent as unknown.
         let level = self.neighbours.recognition.level().filter(|level| *level <= LEVEL_MAX);
         let level = level.and_then(Level::new);
+        // Without messages there is no receiver to tell the level to.
         if self.neighbours.level != level
             && self.plan.congestion.sfc.is_some()
             && apply(Change::Level(level)).is_ok()
@@ -109,6 +116,7 @@ impl Reconciler {
         let configured = isolation.peers.iter().any(|(of, _)| *of == port);
         let info = &mut self.neighbours.ports[port.index()];
         let peer = heard.map(peer_of);
+        // A configured peer is not replaced by one that announces itself.
         if configured || info.peer == peer {
             return;
         }
@@ -137,8 +145,10 @@ impl Reconciler {
             return;
         }
         let (expected, info) = (proxy.udp_port, &mut self.neighbours.ports[port.index()]);
+        // A host on another UDP port would never see the messages, so the proxy pauses it.
         let obeys = heard.is_some_and(|sfc| sfc.obeys() && sfc.udp_port == expected);
         let elsewhere = heard.filter(|sfc| sfc.obeys() && !obeys).map(|sfc| sfc.udp_port);
+        // Each difference is reported one time, not with each LLDPDU.
         let news = elsewhere.filter(|_| info.elsewhere != elsewhere);
         info.elsewhere = elsewhere;
         let mut kind = news.map(|port| StepKind::SfcElsewhere { port, expected });
@@ -162,4 +172,61 @@ const fn peer_of(tlv: &CongestionIsolation) -> Peer {
     };
     let (mac, udp_port, encap_len) = (tlv.mac, tlv.udp_port, tlv.encapsulation);
     Peer { cim_type, mac, ipv4, ipv6, udp_port, encap_len }
+}
+
+/// Information received at one port, and the settings derived from it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PortInfo {
+    pub(super) heard: Surroundings,
+    /// Configured neighbour.
+    pub(super) attached: Attached,
+    /// Advertised position of the port, if it is discovered.
+    pub(super) topology: Option<Topology>,
+    pub(super) locator: Locator,
+    pub(super) peer: Option<Peer>,
+    pub(super) obeys: bool,
+    /// UDP port on which a host obeys messages, if it differs from the switch's.
+    pub(super) elsewhere: Option<u16>,
+    /// Advertised congestion isolation and source flow control TLVs.
+    pub(super) advertised: Advertised,
+}
+
+pub(super) type Advertised = (Option<CongestionIsolation>, Option<SourceFlowControl>);
+
+/// Neighbour information of all ports.
+#[derive(Clone, Debug)]
+pub(super) struct NeighbourInfo {
+    pub(super) recognition: Recognition,
+    /// Level of the switch in its messages.
+    pub(super) level: Option<Level>,
+    pub(super) ports: Vec<PortInfo>,
+}
+
+impl NeighbourInfo {
+    pub(super) fn new(plan: &SwitchPlan) -> Self {
+        let ids = || (0..plan.ports.len()).filter_map(|n| PortId::new(n as u16));
+        let kind = |port| match plan.agents_advertised(port)?.dcbx?.topology? {
+            TopologyPlan::Recognized(device) => Some(device),
+            TopologyPlan::Fixed(_) => None,
+        };
+        let device = ids().find_map(kind).unwrap_or(Device::Bridge);
+        let recognition = Recognition::new(device, plan.ports.len());
+        let info = |port: PortId| PortInfo {
+            heard: Surroundings::default(),
+            attached: plan.congestion.attached(port),
+            topology: kind(port).map(|_| recognition.advertised(port.index())),
+            locator: plan.congestion.locator(port),
+            peer: None,
+            obeys: false,
+            elsewhere: None,
+            advertised: advertised(plan, port),
+        };
+        Self { ports: ids().map(info).collect(), level: None, recognition }
+    }
+}
+
+/// Returns the TLVs that a port advertises by the plan.
+pub(super) fn advertised(plan: &SwitchPlan, port: PortId) -> Advertised {
+    let dcbx = plan.agents_advertised(port).and_then(|agents| agents.dcbx);
+    dcbx.map_or((None, None), |dcbx| (dcbx.isolation, dcbx.sfc))
 }

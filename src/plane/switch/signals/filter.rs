@@ -1,9 +1,8 @@
 //! Filter for received frames that may be congestion messages.
 
-use crate::plan::CongestionPlan;
-use wire::EtherType;
+use crate::CongestionPlan;
 use wire::ip::Protocol;
-use wire::roce;
+use wire::{EtherType, roce};
 
 /// Prefilter with a few loads. A frame that it selects is then parsed in full, and forwarded as
 /// data if it is not a message.
@@ -34,6 +33,7 @@ impl Filter {
         let roce = plan.fast_cnp.as_ref().map_or(0, |_| roce::UDP_PORT);
         let cim = plan.isolation.is_some();
         let on = sfcm != 0 || roce != 0 || cim;
+        // Port 0 is not processed, and its bit would let other ports pass.
         let endings = [sfcm, roce].map(|port| if port == 0 { 0 } else { ending(port) });
         let endings = endings[0] | endings[1];
         let mut filter = Self { on, sfcm, roce, cim, cim_ports: (u16::MAX, 0), endings };
@@ -70,6 +70,7 @@ impl Filter {
     #[inline(always)]
     pub(crate) fn wants_at(&self, l3: usize, head: &[u8]) -> bool {
         let Some(h) = head.first_chunk::<TAGGED_PORTS>() else { return self.wants(head) };
+        // Byte 9 of the IP header is the protocol; byte 23 the lower half of the UDP destination port.
         h[l3 + 9] == Protocol::UDP.0
             && self.endings >> (h[l3 + 23] & 63) & 1 == 1
             && self.looks(head)
@@ -80,6 +81,7 @@ impl Filter {
     #[inline(always)]
     fn may_be(&self, head: &[u8]) -> bool {
         let Some(h) = head.first_chunk::<TAGGED_PORTS>() else { return true };
+        // By bytes, without building numbers: this runs for each frame while a function is on.
         let l3 = if [h[12], h[13]] == [0x81, 0] { 18 } else { 14 };
         if [h[l3 - 2], h[l3 - 1], h[l3]] != [0x08, 0, 0x45] {
             return true;
@@ -91,6 +93,7 @@ impl Filter {
     fn looks(&self, head: &[u8]) -> bool {
         let Some(h) = head.first_chunk::<18>() else { return false };
         let be16 = |at: usize| u16::from_be_bytes([h[at], h[at + 1]]);
+        // Any frame: with IP options, IPv6, or a tag that the short test does not know.
         let (mut ethertype, mut l3) = (EtherType(be16(12)), 14);
         if ethertype == EtherType::C_TAG {
             (ethertype, l3) = (EtherType(be16(16)), 18);
@@ -125,6 +128,7 @@ impl Filter {
                     || (self.cim_ports.0..=self.cim_ports.1).contains(&port)
                     || self.is_answer(port, packet, header)
             }
+            // Behind extension headers no queue pair is learnt.
             Udp::Somewhere => self.sfcm != 0 || self.cim_ports.0 <= self.cim_ports.1,
             Udp::No => false,
         }
@@ -133,6 +137,7 @@ impl Filter {
     #[inline]
     fn is_answer(&self, port: u16, packet: &[u8], header: usize) -> bool {
         let named = || {
+            // Data has no use here, and is most of the traffic to that port.
             let opcode = packet.get(header + OPCODE).copied().map(roce::Opcode);
             matches!(opcode, Some(roce::Opcode::RC_ACKNOWLEDGE | roce::Opcode::CNP))
         };

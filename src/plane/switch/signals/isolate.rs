@@ -3,7 +3,7 @@
 use super::Signals;
 use super::cim::CimPortCounters;
 use crate::Switch;
-use crate::tables::Tables;
+use crate::classify::Tables;
 use congestion::isolation::{Arrival, Hold, Isolation, Labels, Placement};
 use congestion::{FlowKey, Queue};
 use contracts::frame::Frame;
@@ -48,6 +48,7 @@ impl Signals {
     pub(crate) fn guard(&self, to: TrafficClass, tables: &Tables) -> Option<Priority> {
         let is_congesting = |from: TrafficClass| self.congesting(from) == Some(to);
         let own = tables.priorities_of_class(to).iter().next();
+        // A class that takes no congesting flows needs no guard.
         own.filter(|_| TrafficClass::ALL.into_iter().any(is_congesting))
     }
 
@@ -62,6 +63,7 @@ impl Signals {
         let mut all = *plans;
         for class in TrafficClass::ALL {
             if let Some(to) = self.congesting(class) {
+                // A plan of its own takes precedence.
                 all[to.index()] = all[to.index()].or(plans[class.index()]);
             }
         }
@@ -92,12 +94,14 @@ impl<W: World> Switch<W> {
         &mut self,
         now: Instant,
         ingress: PortId,
-        (to, egress): (usize, PortId),
+        to: usize,
+        egress: PortId,
         class: TrafficClass,
         frame: &W::Frame,
     ) -> (TrafficClass, Hold) {
         let Some(isolation) = &self.signals.isolation else { return (class, Hold::NONE) };
         let queue = Queue { port: egress, class };
+        // An empty stream table and a short queue decide nothing: most frames are not parsed.
         if !isolation.concerns(queue, Bytes(self.ports[to].scheduler.bytes(class))) {
             return (class, Hold::NONE);
         }
@@ -117,6 +121,7 @@ impl<W: World> Switch<W> {
         else {
             return (queue.class, Hold::NONE);
         };
+        // All queues, because the machine weighs the monitored one against its congesting one.
         let scheduler = &self.ports[to].scheduler;
         let lengths: [Bytes; PRIORITIES] =
             TrafficClass::ALL.map(|class| Bytes(scheduler.bytes(class)));
@@ -150,11 +155,12 @@ impl<W: World> Switch<W> {
         (!lossy(priority) && !lossy(guard)).then(|| tables.group(guard))
     }
 
-    /// Returns the congesting classes of the port at `at` whose guard priority is paused, one bit
+    /// Returns the congesting classes of the port at `slot` whose guard priority is paused, one bit
     /// each.
     #[inline]
-    pub(crate) fn guarded_classes(&self, at: usize, paused: PrioritySet) -> u8 {
-        let port = &self.ports[at];
+    pub(crate) fn guarded_classes(&self, slot: usize, paused: PrioritySet) -> u8 {
+        let port = &self.ports[slot];
+        // Mostly no guard is paused, which one comparison tells.
         if paused.0 & port.guards.0 == 0 {
             return 0;
         }
@@ -172,26 +178,28 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Returns true if a queued frame of the port at `at` may have to wait for another queue.
+    /// Returns true if a queued frame of the port at `slot` may have to wait for another queue.
     #[inline]
-    pub(crate) fn has_holds(&self, at: usize) -> bool {
+    pub(crate) fn has_holds(&self, slot: usize) -> bool {
         let isolation = self.signals.isolation.as_ref();
-        isolation.is_some_and(|isolation| isolation.holds_any(self.ports[at].id))
+        isolation.is_some_and(|isolation| isolation.holds_any(self.ports[slot].id))
     }
 
-    /// Returns the classes of the port at `at` whose first frame waits for another queue, one bit
+    /// Returns the classes of the port at `slot` whose first frame waits for another queue, one bit
     /// each.
     #[inline]
-    pub(crate) fn held_classes(&self, at: usize) -> u8 {
+    pub(crate) fn held_classes(&self, slot: usize) -> u8 {
         match &self.signals.isolation {
-            Some(isolation) if isolation.holds_any(self.ports[at].id) => self.holds(at, isolation),
+            Some(isolation) if isolation.holds_any(self.ports[slot].id) => {
+                self.holds(slot, isolation)
+            }
             _ => 0,
         }
     }
 
     #[cold]
-    fn holds(&self, at: usize, isolation: &Isolation) -> u8 {
-        let port = &self.ports[at];
+    fn holds(&self, slot: usize, isolation: &Isolation) -> u8 {
+        let port = &self.ports[slot];
         let mut held = 0;
         for class in TrafficClass::ALL {
             if let Some(first) = port.scheduler.first(&self.arena, class) {
@@ -201,11 +209,11 @@ impl<W: World> Switch<W> {
         held
     }
 
-    /// Reports that a frame left a queue of the port at `at`, sent or dropped.
+    /// Reports that a frame left a queue of the port at `slot`, sent or dropped.
     #[inline]
-    pub(crate) fn leaves(&mut self, at: usize, class: TrafficClass, hold: Hold) {
+    pub(crate) fn leaves(&mut self, slot: usize, class: TrafficClass, hold: Hold) {
         if let Some(isolation) = &mut self.signals.isolation {
-            isolation.on_dequeued(Queue { port: self.ports[at].id, class }, hold);
+            isolation.on_dequeued(Queue { port: self.ports[slot].id, class }, hold);
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Notifications to the sources of RoCEv2 flows (CNP), and Quantized Congestion Notification (CNM,
 //! 802.1Q Clauses 30 to 33), with the switch as congestion point.
 
-use super::draft::{Draft, TTL};
-use super::seen::Seen;
-use crate::plan::{FastCnpPlan, QuantizedPlan, SourceQp, SwitchPlan};
+use super::message::{Cause, Draft, TTL};
+use crate::{FastCnpPlan, QuantizedPlan, SourceQp, SwitchPlan};
 use congestion::Queue;
 use congestion::fast_cnp::{CnpPlan, FastCnp};
 use congestion::qcn::{CongestionPoint, Feedback};
@@ -27,20 +26,21 @@ pub(crate) struct Notifier {
 
 impl Notifier {
     pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
-        let of = plan.congestion.fast_cnp.as_ref()?;
-        let pairs = match &of.source_qp {
+        let section = plan.congestion.fast_cnp.as_ref()?;
+        let pairs = match &section.source_qp {
             SourceQp::Learnt => vec![],
             SourceQp::Configured(pairs) => {
-                let pair =
-                    |p: &crate::plan::QueuePairs| (p.destination, p.destination_qp, p.source_qp);
+                let pair = |p: &crate::QueuePairs| (p.destination, p.destination_qp, p.source_qp);
                 pairs.iter().map(pair).collect()
             }
         };
-        let (spacing, budget, flows, seed) = (of.spacing, of.budget, of.flows, plan.seed);
+        let (spacing, budget, flows, seed) =
+            (section.spacing, section.budget, section.flows, plan.seed);
         let machine = CnpPlan { spacing, budget, flows, seed, pairs };
         let machine = FastCnp::new(&machine, plan.ports.len() as u16);
-        let mut made = Self { machine, priority: of.priority, dscp: of.dscp(), unsent: 0 };
-        made.adopt(of);
+        let mut made =
+            Self { machine, priority: section.priority, dscp: section.dscp(), unsent: 0 };
+        made.adopt(section);
         Some(Box::new(made))
     }
 
@@ -63,15 +63,16 @@ impl Notifier {
     }
 
     pub(super) const fn snapshot(&self) -> FastCnpCounters {
-        let of = self.machine.counters();
-        let (sent, unsent) = (of.sent.saturating_sub(self.unsent), self.unsent);
-        FastCnpCounters { sent, unsent, ..of }
+        let counters = self.machine.counters();
+        // The machine counts what it decided on; what could not be made is taken off.
+        let (sent, unsent) = (counters.sent.saturating_sub(self.unsent), self.unsent);
+        FastCnpCounters { sent, unsent, ..counters }
     }
 
     /// Builds the notification about a frame of `flow` to queue pair `qp` of its source.
     pub(super) fn notification(
         &self,
-        seen: &Seen<'_>,
+        cause: &Cause<'_>,
         flow: &FiveTuple,
         qp: U24,
         port: Mac,
@@ -87,7 +88,7 @@ impl Notifier {
             p_key: roce::DEFAULT_P_KEY,
             dest_qp: qp,
         };
-        let mut draft = Draft::answer(seen.head, &seen.walk()?, port, self.priority);
+        let mut draft = Draft::answer(cause.head, &cause.walk()?, port, self.priority);
         draft.fill(repr.ethertype(), repr.buffer_len(), |body| repr.emit(body))?;
         Ok(draft)
     }
@@ -100,10 +101,12 @@ fn answer_of(head: &[u8], l3: usize, ethertype: EtherType) -> Option<(FiveTuple,
     let upper = packet.upper().ok().filter(|upper| upper.fragment == Fragment::Whole)?;
     let udp = udp::View::new(upper.payload).ok()?;
     let bth = roce::View::new(udp.payload()).ok()?;
+    // Data names the queue pair of its destination, which packets of the flow show anyway.
     if !matches!(bth.opcode(), Opcode::RC_ACKNOWLEDGE | Opcode::CNP) {
         return None;
     }
     let answer = FiveTuple::of(&packet);
+    // RoCEv2 answers from the same source port to the same destination port, so only the addresses swap.
     Some((FiveTuple { src: answer.dst, dst: answer.src, ..answer }, bth.dest_qp()))
 }
 
@@ -118,23 +121,25 @@ pub(crate) struct Quantizer {
 
 impl Quantizer {
     pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
-        let of = plan.congestion.qcn.as_ref()?;
+        let section = plan.congestion.qcn.as_ref()?;
+        // A seed for each point: with one for all they would sample in step.
         let seed = |n: usize, class: usize| plan.seed ^ ((n * PRIORITIES + class) as u64) << 32;
-        let points = of.points.iter().enumerate().map(|(n, points)| {
+        let points = section.points.iter().enumerate().map(|(n, points)| {
             core::array::from_fn(|class| {
                 points[class].map(|point| CongestionPoint::new(point, seed(n, class)))
             })
         });
         let points: Box<[_]> = points.collect();
         let unsent = vec![[0; PRIORITIES]; points.len()].into_boxed_slice();
-        let msdu_octets = usize::from(of.msdu_octets).min(cnm::MSDU_MAX);
-        Some(Box::new(Self { points, unsent, priority: of.transmit_priority, msdu_octets }))
+        let msdu_octets = usize::from(section.msdu_octets).min(cnm::MSDU_MAX);
+        Some(Box::new(Self { points, unsent, priority: section.transmit_priority, msdu_octets }))
     }
 
     /// Applies another plan.
     pub(super) fn adopt(&mut self, plan: &QuantizedPlan) {
         let points = self.points.iter_mut().flatten().zip(plan.points.iter().flatten());
         for (point, plan) in points {
+            // Points are neither created nor removed while the switch runs.
             if let (Some(point), Some(plan)) = (point, plan) {
                 point.set_plan(*plan);
             }
@@ -145,7 +150,9 @@ impl Quantizer {
 
     /// Returns true if a queue has a congestion point.
     pub(super) fn has(&self, queue: Queue) -> bool {
-        self.points.get(queue.port.index()).is_some_and(|of| of[queue.class.index()].is_some())
+        self.points
+            .get(queue.port.index())
+            .is_some_and(|classes| classes[queue.class.index()].is_some())
     }
 
     /// Reports that a frame joined a queue; returns the feedback to send, if any.
@@ -155,20 +162,22 @@ impl Quantizer {
         length: Bytes,
         octets: Bytes,
     ) -> Option<Feedback> {
-        let of = self.points.get_mut(queue.port.index())?;
-        of[queue.class.index()].as_mut()?.on_enqueue(length, octets)
+        // A plan may leave out the last ports.
+        let classes = self.points.get_mut(queue.port.index())?;
+        classes[queue.class.index()].as_mut()?.on_enqueue(length, octets)
     }
 
     pub(super) fn message(
         &self,
-        seen: &Seen<'_>,
+        cause: &Cause<'_>,
         feedback: &Feedback,
-        (queue, priority): (Queue, Priority),
+        queue: Queue,
+        priority: Priority,
         port: Mac,
     ) -> Result<Draft, WireError> {
-        let (_, all) = msdu::of_frame(seen.head)?;
-        let walk = seen.walk()?;
-        let behind_tag = cn_tag(seen.head, &walk);
+        let (_, all) = msdu::of_frame(cause.head)?;
+        let walk = cause.walk()?;
+        let behind_tag = cn_tag(cause.head, &walk);
         let repr = cnm::Repr {
             flow_id: behind_tag,
             feedback: feedback.quantized.get(),
@@ -179,14 +188,14 @@ impl Quantizer {
             dst: walk.dst,
             msdu: &all[..all.len().min(self.msdu_octets)],
         };
-        let mut draft = Draft::answer(seen.head, &walk, port, self.priority);
+        let mut draft = Draft::answer(cause.head, &walk, port, self.priority);
         draft.fill(repr.ethertype(), repr.buffer_len(), |body| repr.emit(body))?;
         Ok(draft)
     }
 
     pub(super) fn snapshot(&self, ports: usize) -> QcnSnapshot {
         let queue = |n: usize, class: usize| {
-            let Some(point) = self.points.get(n).and_then(|of| of[class].as_ref()) else {
+            let Some(point) = self.points.get(n).and_then(|classes| classes[class].as_ref()) else {
                 return QcnCounters::default();
             };
             let unsent = self.unsent[n][class];
@@ -201,6 +210,7 @@ impl Quantizer {
 /// Returns the flow identifier of a frame's CN-TAG (802.1Q 33.1), by which its source knows the
 /// flow.
 fn cn_tag(head: &[u8], walk: &vlan::Walk) -> Option<u16> {
+    // Without a CN-TAG the source finds its flow by the quoted frame.
     let flow = head.get(walk.l3..)?.first_chunk::<2>()?;
     (walk.ethertype == EtherType::CN_TAG).then(|| u16::from_be_bytes(*flow))
 }

@@ -7,12 +7,11 @@
 //! validated.
 
 use super::Signals;
-use super::originate::packet;
+use super::message::packet;
 use super::relay::{Relay, protected};
-use crate::Switch;
 use crate::admit::Origin;
 use crate::classify::Meta;
-use crate::plan::UnknownHost;
+use crate::{Switch, UnknownHost};
 use buffer::Charge;
 use congestion::Named;
 use congestion::proxy::{Message, Outcome, Refusal};
@@ -23,8 +22,8 @@ use ground::time::Instant;
 use ground::units::{BitsPerSec, PauseVector, PortId};
 use pfc::FlowControl;
 use wire::flow::FiveTuple;
-use wire::sfcm::Sfcm;
-use wire::{EtherType, ip, sfcm, vlan};
+use wire::sfcm::{self, Sfcm};
+use wire::{EtherType, ip, vlan};
 
 impl Signals {
     /// Returns true if a received message whose destination is unknown is flooded.
@@ -39,7 +38,7 @@ impl<W: World> Switch<W> {
     pub(super) fn ingest_sfcm(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         mut frame: W::Frame,
         meta: &Meta,
     ) -> Option<W::Frame> {
@@ -47,41 +46,44 @@ impl<W: World> Switch<W> {
         if !relay.is_message(meta.ethertype, packet(&frame, meta)) {
             return Some(frame);
         }
+        // To the message port, but no message: a host could take it for one, so it goes no further.
         let Ok(read) = sfcm::Repr::parse(meta.ethertype, packet(&frame, meta)) else {
             relay.malformed += 1;
-            self.count_drop(now, at, None, DropReason::SfcmMalformed);
+            self.count_drop(now, slot, None, DropReason::SfcmMalformed);
             return None;
         };
-        let ingress = self.ports[at].id;
+        let ingress = self.ports[slot].id;
         let message = message(&read, Some(ingress), None);
+        // At ingress, where the port is known: its kind of neighbour decides which senders are valid.
         if !relay.proxy.admits(ingress, message.sender) {
-            self.count_drop(now, at, None, DropReason::SfcmRefused);
+            self.count_drop(now, slot, None, DropReason::SfcmRefused);
             return None;
         }
-        match self.way(now, at, &mut frame, meta) {
+        match self.way(now, slot, &mut frame, meta) {
             Ok((leaving, egress)) => {
                 // Also one that only becomes a pause: the worker that decides on it may be another.
-                self.note_received(now, at, frame.wire_len(), meta);
-                self.sfcm_leaves(now, at, Some(ingress), frame, &leaving, egress);
+                self.note_received(now, slot, frame.wire_len(), meta);
+                self.sfcm_leaves(now, slot, Some(ingress), frame, &leaving, egress);
             }
             Err(DropReason::MessageUnknown) if self.signals.relays_unknown(meta) => {
-                self.note_received(now, at, frame.wire_len(), meta);
-                self.flood_message(now, at, frame, meta);
+                self.note_received(now, slot, frame.wire_len(), meta);
+                self.flood_message(now, slot, frame, meta);
             }
             Err(reason) => {
+                // The proxy counts a reflected message apart from one without a route.
                 let egress = (reason == DropReason::SameSegment).then_some(ingress);
-                self.refuse_sfcm(now, at, Message { egress, ..message });
+                self.refuse_sfcm(now, slot, Message { egress, ..message });
             }
         }
         None
     }
 
     /// Drops a message; the proxy counts the reason.
-    fn refuse_sfcm(&mut self, now: Instant, at: usize, message: Message) {
+    fn refuse_sfcm(&mut self, now: Instant, slot: usize, message: Message) {
         if let Some(relay) = &mut self.signals.relay {
             relay.proxy.on_message(now, &message);
         }
-        self.count_drop(now, at, None, DropReason::SfcmRefused);
+        self.count_drop(now, slot, None, DropReason::SfcmRefused);
     }
 
     /// Handles a Source Flow Control message about to leave by `egress`. `ingress` is `None` for
@@ -89,7 +91,7 @@ impl<W: World> Switch<W> {
     pub(super) fn sfcm_leaves(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         ingress: Option<PortId>,
         frame: W::Frame,
         meta: &Meta,
@@ -99,18 +101,19 @@ impl<W: World> Switch<W> {
         let outcome = match self.local(egress) {
             Some(to) => {
                 let tagged = self.tables[egress.index()].is_tagged(meta.vid);
-                let packet = (meta.ethertype, packet(&frame, meta));
-                self.ask_proxy(now, ingress, to, packet, tagged)
+                let packet = packet(&frame, meta);
+                self.ask_proxy(now, ingress, to, meta.ethertype, packet, tagged)
             }
             None => Outcome::Forward,
         };
         match outcome {
             Outcome::Forward => {
+                // A message that the link brought may use headroom, one of the switch may not.
                 let origin = if ingress.is_some() { Origin::Line } else { Origin::Message };
-                self.deliver(now, at, frame, meta, egress, origin);
+                self.deliver(now, slot, frame, meta, egress, origin);
             }
-            Outcome::Paused(_) | Outcome::Resumed(_) => self.ports[at].counters.consumed += 1,
-            Outcome::Refused(_) => self.count_drop(now, at, None, DropReason::SfcmRefused),
+            Outcome::Paused(_) | Outcome::Resumed(_) => self.ports[slot].counters.consumed += 1,
+            Outcome::Refused(_) => self.count_drop(now, slot, None, DropReason::SfcmRefused),
         }
     }
 
@@ -132,14 +135,14 @@ impl<W: World> Switch<W> {
             {
                 // It was retagged for its egress port already.
                 let tagged = walk.outer.is_some();
-                self.ask_proxy(now, None, to, (walk.ethertype, &frame.head()[walk.l3..]), tagged)
+                self.ask_proxy(now, None, to, walk.ethertype, &frame.head()[walk.l3..], tagged)
             }
             _ => Outcome::Forward,
         };
         match outcome {
             Outcome::Forward => return Some((frame, charge)),
             Outcome::Paused(_) | Outcome::Resumed(_) => match self.local(ingress) {
-                Some(at) => self.ports[at].counters.consumed += 1,
+                Some(slot) => self.ports[slot].counters.consumed += 1,
                 None => self.taken_over[ingress.index()].consumed += 1,
             },
             Outcome::Refused(_) => self.count_drop_of(now, ingress, None, DropReason::SfcmRefused),
@@ -155,7 +158,8 @@ impl<W: World> Switch<W> {
         now: Instant,
         ingress: Option<PortId>,
         to: usize,
-        (ethertype, packet): (EtherType, &[u8]),
+        ethertype: EtherType,
+        packet: &[u8],
         tagged: bool,
     ) -> Outcome {
         let Some(relay) = &mut self.signals.relay else { return Outcome::Forward };
@@ -171,11 +175,13 @@ impl<W: World> Switch<W> {
         let is_paused_by_port = self.ports[to].sender.wanted().contains(priority);
         let message = Message { priority, is_paused_by_port, ..message(&read, ingress, Some(id)) };
         let flow = read.message.flow().expect("what was parsed says which flow it is about");
+        // No pause outlasts the entry of its flow (sfcMaxFlowLife).
         let pause = message.pause.min(relay.heard.left(now, id, flow));
         let message = Message { pause, ..message };
+        // A new destination in the cache concerns flows whose forwarding decision is cached already.
         let known = relay.proxy.cache_counters().created;
         let outcome = relay.proxy.on_message(now, &message);
-        relay.heard.on_outcome(now, (id, flow), priority, outcome);
+        relay.heard.on_outcome(now, id, flow, priority, outcome);
         if relay.proxy.cache_counters().created > known {
             // The next frame of each flow is examined again, as if it were the first.
             self.fdb.invalidate();
@@ -187,77 +193,86 @@ impl<W: World> Switch<W> {
         outcome
     }
 
-    /// Handles the first frame of a flow from the host at the port at `at` (first ever, or after a
+    /// Handles the first frame of a flow from the host at the port at `slot` (first ever, or after a
     /// long gap): the flow is paused at once if its destination is known to be congested.
     #[inline]
-    pub(crate) fn flow_begins(&mut self, now: Instant, at: usize, frame: &W::Frame, meta: &Meta) {
+    pub(crate) fn flow_begins(&mut self, now: Instant, slot: usize, frame: &W::Frame, meta: &Meta) {
         let Some(relay) = &mut self.signals.relay else { return };
+        // Without a cache nothing is known of a flow that begins.
         if !relay.caches {
             return;
         }
         let Ok(view) = ip::View::new(meta.ethertype, packet(frame, meta)) else { return };
-        let (flow, id) = (FiveTuple::of(&view), self.ports[at].id);
+        let (flow, id) = (FiveTuple::of(&view), self.ports[slot].id);
         if relay.begins(now, id, flow) && relay.proxy.on_flow(now, id, flow.dst, meta.priority) {
-            self.note_proxy(at);
+            self.note_proxy(slot);
         }
     }
 
-    /// Updates the proxy's deadline of the port at `at`.
-    pub(crate) fn note_proxy(&mut self, at: usize) {
-        let port = &mut self.ports[at];
+    /// Updates the proxy's deadline of the port at `slot`.
+    pub(crate) fn note_proxy(&mut self, slot: usize) {
+        let port = &mut self.ports[slot];
         let relay = self.signals.relay.as_ref();
         port.proxy_due = relay.map_or(Instant::NEVER, |r| r.proxy.next_deadline(port.id));
-        self.awake.insert(at);
+        self.awake.insert(slot);
     }
 
-    /// Merges the proxy's priorities into the pause frame `own` of the port at `at`. `None` if
+    /// Merges the proxy's priorities into the pause frame `own` of the port at `slot`. `None` if
     /// there is no `own` and the proxy has nothing to send.
     pub(crate) fn with_proxy(
         &mut self,
         now: Instant,
-        at: usize,
+        slot: usize,
         own: Option<PauseVector>,
     ) -> Option<PauseVector> {
-        let id = self.ports[at].id;
+        let id = self.ports[slot].id;
         let Some(relay) = &mut self.signals.relay else { return own };
-        let said = match own {
+        let vector = match own {
             Some(own) => Some(relay.proxy.merge(now, id, own)),
             None => relay.proxy.due(now, id),
         };
-        if said.is_none() {
-            self.note_proxy(at);
+        // The deadline that led here is over, or the proxy would be asked in every poll.
+        if vector.is_none() {
+            self.note_proxy(slot);
         }
-        said
+        vector
     }
 
-    /// Reports that a PFC frame left by the port at `at`; `alone` if only the proxy caused it.
-    pub(crate) fn proxy_sent(&mut self, now: Instant, at: usize, said: &PauseVector, alone: bool) {
-        self.tell_proxy(at, |relay, id| {
-            relay.proxy.on_sent(now, id, said);
+    /// Reports that a PFC frame left by the port at `slot`; `alone` if only the proxy caused it.
+    pub(crate) fn proxy_sent(
+        &mut self,
+        now: Instant,
+        slot: usize,
+        vector: &PauseVector,
+        alone: bool,
+    ) {
+        self.tell_proxy(slot, |relay, id| {
+            relay.proxy.on_sent(now, id, vector);
+            // A frame that the groups of the port sent anyway cost the line nothing more.
             relay.pauses[id.index()] += u64::from(alone);
         });
     }
 
-    /// Reports a new link rate of the port at `at`.
-    pub(crate) fn proxy_rate(&mut self, now: Instant, at: usize, rate: BitsPerSec) {
-        self.tell_proxy(at, |relay, id| relay.proxy.set_rate(now, id, rate));
+    /// Reports a new link rate of the port at `slot`.
+    pub(crate) fn proxy_rate(&mut self, now: Instant, slot: usize, rate: BitsPerSec) {
+        self.tell_proxy(slot, |relay, id| relay.proxy.set_rate(now, id, rate));
     }
 
-    /// Reports that the link of the port at `at` went down.
-    pub(crate) fn proxy_link_down(&mut self, at: usize) {
-        self.tell_proxy(at, |relay, id| relay.proxy.on_link_down(id));
+    /// Reports that the link of the port at `slot` went down.
+    pub(crate) fn proxy_link_down(&mut self, slot: usize) {
+        self.tell_proxy(slot, |relay, id| relay.proxy.on_link_down(id));
     }
 
-    /// Reports a new set of PFC priorities of the port at `at`.
-    pub(crate) fn proxy_mode(&mut self, at: usize, mode: FlowControl) {
-        self.tell_proxy(at, |relay, id| relay.proxy.set_protected(id, protected(mode)));
+    /// Reports a new set of PFC priorities of the port at `slot`.
+    pub(crate) fn proxy_mode(&mut self, slot: usize, mode: FlowControl) {
+        self.tell_proxy(slot, |relay, id| relay.proxy.set_protected(id, protected(mode)));
     }
 
-    /// Reports an event of the port at `at` to the proxy, if there is one.
-    fn tell_proxy(&mut self, at: usize, event: impl FnOnce(&mut Relay, PortId)) {
+    /// Reports an event of the port at `slot` to the proxy, if there is one.
+    fn tell_proxy(&mut self, slot: usize, event: impl FnOnce(&mut Relay, PortId)) {
         if let Some(relay) = &mut self.signals.relay {
-            event(relay, self.ports[at].id);
-            self.note_proxy(at);
+            event(relay, self.ports[slot].id);
+            self.note_proxy(slot);
         }
     }
 }

@@ -3,9 +3,8 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::draft::{Draft, TTL};
-use super::seen::Seen;
-use crate::plan::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan, UnknownHost};
+use super::message::{Cause, Draft, TTL};
+use crate::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan, UnknownHost};
 use congestion::Queue;
 use congestion::sfc::{Joined, SfcPoint, Signal};
 use contracts::stats::{SfcCounters, SfcSnapshot};
@@ -53,6 +52,7 @@ impl SourceFlow {
             level: None,
             messages: 0,
         };
+        // The monitors of the queues are set as on any later change.
         made.adopt(sfc);
         Some(Box::new(made))
     }
@@ -80,27 +80,29 @@ impl SourceFlow {
         length: Bytes,
         drain: BitsPerSec,
         octets: Bytes,
-        seen: &Seen<'_>,
+        cause: &Cause<'_>,
     ) -> Option<Signal> {
         if !self.point.concerns(queue, length) {
             return None;
         }
-        if seen.is_message {
+        // Counted as such, because to pause the sender of a message would delay what relieves the queue.
+        if cause.is_message {
             self.messages += 1;
             return None;
         }
-        self.point.on_enqueue(now, &Joined { queue, length, drain, octets, key: seen.key })
+        self.point.on_enqueue(now, &Joined { queue, length, drain, octets, key: cause.key })
     }
 
     pub(super) fn message(
         &self,
-        seen: &Seen<'_>,
+        cause: &Cause<'_>,
         signal: &Signal,
         priority: Priority,
         port: Mac,
     ) -> Result<Draft, WireError> {
-        let flow = *seen.flow().ok_or(WireError::Unsupported)?;
-        let dscp = seen.dscp()?;
+        // A message identifies its flow by IP addresses; other frames have no source to tell.
+        let flow = *cause.flow().ok_or(WireError::Unsupported)?;
+        let dscp = cause.dscp()?;
         let udp_port = self.point.plan().udp_port;
         let headers = datagram::Repr {
             src: self.sender(&flow),
@@ -112,7 +114,7 @@ impl SourceFlow {
             dst_port: udp_port,
         };
         let mac = self.mac.unwrap_or(port);
-        let mut draft = Draft::answer(seen.head, &seen.walk()?, mac, self.transmit_priority);
+        let mut draft = Draft::answer(cause.head, &cause.walk()?, mac, self.transmit_priority);
         let mut emit = |form: Form<'_>| {
             let Signal { pause, locator, .. } = *signal;
             let message = Sfcm { form, priority, dscp, pause, locator, level: self.level };
@@ -122,7 +124,7 @@ impl SourceFlow {
         match self.form {
             SfcmForm::Simplified => emit(Form::Simplified(flow))?,
             SfcmForm::Encapsulated => {
-                let (_, all) = msdu::of_frame(seen.head)?;
+                let (_, all) = msdu::of_frame(cause.head)?;
                 let mut padded = [0; sfcm::MSDU_MIN];
                 let start = msdu::bounded(all, self.min_header_octets.into(), &mut padded);
                 // The headers are too long for the quoted bytes to contain the flow.
@@ -140,13 +142,15 @@ impl SourceFlow {
         };
         match self.from {
             SfcmFrom::Swapped => flow.dst,
+            // A switch need not have an address of each IP version.
             SfcmFrom::Own => own.unwrap_or(flow.dst),
         }
     }
 
     pub(super) fn snapshot(&self, ports: usize) -> SfcSnapshot {
-        let of = self.point.counters();
-        let counters = SfcCounters { about_itself: of.about_itself + self.messages, ..of };
+        let counters = self.point.counters();
+        let counters =
+            SfcCounters { about_itself: counters.about_itself + self.messages, ..counters };
         let queue =
             |n, class: usize| self.point.queue_counters(Queue::of(n, TrafficClass::ALL[class]));
         let queues = (0..ports).map(|n| core::array::from_fn(|class| queue(n, class))).collect();

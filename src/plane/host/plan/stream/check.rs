@@ -27,6 +27,7 @@ impl Recording {
     pub fn sizes(&self) -> Sizes {
         let mut lengths: Vec<u32> = (0..self.len()).map(|n| self.frame(n).1).collect();
         lengths.sort_unstable();
+        // Sorted, so equal lengths are neighbours.
         let weighted = lengths.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64));
         Sizes::Weighted(weighted.collect())
     }
@@ -61,6 +62,7 @@ impl Sizes {
         match *self {
             Self::Fixed(size) => size.into(),
             Self::Increment { start, end, step } => {
+                // The last length may be below `end`.
                 let steps = (end - start) / step;
                 f64::from(start) + f64::from(steps) * f64::from(step) / 2.0
             }
@@ -99,7 +101,7 @@ impl StreamPlan {
     /// [`PlanError::Stream`] with the field.
     pub fn check(&self, line: &Line) -> Result<(), PlanError> {
         self.check_frames()?;
-        self.check_pace(line).map_err(|wrong| self.error(wrong))
+        self.check_pace(line).map_err(|(field, why)| self.error(field, why))
     }
 
     /// Validates the frames of the stream alone, for a receiver, whose line may be slower.
@@ -108,10 +110,10 @@ impl StreamPlan {
     /// [`PlanError::Stream`] with the field.
     pub(crate) fn check_frames(&self) -> Result<(), PlanError> {
         let checked = self.sizes.check().and_then(|()| self.check_room());
-        checked.and_then(|()| self.template.check()).map_err(|wrong| self.error(wrong))
+        checked.and_then(|()| self.template.check()).map_err(|(field, why)| self.error(field, why))
     }
 
-    fn error(&self, (field, why): Wrong) -> PlanError {
+    fn error(&self, field: &'static str, why: String) -> PlanError {
         PlanError::Stream { flow: self.id.0, field, why }
     }
 
@@ -126,9 +128,11 @@ impl StreamPlan {
             return Err(("template.headers", why));
         }
         let probe = self.template.probe_at.map_or(0, |at| usize::from(at) + PROBE_LEN);
+        // The probe may reach beyond the headers, into the payload.
         let least = headers.max(probe) + FCS_BYTES as usize;
         let most = match self.path {
             Path::Data(_) => FRAME_MAX,
+            // From the memory of MAC control, whose buffers are short.
             Path::Control => CONTROL_FRAME_MAX,
         };
         let (shortest, longest) = (self.sizes.shortest(), self.sizes.longest());
@@ -145,6 +149,7 @@ impl StreamPlan {
 
     /// Validates that a recording is the only source of frames, and fits its port.
     fn check_recording(&self) -> Result<(), Wrong> {
+        // Fields of a template would be ignored, which a user must not find out by the results.
         if self.template != TemplatePlan::default() {
             return Err(("template", "a recording is sent as it is, without a template".into()));
         }
@@ -174,10 +179,12 @@ impl StreamPlan {
                 ));
             }
             Rate::Frames(0) => return Err(("pace.rate", "at least one frame per second".into())),
+            // A share cannot exceed the line, whatever the lengths.
             Rate::LineShare(_) => return Ok(()),
             Rate::FrameBits(bits) => bits.get() as f64 / (8.0 * mean),
             Rate::Frames(n) => n as f64,
         };
+        // On average, as the lengths of frames may differ.
         let most = line.rate().get() as f64 / (8.0 * (mean + line.octets(0) as f64));
         if frames > most * (1.0 + ROUNDING) {
             let why = format!(
@@ -229,7 +236,9 @@ impl TemplatePlan {
         if let Some((first, _, what)) = places.iter().find(|(_, last, _)| *last > end) {
             return Err((what, format!("the field at octet {} is not in the headers", first / 8)));
         }
+        // After the test above: a probe may be behind the headers.
         places.extend(self.probe_at.map(|at| place(at, 0, 8 * PROBE_LEN, "template.probe_at")));
+        // By first bit: only neighbours can overlap.
         places.sort_unstable();
         match places.windows(2).find(|w| w[1].0 < w[0].1) {
             Some(w) => {
@@ -249,6 +258,7 @@ impl Edit {
             Values::Random { min, max, .. } if min > max => {
                 return wrong("the least value is above the greatest");
             }
+            // A cycle of no values has no first one.
             Values::Increment { count, .. }
             | Values::Decrement { count, .. }
             | Values::Random { count, .. } => count,

@@ -87,7 +87,9 @@ impl Flow for Roce {
             let last = u64::from(roce(self.recovery).first_psn.get()) + self.in_order;
             let acknowledges = self.receiver.clone().acknowledge().0;
             assert_eq!(acknowledges.next(), U24::wrapping(last));
-            if let Some(numbers) = reply.missing.and_then(|m| self.receiver.refuse(m)) {
+            if let Some(numbers) =
+                reply.missing.and_then(|(from, to)| self.receiver.refuse(from, to))
+            {
                 self.naks += 1;
                 self.answer(now, Syndrome::SEQUENCE_ERROR, numbers);
             }
