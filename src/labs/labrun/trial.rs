@@ -326,7 +326,12 @@ fn judge(findings: &[Finding], end: &End, lawless: &Lawless) -> Vec<Failure> {
     // Frames that watchdogs and overloaded CPUs drop and senders retransmit may cause congestion
     // again without end.
     let repeated = lawless.answered && (end.storms > 0 || end.excused > 0);
-    if !end.finished && end.deadlocks == 0 && !repeated && !end.stood_still {
+    // Also one whose circle is not known, because a switch lost frames and those behind them cannot be followed. That it
+    // stands is the finding of this check, and a failure where the paths form no circle; queues that stand without
+    // a pause are one of idle lines.
+    let stands = |f: &Finding| f.check == Check::Deadlock && f.verdict == Verdict::Fail;
+    let deadlocked = end.deadlocks > 0 || findings.iter().any(stands);
+    if !end.finished && !deadlocked && !repeated && !end.stood_still {
         let End { now, frames, .. } = end;
         let by = now.since(Instant::ZERO);
         let detail = format!("not all was sent and received by {by}, after {frames} frames");
@@ -360,5 +365,37 @@ impl Faults {
         });
         faults.storms = storms.count() as u64;
         faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the checks that fail a lab which is not finished at its end, without a known circle.
+    fn failed(deadlock: Verdict, idle: Verdict, circle: bool) -> Vec<&'static str> {
+        let end = End {
+            finished: false,
+            stood_still: false,
+            now: Instant::ZERO,
+            frames: 1,
+            deadlocks: 0,
+            storms: 0,
+            excused: 0,
+        };
+        let finding = |check, verdict| Finding::new(check, verdict, String::new());
+        let findings = [finding(Check::Deadlock, deadlock), finding(Check::IdleLines, idle)];
+        let lawless = Lawless { circle, answered: false, marks_first: false };
+        judge(&findings, &end, &lawless).iter().map(|failure| failure.check).collect()
+    }
+
+    #[test]
+    fn a_lab_that_does_not_finish_fails_unless_its_paths_form_a_circle_that_stands() {
+        use Verdict::{Fail, NotJudged, Pass};
+        assert_eq!(failed(Fail, Pass, true), [""; 0]);
+        assert_eq!(failed(Fail, Fail, true), ["idle_lines"]);
+        assert_eq!(failed(Pass, Pass, true), ["finished"]);
+        assert_eq!(failed(NotJudged, Pass, true), ["finished"]);
+        assert_eq!(failed(Fail, Pass, false), [Check::Deadlock.name()]);
     }
 }
