@@ -7,8 +7,8 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::Value;
 
 use crate::baseline::{Compared, Comparison, Trend};
+use crate::run::TOOK;
 use crate::summary::{Metric, metrics};
-use crate::took;
 use validate::bench::Trouble;
 use validate::evidence::{Testbed, only_suite};
 
@@ -86,7 +86,7 @@ fn measured(procedure: &str, row: &[Metric]) -> TestCase {
     let name = format!("{} {}", row[0].test, row[0].row());
     let mut case = case(procedure, name.trim(), TestCaseStatus::success());
     for metric in row {
-        if metric.metric == took::FIELD {
+        if metric.metric == TOOK {
             case.set_time(Duration::from_secs_f64(metric.samples.iter().sum()));
             continue;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::evidence::{self, KEYS};
+use crate::run::{self, KEYS};
 
 /// A measured number in all runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -80,7 +80,7 @@ pub(crate) fn numbers(runs: &[Value]) -> Vec<Metric> {
 fn collected(runs: &[Value], number: impl Fn(&Value) -> Option<f64>) -> Vec<Metric> {
     let mut all: Vec<Metric> = Vec::new();
     for run in runs {
-        for line in evidence::lines(run) {
+        for line in run::lines(run) {
             let text = |value: &Value| match value {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),

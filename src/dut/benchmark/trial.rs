@@ -12,7 +12,7 @@ use validate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 
 use crate::disturbance::{self, Disturbed, Judge, Use};
 use crate::plan::Plan;
-use crate::took::Took;
+use crate::run::Took;
 
 /// Bytes of a frame on the line that are not part of it: preamble, start delimiter and gap.
 const OVERHEAD: u64 = 20;

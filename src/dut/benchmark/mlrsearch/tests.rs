@@ -3,8 +3,7 @@
 use ground::time::Duration;
 use proptest::prelude::*;
 
-use super::classify::{Tried, classify, conditional};
-use super::goal::Target;
+use super::goal::{Target, Tried, classify, conditional};
 use super::*;
 
 fn seconds(n: u64) -> Duration {

@@ -16,7 +16,7 @@ use super::example;
 use crate::journal::Journal;
 use crate::plan::{Plan, Soak};
 use crate::testfolder::Folder;
-use crate::{mlr, rfc2544, rfc8239, soak, table};
+use crate::{rfc2544, rfc8239, search, soak, table};
 
 /// A procedure, until `trials` trials are run.
 type Run = fn(&Plan, &mut dyn Bench, usize) -> (Value, Option<Trouble>);
@@ -45,7 +45,7 @@ const RUNS: &[(&str, Run)] = &[
         value(rfc8239::run(plan, &rfc8239::Test::ALL, bench, &mut until(trials)))
     }),
     ("soak", |plan, bench, trials| value(soak::run(plan, bench, &mut until(trials)))),
-    ("mlrsearch", |plan, bench, trials| value(mlr::run(plan, bench, &mut until(trials)))),
+    ("mlrsearch", |plan, bench, trials| value(search::run(plan, bench, &mut until(trials)))),
 ];
 
 fn short(mut plan: Plan) -> Plan {

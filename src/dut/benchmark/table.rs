@@ -1,10 +1,132 @@
-//! Numbers of several runs, and their comparison with earlier ones, as text.
+//! Results as text, in the terms of the RFCs: those of MLRsearch and of soaks, the numbers of several runs, and their
+//! comparison with earlier ones. The tables of the other procedures are in the modules below.
 
-use text::scaled;
+mod fabric;
+mod lan;
 
-use super::{NONE, head, titled};
+pub use fabric::{lossless, rfc7640, rfc8239};
+pub use lan::{rfc2544, rfc2889};
+
+use text::{Align, Table, count, scaled};
+
 use crate::baseline::{Compared, Comparison, Trend};
+use crate::mlrsearch::Irregular;
+use crate::run::Run;
 use crate::summary::Metric;
+use crate::trial::Latency;
+use crate::{search, soak};
+
+/// Cell of a value that is not known.
+const NONE: &str = "-";
+
+/// Returns the table of MLRsearch's results.
+#[must_use]
+pub fn mlrsearch(results: &Run<search::Tables>) -> String {
+    let mut table = head(&["size", "goal"], &["throughput", "lower", "upper", "% of line"], true);
+    for row in &results.tables.rows {
+        let bound = |bound: Option<crate::mlrsearch::Bound>| match bound {
+            Some(bound) => rate(bound.load),
+            None => NONE.to_owned(),
+        };
+        let throughput = row.result.lower.map(|lower| lower.conditional_throughput);
+        table.row([
+            row.size.to_string(),
+            row.goal.clone(),
+            throughput.map_or(NONE.to_owned(), rate),
+            bound(row.result.lower),
+            bound(row.result.upper),
+            throughput.map_or(NONE.to_owned(), |n| percent(n / row.line_frames_per_second)),
+            irregular(row.result.irregular),
+        ]);
+    }
+    let title = "MLRsearch: conditional throughput and its bounds, frames/s";
+    let mut sections = vec![titled(title, table)];
+    ending(&mut sections, results);
+    sections.join("\n")
+}
+
+fn titled(title: &str, table: Table) -> String {
+    format!("{title}\n{table}")
+}
+
+/// Adds notes, the reason of an early end, and the number of trials.
+fn ending<T>(sections: &mut Vec<String>, results: &Run<T>) {
+    let Run { notes, ended, trials, .. } = results;
+    let mut text = String::new();
+    for note in notes {
+        text += &format!("note: {note}\n");
+    }
+    if let Some(why) = ended {
+        text += &format!("ended early: {why}\n");
+    }
+    sections.push(format!("{text}{trials} trials\n"));
+}
+
+/// Returns a table with columns of words and of numbers, and a last one of words.
+fn head(words: &[&str], numbers: &[&str], remark: bool) -> Table {
+    let words = words.iter().map(|name| (*name, Align::Left));
+    let numbers = numbers.iter().map(|name| (*name, Align::Right));
+    Table::new(words.chain(numbers).chain(remark.then_some(("", Align::Left))))
+}
+
+fn rate(rate: f64) -> String {
+    count(rate.round() as u64)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.3}", share * 100.0)
+}
+
+fn micros(ns: f64) -> String {
+    format!("{:.3}", ns / 1e3)
+}
+
+fn irregular(reason: Option<Irregular>) -> String {
+    match reason {
+        None => "",
+        Some(Irregular::AtMaximum) => "no loss found",
+        Some(Irregular::AtMinimum) => "always loss",
+        Some(Irregular::OutOfTime) => "out of time",
+        Some(Irregular::Interrupted) => "not finished",
+    }
+    .to_owned()
+}
+
+/// Returns the table of a soak's results.
+#[must_use]
+pub fn soak(results: &Run<soak::Tables>) -> String {
+    let tables = &results.tables;
+    let numbers =
+        ["load %", "parts", "sent", "lost", "mean us", "max us", "slope ns/h", "memory B/h"];
+    let mut table: Table = head(&["size"], &numbers, true);
+    for row in &tables.rows {
+        let all: Vec<&Latency> = row.parts.iter().filter_map(|p| p.latency.as_ref()).collect();
+        let mean = all.iter().map(|l| l.mean_ns).sum::<f64>() / all.len() as f64;
+        let max = all.iter().map(|l| l.max_ns).fold(0.0, f64::max);
+        let known = |ns: f64| if all.is_empty() { NONE.to_owned() } else { micros(ns) };
+        table.row([
+            row.size.to_string(),
+            format!("{:.2}", row.load_percent),
+            row.parts.len().to_string(),
+            count(row.parts.iter().map(|part| part.offered).sum()),
+            count(row.lost()),
+            known(mean),
+            known(max),
+            row.latency_slope_ns_per_hour.map_or(NONE.to_owned(), slope),
+            row.memory_slope_bytes_per_hour.map_or(NONE.to_owned(), |n| format!("{n:.0}")),
+            if row.memory_leak == Some(true) { "leak" } else { "" }.to_owned(),
+        ]);
+    }
+    let mut sections = vec![titled("Soak: one load, in parts one after the other", table)];
+    ending(&mut sections, results);
+    sections.join("\n")
+}
+
+/// A slope without the sign of a rounded zero.
+fn slope(slope: f64) -> String {
+    let slope = if slope.abs() < 0.0005 { 0.0 } else { slope };
+    format!("{slope:.3}")
+}
 
 /// Largest relative standard deviation of numbers that repeat, in percent (RFC 8239, section 1.3).
 const SD_MAX: f64 = 10.0;

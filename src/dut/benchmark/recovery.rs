@@ -1,4 +1,5 @@
-//! Reset: the time without forwarding after a reset of the device (26.6, RFC 6201).
+//! Recovery of a device: the time in which frames are lost after an overload has ended (RFC 2544, 26.5), and the
+//! time without forwarding after a reset (26.6, RFC 6201).
 
 use ground::time::Duration;
 use serde::Serialize;
@@ -6,6 +7,7 @@ use tester::report::Report;
 use validate::bench::{Faculty, Trouble};
 use validate::trial::{Flow, Limit, Rate, Reset, ResetKind, Trial};
 
+use crate::rfc2544::ThroughputRow;
 use crate::trial::Runner;
 
 /// Part of the steady time after which the reset comes: what the device holds at the reset is not part of the
@@ -13,7 +15,7 @@ use crate::trial::Runner;
 const MARGIN: u64 = 10;
 
 /// Parts of the traffic, each with frames of its own: steady, before the reset, after it, and recovered.
-const PARTS: usize = 4;
+const SPANS: usize = 4;
 
 /// Time without forwarding after resets of a kind.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -49,7 +51,11 @@ struct Outage {
 }
 
 /// Resets the device in all ways that the bench has, at a throughput of `load` frames/s.
-pub(super) fn run(runner: &mut Runner<'_>, size: u32, load: f64) -> Result<Vec<ResetRow>, Trouble> {
+pub(crate) fn from_reset(
+    runner: &mut Runner<'_>,
+    size: u32,
+    load: f64,
+) -> Result<Vec<ResetRow>, Trouble> {
     let kinds = ResetKind::ALL.into_iter().filter(|kind| runner.has(Faculty::Reset(*kind)));
     let kinds: Vec<_> = kinds.collect();
     if kinds.is_empty() {
@@ -103,7 +109,7 @@ fn once(
     let share = (load / plan.line_rate(0, size)).min(1.0);
     let steady = plan.reset.steady;
     let margin = steady.div(MARGIN);
-    let spans: [Duration; PARTS] = [steady, margin, plan.reset.longest, steady];
+    let spans: [Duration; SPANS] = [steady, margin, plan.reset.longest, steady];
     let (mut trial, mut start) = (Trial::new("", Duration::ZERO), Duration::ZERO);
     for span in spans {
         for ends in &plan.flows {
@@ -124,7 +130,7 @@ fn once(
 fn outage(
     runner: &Runner<'_>,
     report: &Report,
-    (spans, rates): ([Duration; PARTS], f64),
+    (spans, rates): ([Duration; SPANS], f64),
 ) -> Result<Outage, Trouble> {
     let flows = runner.plan.flows.len();
     let part = |n: usize| &report.flows[n * flows..(n + 1) * flows];
@@ -167,4 +173,74 @@ fn outage(
     let stamps = stamps.collect::<Option<Vec<f64>>>().filter(|_| runner.is_exact());
     let stamps = stamps.map(|all| all.into_iter().fold(0.0, f64::max));
     Ok(Outage { lost, seconds: lost as f64 / rates, stamps, not_judged })
+}
+
+/// Load of the overload, relative to the throughput.
+const OVERLOAD: f64 = 1.1;
+
+/// Parts of the time after the step, each with frames of its own.
+const PARTS: u32 = 50;
+
+/// Recovery for a frame size.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct RecoveryRow {
+    /// Frame size in bytes, FCS included.
+    pub size: u32,
+    /// Overload in percent of the line.
+    pub overload_percent: f64,
+    /// True if frames were lost in the overload: else there was none.
+    pub overloaded: bool,
+    /// Mean time from the step to the last lost frame, in microseconds; 0 if none was lost. Absent
+    /// if frames were lost until the end.
+    pub mean_us: Option<f64>,
+    /// Largest error of it: the length of a part of the time, in microseconds.
+    pub uncertainty_us: f64,
+    pub repeats: u32,
+}
+
+/// Measures the recovery; `None` for a device that loses nothing at the largest load, which the tester
+/// cannot overload.
+pub(crate) fn from_overload(
+    runner: &mut Runner<'_>,
+    throughput: &ThroughputRow,
+    rate: f64,
+) -> Result<Option<RecoveryRow>, Trouble> {
+    let (plan, size) = (runner.plan, throughput.size);
+    if throughput.irregular.is_some() {
+        runner.note("recovery: not run for sizes whose throughput has no upper bound: no overload");
+        return Ok(None);
+    }
+    let line = plan.line_rate(0, size);
+    let overload = (OVERLOAD * rate / line).min(plan.max_share(size));
+    let time = plan.recovery.duration;
+    // A part has frames of every flow.
+    let part = Duration::from_picos(time.as_picos() / u64::from(PARTS))
+        .max(plan.frame_time(size).saturating_mul(20));
+    let flows = plan.flows.len();
+    let (mut sum, mut overloaded, mut endless) = (0.0, true, false);
+    for _ in 0..plan.recovery.repeats {
+        let what = format!("{size} bytes, recovery from {:.2} % of the line", overload * 100.0);
+        let mut streams = runner.flows(size, overload, (Duration::ZERO, Limit::Time(time)));
+        for n in 0..PARTS {
+            let start = time + part.saturating_mul(n.into());
+            streams.extend(runner.flows(size, overload / 2.0, (start, Limit::Time(part))));
+        }
+        let counted = runner.measure(what, &streams)?;
+        let lost = |n: usize| {
+            let of = &counted.samples[n * flows..(n + 1) * flows];
+            of.iter().any(|sample| sample.lost() > 0)
+        };
+        overloaded &= lost(0);
+        let last = (1..=PARTS).rev().find(|n| lost(*n as usize)).unwrap_or(0);
+        endless |= last == PARTS;
+        sum += f64::from(last) * part.as_secs_f64() * 1e6;
+    }
+    Ok(Some(RecoveryRow {
+        size,
+        overload_percent: overload * 100.0,
+        overloaded,
+        mean_us: (!endless).then(|| sum / f64::from(plan.recovery.repeats)),
+        uncertainty_us: part.as_secs_f64() * 1e6,
+        repeats: plan.recovery.repeats,
+    }))
 }

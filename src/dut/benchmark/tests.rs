@@ -6,6 +6,7 @@ mod disturbed;
 mod errors;
 mod files;
 mod incast;
+mod lossless;
 mod metrics;
 mod others;
 mod reset;

@@ -2,7 +2,7 @@
 
 use ground::time::Duration;
 
-use super::{late, message, overload, recovery};
+use crate::lossless::{message, overload, recovery, response};
 use crate::tests::written;
 use crate::trial::Runner;
 use validate::bench::Trouble;
@@ -49,39 +49,39 @@ const NO_XON: &str = "{defect: {on: s1, kind: never-resumes}}";
 #[test]
 fn the_longest_response_is_the_headroom() {
     let found = [HEADROOM, HEADROOM / 2]
-        .map(|headroom| part(&dut(headroom, ""), "100%", late::response).0.unwrap());
+        .map(|headroom| part(&dut(headroom, ""), "100%", response).0.unwrap());
     // The receiver takes a third of a line from each of three senders, so two thirds of one fill the headroom.
     let (whole, half) = (frames_ns(HEADROOM) * 1.5, frames_ns(HEADROOM / 2) * 1.5);
     // Interfaces, cables, the pause itself and the frame that is being sent take the same part of both.
     assert!(found[0] < whole && found[1] < half, "{found:?} of {whole} and {half}");
     let error = (found[0] - found[1]) - (whole - half);
     assert!(error.abs() < 2.0 * FRAME_NS, "{found:?}: {error}");
-    let (found, notes) = part(&dut(1, ""), "100%", late::response);
+    let (found, notes) = part(&dut(1, ""), "100%", response);
     assert!(found.is_none() && notes[0].contains("respond at once lose"), "{notes:?}");
-    let (found, notes) = part(&dut(HEADROOM, ""), "30%", late::response);
+    let (found, notes) = part(&dut(HEADROOM, ""), "30%", response);
     assert!(found.is_none() && notes[0].contains("longest time lose nothing"), "{notes:?}");
 }
 
 #[test]
 fn a_message_is_complete_when_the_line_has_carried_all() {
-    let (good, notes) = part(&dut(HEADROOM, ""), "100%", message::measure);
+    let (good, notes) = part(&dut(HEADROOM, ""), "100%", message);
     let completion = good.completion_us.unwrap_or_else(|| panic!("{good:?} {notes:?}"));
     assert!(notes.is_empty() && good.frames == 977, "{good:?}");
     assert!((good.least_us..good.least_us * 1.02).contains(&completion), "{good:?}");
     // Without XON the senders wait for the end of the pause.
-    let (slow, _) = part(&dut(HEADROOM, NO_XON), "100%", message::measure);
+    let (slow, _) = part(&dut(HEADROOM, NO_XON), "100%", message);
     assert!(slow.completion_us.unwrap() > completion * 1.5, "{slow:?}");
-    let (lost, notes) = part(&dut(1, ""), "100%", message::measure);
+    let (lost, notes) = part(&dut(1, ""), "100%", message);
     assert!(lost.completion_us.is_none() && notes[0].contains("frames were lost"), "{lost:?}");
 }
 
 #[test]
 fn a_sender_without_xon_recovers_late() {
-    let (good, _) = part(&dut(HEADROOM, ""), "100%", recovery::measure);
+    let (good, _) = part(&dut(HEADROOM, ""), "100%", recovery);
     assert!(good.mean_us.unwrap() <= 60.0 && good.to_last_lost_us == Some(0.0), "{good:?}");
-    let (slow, _) = part(&dut(HEADROOM, NO_XON), "100%", recovery::measure);
+    let (slow, _) = part(&dut(HEADROOM, NO_XON), "100%", recovery);
     assert!(slow.mean_us.unwrap() > good.mean_us.unwrap() + 100.0, "{slow:?}");
-    let (none, notes) = part(&dut(HEADROOM, ""), "30%", recovery::measure);
+    let (none, notes) = part(&dut(HEADROOM, ""), "30%", recovery);
     assert!(none.mean_us.is_none() && notes[0].contains("not paused"), "{none:?}");
 }
 
