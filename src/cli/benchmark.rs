@@ -377,7 +377,7 @@ fn measure<R: Serialize>(
     let bench: &mut dyn Bench = match &args.resume {
         Some(path) => {
             let wrong = |error| bad_input(anyhow!("--resume {}: {error}", path.display()));
-            let opened = Journal::open(path, (procedure, &plan, &known), &mut *device);
+            let opened = Journal::open(path, procedure, &plan, &known, &mut *device);
             journal = opened.map_err(wrong)?;
             if journal.left() > 0 {
                 say!("{} trials are in {}", journal.left(), path.display());
@@ -483,7 +483,7 @@ fn measure<R: Serialize>(
         write(jsonl, &|| run::json_lines(&value)),
         write(csv, &|| run::csv(&value)),
         write(page, &html),
-        write(junit, &|| junit_xml((procedure, &testbed), &values, trouble.as_ref(), compared)),
+        write(junit, &|| junit_xml(procedure, &testbed, &values, trouble.as_ref(), compared)),
     ];
     match args.format {
         Format::Json => terminal::print_json(&document)?,

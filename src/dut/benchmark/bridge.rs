@@ -65,15 +65,16 @@ pub(crate) fn addresses(runner: &mut Runner<'_>) -> Result<Option<AddressRow>, T
     }
     let (most, rate) = (plan.learning.addresses, f64::from(plan.learning.rate));
     // Without this a device that drops frames to unknown addresses would seem to know all of them.
-    if knows(runner, (most.min(CONTROL), false), rate)? {
+    if knows(runner, most.min(CONTROL), false, rate)? {
         let what = "addresses: not run; frames to unknown addresses are not flooded";
         runner.note(what);
         return Ok(None);
     }
+    // The largest number first: a table that holds it needs no search.
     let (mut good, mut bad) = (0, most + 1);
     let mut next = most;
     while bad - good > 1 {
-        if knows(runner, (next, true), rate)? {
+        if knows(runner, next, true, rate)? {
             good = next
         } else {
             bad = next
@@ -92,7 +93,7 @@ pub(crate) fn addresses(runner: &mut Runner<'_>) -> Result<Option<AddressRow>, T
     }
     let (result, _) = search::rfc2544(runner, plan.max_rate(smallest(plan)), |runner, trial| {
         // One trial learns all of the addresses, whatever the time that takes.
-        let learnt = knows(runner, (good, true), trial.load)?;
+        let learnt = knows(runner, good, true, trial.load)?;
         Ok((1, u64::from(learnt)))
     })?;
     Ok(Some(AddressRow {
@@ -108,9 +109,9 @@ const fn smallest(plan: &Plan) -> u32 {
     plan.setup.shortest()
 }
 
-/// Sends a frame from each of `count` addresses at `rate` frames/s if `told`, and one to each. Returns
+/// Sends a frame from each of `count` addresses at `rate` frames/s if it `announces` them, and one to each. Returns
 /// true if the device floods none of these.
-fn knows(runner: &mut Runner<'_>, (count, told): (u32, bool), rate: f64) -> Result<bool, Trouble> {
+fn knows(runner: &mut Runner<'_>, count: u32, announces: bool, rate: f64) -> Result<bool, Trouble> {
     let plan = runner.plan;
     let [learning, sender] = [Port(0), Port(1)];
     let pause = plan.drain.max(Duration::from_micros(10));
@@ -123,6 +124,7 @@ fn knows(runner: &mut Runner<'_>, (count, told): (u32, bool), rate: f64) -> Resu
     let slow = Rate::Frames((rate as u64).max(1));
     let load = TEST_LOAD.min(plan.max_share(size));
     let fast = plan.line_rate(0, size) * load;
+    // The pauses let the device empty its queues and write its table before the next step relies on it.
     let begin = time(ANNOUNCED, rate) + pause;
     let test = begin + time(count, rate) + pause;
     let name = format!("{count} addresses at {rate:.0} frames/s");
@@ -130,21 +132,22 @@ fn knows(runner: &mut Runner<'_>, (count, told): (u32, bool), rate: f64) -> Resu
     trial.unknown = true;
     trial.flow(flow((sender, learning), ANNOUNCED).addresses(Addresses::Broadcast).rate(slow));
     let sources = flow((learning, sender), count).addresses(Addresses::Sources(count));
-    if told {
+    if announces {
         trial.flow(sources.rate(slow).start(begin));
     }
     let destinations = flow((sender, learning), count).addresses(Addresses::Destinations(count));
     trial.flow(destinations.rate(Rate::Line(load)).start(test));
+    // A rest as long as the ageing time: the table is empty again when the next trial begins.
     runner.attempts(&trial, plan.learning.ageing, |runner, report| {
-        is_learnt(&report, (count, told, rate * (1.0 - runner.plan.width)))
+        is_learnt(&report, count, announces, rate * (1.0 - runner.plan.width))
     })
 }
 
-/// Returns true if each test frame arrived at the port of its address alone. Frames from the addresses, if there are any, must have
-/// been sent at `least` frames/s.
-fn is_learnt(report: &Report, (count, told, least): (u32, bool, f64)) -> Result<bool, Trouble> {
-    let (announced, learning) = (&report.flows[0], told.then(|| &report.flows[1]));
-    let test = &report.flows[1 + usize::from(told)];
+/// Returns true if each test frame arrived at the port of its address alone. Frames from the addresses, if there are
+/// any, must have been sent at `least` frames/s.
+fn is_learnt(report: &Report, count: u32, announces: bool, least: f64) -> Result<bool, Trouble> {
+    let (announced, learning) = (&report.flows[0], announces.then(|| &report.flows[1]));
+    let test = &report.flows[1 + usize::from(announces)];
     if announced.frames_rx == 0 {
         let what =
             "a broadcast frame is not forwarded; check the cables, and that the device is a bridge";
@@ -155,6 +158,7 @@ fn is_learnt(report: &Report, (count, told, least): (u32, bool, f64)) -> Result<
     if sent < count {
         return Err(Trouble::Disturbed(format!("the tester sent {sent} frames of {count}")));
     }
+    // Too slow learning would show a rate that was never sent. A single frame has no rate.
     let pace = learning.and_then(|flow| flow.pacing.as_ref()).map(|pacing| pacing.sent_fps);
     if let Some(pace) = pace.filter(|pace| count > 1 && *pace < least) {
         let what = format!(
@@ -191,12 +195,12 @@ pub(crate) fn broadcast(
     }
     let line = plan.line_rate(0, size);
     let (result, _) = search::rfc2544(runner, plan.max_rate(size), |runner, trial| {
-        let (sent, arrived, _) = to_all(runner, (size, trial.load), trial.duration)?;
+        let (sent, arrived, _) = to_all(runner, size, trial.load, trial.duration)?;
         Ok((sent, arrived))
     })?;
     let found = result.lower.map(|bound| bound.load);
     let latency = match found {
-        Some(load) => to_all(runner, (size, load), plan.trial)?.2,
+        Some(load) => to_all(runner, size, load, plan.trial)?.2,
         None => None,
     };
     Ok(Some(BroadcastRow {
@@ -211,7 +215,8 @@ pub(crate) fn broadcast(
 /// receive, those that arrived, and the latency.
 fn to_all(
     runner: &mut Runner<'_>,
-    (size, load): (u32, f64),
+    size: u32,
+    load: f64,
     duration: Duration,
 ) -> Result<(u64, u64, Option<Latency>), Trouble> {
     let plan = runner.plan;
@@ -312,6 +317,7 @@ fn trial(runner: &Runner<'_>, kind: &str, size: u32) -> (Duration, Trial) {
     let plan = runner.plan;
     let rate = plan.setup.port(Port(0)).rate;
     let every = rate.time_for(Bytes(u64::from(size) + OVERHEAD));
+    // Errored frames take half of the line, so they need twice the time of as many at line rate.
     let span = every.saturating_mul(2 * u64::from(FRAMES));
     let name = format!("{size} bytes, {kind}");
     let valid = Flow::new((Port(0), Port(1)), plan.priority, Limit::Frames(FRAMES));
@@ -338,8 +344,8 @@ fn sized(runner: &mut Runner<'_>, kind: &'static str, size: u32) -> Result<Error
         let What::Other(octets) = &record.what else { return false };
         octets.get(12..14) == Some(&EXPERIMENT[..])
     };
-    let of = |way| seen.records.iter().filter(|r| r.way == way).filter(is_one).count() as u64;
-    error_row(&seen, kind, size, (of(Way::Sent), of(Way::Received)))
+    let count = |way| seen.records.iter().filter(|r| r.way == way).filter(is_one).count() as u64;
+    error_row(&seen, kind, size, count(Way::Sent), count(Way::Received))
 }
 
 /// Sends frames with a wrong FCS.
@@ -349,14 +355,15 @@ fn damaged(runner: &mut Runner<'_>) -> Result<ErrorRow, Trouble> {
     let (every, mut trial) = trial(runner, "crc", size);
     let flow = Flow::new((Port(0), Port(1)), plan.priority, Limit::Frames(FRAMES)).size(size);
     let wrong = trial.flow(flow);
+    // Half as long again: the last damaged frame ends before, and the first valid one begins after it.
     let until = every.saturating_mul(u64::from(FRAMES) + u64::from(FRAMES) / 2);
     trial.damage.push(Damage { port: Port(0), from: Duration::ZERO, until });
     let seen = runner.observe(&trial)?;
-    let of = |way| seen.of(wrong, way).count() as u64;
+    let count = |way| seen.of(wrong, way).count() as u64;
     // With the wrong FCS, or with a new one.
     let is_one = |r: &&Record| matches!(r.what, What::Data { flow, .. } if flow == wrong);
-    let forwarded = of(Way::Received) + seen.damaged.iter().filter(is_one).count() as u64;
-    error_row(&seen, "crc", size, (of(Way::Sent), forwarded))
+    let forwarded = count(Way::Received) + seen.damaged.iter().filter(is_one).count() as u64;
+    error_row(&seen, "crc", size, count(Way::Sent), forwarded)
 }
 
 /// Returns the row of a trial, whose valid frames must have arrived.
@@ -364,8 +371,10 @@ fn error_row(
     seen: &Observation,
     kind: &'static str,
     size: u32,
-    (sent, forwarded): (u64, u64),
+    sent: u64,
+    forwarded: u64,
 ) -> Result<ErrorRow, Trouble> {
+    // A device that stops forwarding after an errored frame would seem to filter well.
     let valid = seen.tally(FlowId(0));
     if valid.sent == 0 || valid.lost() > 0 {
         let (lost, all) = (valid.lost(), valid.sent);

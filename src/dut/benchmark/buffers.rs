@@ -54,6 +54,7 @@ pub(crate) fn buffer(runner: &mut Runner<'_>, rows: &mut Vec<BufferRow>) -> Resu
     for size in &sizes {
         measure(runner, *size, &Iteration::port(0, ports), rows)?;
     }
+    // The size that fills the buffer of the first port best serves for all other iterations.
     let best = rows.iter().max_by(|a, b| a.bytes.total_cmp(&b.bytes));
     let best = best.map_or(sizes[0], |row| row.size);
     if sizes.len() > 1 {
@@ -77,10 +78,10 @@ fn measure(
     iteration: &Iteration,
     rows: &mut Vec<BufferRow>,
 ) -> Result<(), Trouble> {
-    rows.push(size_of(runner, (size, iteration), false)?);
+    rows.push(size_of(runner, size, iteration, false)?);
     runner.row("buffer");
     if runner.plan.setup.lossless.contains(runner.plan.priority) {
-        rows.push(size_of(runner, (size, iteration), true)?);
+        rows.push(size_of(runner, size, iteration, true)?);
         runner.row("buffer");
     }
     Ok(())
@@ -89,7 +90,8 @@ fn measure(
 /// Returns the buffer that an iteration finds.
 pub(crate) fn size_of(
     runner: &mut Runner<'_>,
-    (size, iteration): (u32, &Iteration),
+    size: u32,
+    iteration: &Iteration,
     ignoring: bool,
 ) -> Result<BufferRow, Trouble> {
     let plan = runner.plan;
@@ -101,13 +103,15 @@ pub(crate) fn size_of(
     let mut latency_ns = None;
     let mut at_limit = true;
     loop {
+        // The longest trial first: a buffer that it does not fill needs no search.
         let time = if at_limit {
             bad
         } else {
             Duration::from_picos(good.as_picos().midpoint(bad.as_picos()))
         };
-        let counted = trial(runner, (size, iteration), time, ignoring)?;
+        let counted = trial(runner, size, iteration, time, ignoring)?;
         let sum = counted.sum();
+        // A device that pauses the tester loses nothing, and its buffer is full as far as it lets it.
         let full = sum.lost() > 0 || (!ignoring && sum.paused);
         if full {
             (bad, at_limit) = (time, false);
@@ -122,6 +126,7 @@ pub(crate) fn size_of(
             break;
         }
     }
+    // What arrived beyond the line in the longest trial without loss is what was buffered.
     let frames = (good.as_secs_f64() * line * excess()).max(0.0);
     let names = iteration.egress.iter().map(|port| plan.setup.port(*port).name.as_str());
     Ok(BufferRow {
@@ -139,7 +144,8 @@ pub(crate) fn size_of(
 
 fn trial(
     runner: &mut Runner<'_>,
-    (size, iteration): (u32, &Iteration),
+    size: u32,
+    iteration: &Iteration,
     time: Duration,
     ignoring: bool,
 ) -> Result<Counted, Trouble> {
@@ -252,30 +258,33 @@ pub(crate) fn microburst(
     let ports = runner.plan.equal_ports();
     // From N-1 to 1, N-2 to 2 ..., as long as there are more senders than receivers.
     let receivers = (1..ports).take_while(|receivers| ports - receivers > *receivers);
-    receivers.map(|receivers| longest_burst(runner, size, (ports - receivers, receivers))).collect()
+    receivers.map(|receivers| longest_burst(runner, size, ports - receivers, receivers)).collect()
 }
 
 /// Searches for the longest burst, up to a trial's length.
 fn longest_burst(
     runner: &mut Runner<'_>,
     size: u32,
-    (senders, receivers): (usize, usize),
+    senders: usize,
+    receivers: usize,
 ) -> Result<MicroburstRow, Trouble> {
     let line = runner.plan.line_rate(0, size);
     let frames = line * runner.plan.trial.as_secs_f64() / receivers as f64;
     // In frames to each receiver.
     let longest = frames.clamp(1.0, f64::from(u32::MAX)) as u32;
     let (mut good, mut bad) = (0, longest);
-    let at_limit = burst_passes(runner, size, (senders, receivers), longest)?;
+    let at_limit = burst_passes(runner, size, senders, receivers, longest)?;
+    // A burst without a frame loses none, so 0 is a lower bound without a trial.
     if at_limit {
         good = longest;
     }
     while !at_limit && bad - good > 1 {
         let middle = good + (bad - good) / 2;
-        let passed = burst_passes(runner, size, (senders, receivers), middle)?;
+        let passed = burst_passes(runner, size, senders, receivers, middle)?;
         *(if passed { &mut good } else { &mut bad }) = middle;
     }
     runner.row("microburst");
+    // A sender's burst has the frames for all receivers.
     let frames = good.saturating_mul(receivers as u32);
     let bytes = u64::from(frames) * u64::from(size);
     Ok(MicroburstRow { senders, receivers, size, frames, bytes, at_limit })
@@ -284,7 +293,8 @@ fn longest_burst(
 fn burst_passes(
     runner: &mut Runner<'_>,
     size: u32,
-    (senders, receivers): (usize, usize),
+    senders: usize,
+    receivers: usize,
     frames: u32,
 ) -> Result<bool, Trouble> {
     let share = 1.0 / receivers as f64;
@@ -306,9 +316,9 @@ mod tests {
     use super::*;
 
     /// Returns the load of each port, sent and received.
-    fn loads(of: &Iteration, ports: usize) -> Vec<(f64, f64)> {
+    fn loads(iteration: &Iteration, ports: usize) -> Vec<(f64, f64)> {
         let sum = |chosen: &dyn Fn(&(Port, Port)) -> bool| {
-            of.loads.iter().filter(|(ends, _)| chosen(ends)).map(|(_, share)| share).sum()
+            iteration.loads.iter().filter(|(ends, _)| chosen(ends)).map(|(_, share)| share).sum()
         };
         (0..ports).map(|n| (sum(&|ends| ends.0.0 == n), sum(&|ends| ends.1.0 == n))).collect()
     }

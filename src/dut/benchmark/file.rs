@@ -42,7 +42,7 @@ pub fn load(path: &Path) -> Result<(Plan, Dut, Vec<Warning>), ConfigError> {
     let raw: BenchmarkFile = de::from_tree_all(&root).map_err(all)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let (dut, mut warnings) = dut::load(&folder.join(&raw.dut))?;
-    let (plan, more) = resolve(&raw, &Place::root(&root), (&name, &dut)).map_err(all)?;
+    let (plan, more) = resolve(&raw, &Place::root(&root), &name, &dut).map_err(all)?;
     warnings.extend(more);
     Ok((plan, dut, warnings))
 }
@@ -170,6 +170,7 @@ fn of_dut(dut: &Dut) -> Result<Plan, Finding> {
         (plan.drain == Duration::ZERO, "drain", NO_TIME),
         (plan.reset.longest == Duration::ZERO, "reset.longest", NO_TIME),
     ];
+    // The errors are of fields that the file does not have, so they stand at its beginning.
     let start = Mark { line: 1, column: 1 };
     match errors.into_iter().find(|(is_wrong, ..)| *is_wrong) {
         Some((_, field, what)) => Err(Finding::new(Some(start), field, what)),
@@ -179,18 +180,21 @@ fn of_dut(dut: &Dut) -> Result<Plan, Finding> {
 
 fn resolve(
     raw: &BenchmarkFile,
-    at: &Place<'_>,
-    (file, dut): (&str, &Dut),
+    place: &Place<'_>,
+    file: &str,
+    dut: &Dut,
 ) -> Result<(Plan, Vec<Warning>), Vec<Finding>> {
     let mut cx = Cx::of_file(file);
-    let said = raw.trial.map(|span| span.0).filter(|trial| *trial > Duration::ZERO);
-    let own = Plan::with_defaults(dut, said);
+    // The duration of a trial is the default of other times of a virtual device. One of 0 is reported below.
+    let given = raw.trial.map(|span| span.0).filter(|trial| *trial > Duration::ZERO);
+    let own = Plan::with_defaults(dut, given);
     let setup = &own.setup;
-    let here = at.key("flows");
+    let here = place.key("flows");
     let mut flows = match &raw.flows {
-        Some(said) => flows(&mut cx, &here, said, setup),
+        Some(given) => flows(&mut cx, &here, given, setup),
         None => own.flows,
     };
+    // Also without `flows` in the file: a device with one port has no default.
     if flows.is_empty() {
         cx.error(&here, NO_FLOW);
     }
@@ -199,55 +203,57 @@ fn resolve(
         flows.extend(back);
     }
     let plan = Plan {
-        trial: span(&mut cx, &at.key("trial"), raw.trial, own.trial),
+        trial: span(&mut cx, &place.key("trial"), raw.trial, own.trial),
         flows,
-        priority: priority(&mut cx, &at.key("priority"), raw.priority, own.priority),
+        priority: priority(&mut cx, &place.key("priority"), raw.priority, own.priority),
         sizes: match &raw.sizes {
-            Some(said) => sizes(&mut cx, &at.key("sizes"), said, setup),
+            Some(given) => sizes(&mut cx, &place.key("sizes"), given, setup),
             None => own.sizes,
         },
-        max_load: share(&mut cx, &at.key("max_load"), raw.max_load, own.max_load),
-        drain: span(&mut cx, &at.key("drain"), raw.drain, own.drain),
+        max_load: share(&mut cx, &place.key("max_load"), raw.max_load, own.max_load),
+        drain: span(&mut cx, &place.key("drain"), raw.drain, own.drain),
         rest: time(raw.rest, own.rest),
-        width: below_one(&mut cx, &at.key("width"), raw.width, own.width),
-        latency: repeated(&mut cx, &at.key("latency"), raw.latency, own.latency),
-        loss_step: step(&mut cx, &at.key("loss_step"), raw.loss_step, own.loss_step),
+        width: below_one(&mut cx, &place.key("width"), raw.width, own.width),
+        latency: repeated(&mut cx, &place.key("latency"), raw.latency, own.latency),
+        loss_step: step(&mut cx, &place.key("loss_step"), raw.loss_step, own.loss_step),
         back_to_back: repeated(
             &mut cx,
-            &at.key("back_to_back"),
+            &place.key("back_to_back"),
             raw.back_to_back,
             own.back_to_back,
         ),
-        recovery: repeated(&mut cx, &at.key("recovery"), raw.recovery, own.recovery),
-        reset: reset(&mut cx, &at.key("reset"), raw.reset, own.reset),
-        snake: snake(&mut cx, &at.key("snake"), raw.snake.unwrap_or(own.snake), setup),
-        bursts: bursts(&mut cx, &at.key("bursts"), raw.bursts.clone().unwrap_or(own.bursts)),
+        recovery: repeated(&mut cx, &place.key("recovery"), raw.recovery, own.recovery),
+        reset: reset(&mut cx, &place.key("reset"), raw.reset, own.reset),
+        snake: snake(&mut cx, &place.key("snake"), raw.snake.unwrap_or(own.snake), setup),
+        bursts: bursts(&mut cx, &place.key("bursts"), raw.bursts.clone().unwrap_or(own.bursts)),
         burst_target: cx.ranged(
-            &at.key("burst_target"),
+            &place.key("burst_target"),
             raw.burst_target.map_or(own.burst_target, |size| size.0),
             (1, BURST_TARGET_MAX),
             own.burst_target,
         ),
-        learning: learning(&mut cx, &at.key("learning"), raw.learning, own.learning),
-        soak: soak(&mut cx, &at.key("soak"), raw.soak, own.soak, dut.lab.is_some()),
-        search: search(&mut cx, &at.key("search"), raw.search, own.search),
+        learning: learning(&mut cx, &place.key("learning"), raw.learning, own.learning),
+        soak: soak(&mut cx, &place.key("soak"), raw.soak, own.soak, dut.lab.is_some()),
+        search: search(&mut cx, &place.key("search"), raw.search, own.search),
         goals: match &raw.goals {
-            Some(said) => goals(&mut cx, &at.key("goals"), said, first_trial(dut)),
+            Some(given) => goals(&mut cx, &place.key("goals"), given, first_trial(dut)),
             None => own.goals,
         },
+        // Measured before the first trial, on the ports themselves.
         tester: own.tester,
         setup: own.setup,
     };
     cx.finish().map(|warnings| (plan, warnings))
 }
 
-fn flows(cx: &mut Cx, at: &Place<'_>, said: &[Flow], setup: &Setup) -> Vec<(Port, Port)> {
+fn flows(cx: &mut Cx, place: &Place<'_>, given: &[Flow], setup: &Setup) -> Vec<(Port, Port)> {
     let mut flows = Vec::new();
-    for (n, flow) in said.iter().enumerate() {
-        let here = at.index(n);
+    for (n, flow) in given.iter().enumerate() {
+        let here = place.index(n);
         let from = port(cx, &here.key("from"), &flow.from, setup);
         let to = port(cx, &here.key("to"), &flow.to, setup);
         if let (Some(from), Some(to)) = (from, to) {
+            // A port cannot be the receiver of its own flow: that would be one of a NIC under test.
             if from == to {
                 cx.error(&here, "it leads back to its sender; name two ports");
             }
@@ -257,135 +263,135 @@ fn flows(cx: &mut Cx, at: &Place<'_>, said: &[Flow], setup: &Setup) -> Vec<(Port
     flows
 }
 
-fn port(cx: &mut Cx, at: &Place<'_>, name: &str, setup: &Setup) -> Option<Port> {
+fn port(cx: &mut Cx, place: &Place<'_>, name: &str, setup: &Setup) -> Option<Port> {
     let found = setup.ports.iter().position(|port| port.name == name);
     if found.is_none() {
         let known: Vec<&str> = setup.ports.iter().map(|port| port.name.as_str()).collect();
-        cx.error(at, unknown_name("port", name, &known));
+        cx.error(place, unknown_name("port", name, &known));
     }
     found.map(Port)
 }
 
-fn priority(cx: &mut Cx, at: &Place<'_>, said: Option<u8>, own: Priority) -> Priority {
-    let Some(said) = said else { return own };
-    Priority::new(said).unwrap_or_else(|| {
-        cx.error(at, format!("{said} is no priority; choose 0 to 7"));
+fn priority(cx: &mut Cx, place: &Place<'_>, given: Option<u8>, own: Priority) -> Priority {
+    let Some(given) = given else { return own };
+    Priority::new(given).unwrap_or_else(|| {
+        cx.error(place, format!("{given} is no priority; choose 0 to 7"));
         own
     })
 }
 
 /// Returns the number of passes through the device: more than one only between two ports.
-fn snake(cx: &mut Cx, at: &Place<'_>, passes: u32, setup: &Setup) -> u32 {
-    let passes = cx.ranged(at, passes, (1, SNAKE_MAX), 1);
+fn snake(cx: &mut Cx, place: &Place<'_>, passes: u32, setup: &Setup) -> u32 {
+    let passes = cx.ranged(place, passes, (1, SNAKE_MAX), 1);
     let ports = setup.ports.len();
     if passes > 1 && ports != 2 {
-        cx.error(at, format!("a snake has two tester ports, the DUT file has {ports}"));
+        cx.error(place, format!("a snake has two tester ports, the DUT file has {ports}"));
         return 1;
     }
     passes
 }
 
 /// Returns the burst sizes of meshes.
-fn bursts(cx: &mut Cx, at: &Place<'_>, said: Vec<u32>) -> Vec<u32> {
-    if said.is_empty() {
-        cx.error(at, "there is none; name one, or leave the field out");
+fn bursts(cx: &mut Cx, place: &Place<'_>, given: Vec<u32>) -> Vec<u32> {
+    if given.is_empty() {
+        cx.error(place, "there is none; name one, or leave the field out");
     }
-    let each = said.into_iter().enumerate();
-    each.map(|(n, size)| cx.ranged(&at.index(n), size, (1, BURST_MAX), 1)).collect()
+    let each = given.into_iter().enumerate();
+    each.map(|(n, size)| cx.ranged(&place.index(n), size, (1, BURST_MAX), 1)).collect()
 }
 
-fn sizes(cx: &mut Cx, at: &Place<'_>, said: &[u32], setup: &Setup) -> Vec<u32> {
+fn sizes(cx: &mut Cx, place: &Place<'_>, given: &[u32], setup: &Setup) -> Vec<u32> {
     let allowed = setup.shortest()..=setup.max_frame;
-    if said.is_empty() {
-        cx.error(at, "there is none; name one, or leave the field out");
+    if given.is_empty() {
+        cx.error(place, "there is none; name one, or leave the field out");
     }
-    for (n, size) in said.iter().enumerate() {
+    for (n, size) in given.iter().enumerate() {
         if !allowed.contains(size) {
             let (least, most) = (allowed.start(), allowed.end());
             let what = format!("{size} is out of range; choose {least} to {most} (`max_frame`)");
-            cx.error(&at.index(n), what);
+            cx.error(&place.index(n), what);
         }
     }
-    said.to_vec()
+    given.to_vec()
 }
 
 /// Returns a share above 0 and at most 1.
-fn share(cx: &mut Cx, at: &Place<'_>, said: Share, default: f64) -> f64 {
-    let share = ratio(said, default);
+fn share(cx: &mut Cx, place: &Place<'_>, given: Share, default: f64) -> f64 {
+    let share = ratio(given, default);
     if !(share > 0.0 && share <= 1.0) {
-        cx.error(at, "give a share above 0% and up to 100%");
+        cx.error(place, "give a share above 0% and up to 100%");
         return default;
     }
     share
 }
 
 /// Returns a share above 0 and below 1.
-fn below_one(cx: &mut Cx, at: &Place<'_>, said: Share, default: f64) -> f64 {
-    let share = ratio(said, default);
+fn below_one(cx: &mut Cx, place: &Place<'_>, given: Share, default: f64) -> f64 {
+    let share = ratio(given, default);
     if !(share > 0.0 && share < 1.0) {
-        cx.error(at, "give a share above 0% and below 100%");
+        cx.error(place, "give a share above 0% and below 100%");
         return default;
     }
     share
 }
 
 /// Returns the step of the loss curve, at most 10 % (RFC 2544, section 26.3).
-fn step(cx: &mut Cx, at: &Place<'_>, said: Share, default: f64) -> f64 {
-    let step = ratio(said, default);
+fn step(cx: &mut Cx, place: &Place<'_>, given: Share, default: f64) -> f64 {
+    let step = ratio(given, default);
     if !(step > 0.0 && step <= 0.1) {
-        cx.error(at, "give a step above 0% and up to 10% (RFC 2544, 26.3)");
+        cx.error(place, "give a step above 0% and up to 10% (RFC 2544, 26.3)");
         return default;
     }
     step
 }
 
-fn ratio(said: Share, default: f64) -> f64 {
-    said.map_or(default, |Ratio(ppm)| f64::from(ppm) / 1e6)
+fn ratio(given: Share, default: f64) -> f64 {
+    given.map_or(default, |Ratio(ppm)| f64::from(ppm) / 1e6)
 }
 
-fn time(said: Time, default: Duration) -> Duration {
-    said.map_or(default, |Span(time)| time)
+fn time(given: Time, default: Duration) -> Duration {
+    given.map_or(default, |Span(time)| time)
 }
 
 /// Returns a time above 0.
-fn span(cx: &mut Cx, at: &Place<'_>, said: Time, default: Duration) -> Duration {
-    let span = time(said, default);
+fn span(cx: &mut Cx, place: &Place<'_>, given: Time, default: Duration) -> Duration {
+    let span = time(given, default);
     if span == Duration::ZERO {
-        cx.error(at, NO_TIME);
+        cx.error(place, NO_TIME);
         return default;
     }
     span
 }
 
 /// Returns a number of repetitions.
-fn repeats(cx: &mut Cx, at: &Place<'_>, said: Count, default: u32) -> u32 {
-    cx.ranged(&at.key("repeats"), said.unwrap_or(default), (1, REPEATS_MAX), default)
+fn repeats(cx: &mut Cx, place: &Place<'_>, given: Count, default: u32) -> u32 {
+    cx.ranged(&place.key("repeats"), given.unwrap_or(default), (1, REPEATS_MAX), default)
 }
 
 fn repeated(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     raw: Option<Repeated<Time, Count>>,
     own: Repeated,
 ) -> Repeated {
     let raw = raw.unwrap_or_default();
     Repeated {
-        duration: span(cx, &at.key("duration"), raw.duration, own.duration),
-        repeats: repeats(cx, at, raw.repeats, own.repeats),
+        duration: span(cx, &place.key("duration"), raw.duration, own.duration),
+        repeats: repeats(cx, place, raw.repeats, own.repeats),
     }
 }
 
-fn reset(cx: &mut Cx, at: &Place<'_>, raw: Resets<Time, Count>, own: Resets) -> Resets {
+fn reset(cx: &mut Cx, place: &Place<'_>, raw: Resets<Time, Count>, own: Resets) -> Resets {
     Resets {
-        steady: span(cx, &at.key("steady"), raw.steady, own.steady),
-        longest: span(cx, &at.key("longest"), raw.longest, own.longest),
-        repeats: repeats(cx, at, raw.repeats, own.repeats),
+        steady: span(cx, &place.key("steady"), raw.steady, own.steady),
+        longest: span(cx, &place.key("longest"), raw.longest, own.longest),
+        repeats: repeats(cx, place, raw.repeats, own.repeats),
     }
 }
 
-fn learning(cx: &mut Cx, at: &Place<'_>, raw: Learning<Time, Count>, own: Learning) -> Learning {
-    let mut ranged = |name: &str, said: Count, own: u32, most: u32| {
-        cx.ranged(&at.key(name), said.unwrap_or(own), (1, most), own)
+fn learning(cx: &mut Cx, place: &Place<'_>, raw: Learning<Time, Count>, own: Learning) -> Learning {
+    let mut ranged = |name: &str, given: Count, own: u32, most: u32| {
+        cx.ranged(&place.key(name), given.unwrap_or(own), (1, most), own)
     };
     Learning {
         addresses: ranged("addresses", raw.addresses, own.addresses, ADDRESSES_MAX),
@@ -394,37 +400,48 @@ fn learning(cx: &mut Cx, at: &Place<'_>, raw: Learning<Time, Count>, own: Learni
     }
 }
 
-fn search(cx: &mut Cx, at: &Place<'_>, raw: MlrSearch<Time>, own: MlrSearch) -> MlrSearch {
+fn search(cx: &mut Cx, place: &Place<'_>, raw: MlrSearch<Time>, own: MlrSearch) -> MlrSearch {
     MlrSearch {
         warmup: time(raw.warmup, own.warmup),
-        longest: span(cx, &at.key("longest"), raw.longest, own.longest),
+        longest: span(cx, &place.key("longest"), raw.longest, own.longest),
     }
 }
 
 /// Returns the soak, which has a fixed number of parts by default if the device is virtual.
-fn soak(cx: &mut Cx, at: &Place<'_>, raw: Soak<Time, Share>, own: Soak, is_virtual: bool) -> Soak {
-    let interval = span(cx, &at.key("interval"), raw.interval, own.interval);
+fn soak(
+    cx: &mut Cx,
+    place: &Place<'_>,
+    raw: Soak<Time, Share>,
+    own: Soak,
+    is_virtual: bool,
+) -> Soak {
+    // The interval comes first, because the default duration of a virtual device is a number of them.
+    let interval = span(cx, &place.key("interval"), raw.interval, own.interval);
     let default = if is_virtual { interval.saturating_mul(PARTS) } else { own.duration };
-    let duration = span(cx, &at.key("duration"), raw.duration, default);
+    let duration = span(cx, &place.key("duration"), raw.duration, default);
     if duration < interval {
-        cx.error(&at.key("duration"), format!("it is shorter than its `interval` of {interval}"));
+        cx.error(
+            &place.key("duration"),
+            format!("it is shorter than its `interval` of {interval}"),
+        );
     }
-    Soak { load: share(cx, &at.key("load"), raw.load, own.load), duration, interval }
+    Soak { load: share(cx, &place.key("load"), raw.load, own.load), duration, interval }
 }
 
 /// Returns the goals of a file; their first trials last for `first` by default.
 fn goals(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &BTreeMap<String, Goal<Time, Share>>,
+    place: &Place<'_>,
+    given: &BTreeMap<String, Goal<Time, Share>>,
     first: Duration,
 ) -> Vec<(String, Goal)> {
-    if said.is_empty() {
-        cx.error(at, "there is none; name one, or leave the field out");
+    if given.is_empty() {
+        cx.error(place, "there is none; name one, or leave the field out");
     }
     let mut goals = Vec::new();
-    for (name, raw) in said {
+    for (name, raw) in given {
         let initial_duration = time(raw.initial_duration, first);
+        // Each default follows from the value before: without any, all trials have the same duration.
         let final_duration = time(raw.final_duration, initial_duration);
         let own = goal(initial_duration, final_duration);
         let goal = Goal {
@@ -435,7 +452,7 @@ fn goals(
             ..own
         };
         if let Err(bad) = goal.check() {
-            cx.error(&at.key(name), bad.to_string());
+            cx.error(&place.key(name), bad.to_string());
         }
         goals.push((name.clone(), goal));
     }

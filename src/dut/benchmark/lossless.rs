@@ -19,7 +19,7 @@ use crate::plan::Plan;
 use crate::rfc8239::{Split, blocking};
 use crate::run::Run;
 use crate::search;
-use crate::trial::{Counted, Latency, Pauses, Runner, Stream};
+use crate::trial::{Counted, Latency, Pauses, Runner, Sample, Stream};
 
 /// Ports of the test of head-of-line blocking.
 const GROUP: usize = 4;
@@ -99,6 +99,7 @@ pub fn run(
 /// Returns the plan with a lossless priority.
 fn in_class(plan: &Plan) -> Plan {
     let set: PrioritySet = plan.setup.lossless;
+    // A priority of the file is kept if it is lossless.
     let own = set.iter().next().filter(|_| !set.contains(plan.priority));
     Plan { priority: own.unwrap_or(plan.priority), ..plan.clone() }
 }
@@ -113,7 +114,7 @@ fn all(runner: &mut Runner<'_>, tables: &mut Tables) -> Result<(), Trouble> {
         return Err(Trouble::Missing(what.to_owned()));
     }
     for size in runner.plan.sizes.clone() {
-        let (row, pauses) = of_size(runner, size)?;
+        let (row, pauses) = profile(runner, size)?;
         tables.rows.push(row);
         runner.row("rows");
         runner.also("pauses", pauses.len());
@@ -122,7 +123,7 @@ fn all(runner: &mut Runner<'_>, tables: &mut Tables) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn of_size(runner: &mut Runner<'_>, size: u32) -> Result<(LosslessRow, Vec<PauseRow>), Trouble> {
+fn profile(runner: &mut Runner<'_>, size: u32) -> Result<(LosslessRow, Vec<PauseRow>), Trouble> {
     let ports = runner.plan.equal_ports();
     let line = runner.plan.line_rate(0, size);
     let percent = |result: &GoalResult| result.lower.map(|bound| bound.load / line * 100.0);
@@ -133,16 +134,17 @@ fn of_size(runner: &mut Runner<'_>, size: u32) -> Result<(LosslessRow, Vec<Pause
     let no_pause = rate(runner, size, |counted| {
         let sum = counted.sum();
         // A pause that the tester made up for is one, too.
+        // One frame less than intended, so that the search takes the trial for one with loss.
         let forwarded = sum.forwarded.min(sum.intended - u64::from(sum.paused));
         (sum.intended, forwarded)
     })?;
     let (overload, pauses) = overload(runner, size)?;
     let one = Iteration::port(0, ports);
-    let xoff = size_of(runner, (size, &one), false)?;
-    let loss = size_of(runner, (size, &one), true)?;
+    let xoff = size_of(runner, size, &one, false)?;
+    let loss = size_of(runner, size, &one, true)?;
     let beside = match ports {
         0..GROUP => None,
-        _ => Some(blocking(runner, size, (GROUP, 0), Split::Halves)?),
+        _ => Some(blocking(runner, size, GROUP, 0, Split::Halves)?),
     };
     let row = LosslessRow {
         size,
@@ -193,8 +195,8 @@ pub(crate) fn overload(
     let sum = counted.sum();
     let seconds = plan.trial.as_secs_f64();
     let senders = plan.equal_ports() - 1;
-    let of = counted.pauses[..senders].iter().enumerate();
-    let worst = of.max_by(|(_, a), (_, b)| a.paused_ns.total_cmp(&b.paused_ns));
+    let all = counted.pauses[..senders].iter().enumerate();
+    let worst = all.max_by(|(_, a), (_, b)| a.paused_ns.total_cmp(&b.paused_ns));
     let (worst, paused) = worst.expect("there is a sender");
     let rows = pause_rows(plan, size, &counted);
     let overload = Overload {
@@ -220,6 +222,7 @@ const QUANTUM_BITS: f64 = 512.0;
 pub(crate) fn response(runner: &mut Runner<'_>, size: u32) -> Result<Option<f64>, Trouble> {
     let plan = runner.plan;
     let quantum_ns = QUANTUM_BITS / plan.setup.rate.get() as f64 * 1e9;
+    // A frame in flight ends after the pause, so a finer step than its time shows nothing.
     let step = (plan.frame_time(size).as_nanos_f64() / quantum_ns).max(1.0) as u16;
     if !is_lossless(runner, size, 0)? {
         runner.note("response: not measured, senders that respond at once lose frames");
@@ -272,6 +275,7 @@ pub(crate) fn message(runner: &mut Runner<'_>, size: u32) -> Result<Message, Tro
     let name = format!("{size} bytes, messages of {frames} frames");
     let counted = runner.measure(name, &streams)?;
     let sum = counted.sum();
+    // A message that was still in the device at the end of the trial is not lost, but not complete either.
     let whole = sum.lost() == 0 && sum.forwarded == u64::from(frames) * senders as u64;
     let first = counted.arrivals.iter().flatten().map(|(first, _)| *first).reduce(f64::min);
     let last = counted.arrivals.iter().flatten().map(|(_, last)| *last).reduce(f64::max);
@@ -315,9 +319,11 @@ fn pause_rows(plan: &Plan, size: u32, counted: &Counted) -> Vec<PauseRow> {
     };
     let senders = plan.equal_ports() - 1;
     let own = counted.pauses.iter().enumerate();
-    let own = own.filter(|(n, of)| *n < senders || **of != Pauses::default());
-    let own = own.map(|(n, of)| row(n, plan.priority, of));
-    own.chain(counted.others.iter().map(|(n, priority, of)| row(*n, *priority, of))).collect()
+    // Senders have a row even without pauses; the receiver has one only if it was paused.
+    let own = own.filter(|(n, pauses)| *n < senders || **pauses != Pauses::default());
+    let own = own.map(|(n, pauses)| row(n, plan.priority, pauses));
+    let others = counted.others.iter();
+    own.chain(others.map(|(n, priority, pauses)| row(*n, *priority, pauses))).collect()
 }
 
 /// Parts of the time after the overload, each with frames of its own.
@@ -352,23 +358,24 @@ pub(crate) fn recovery(runner: &mut Runner<'_>, size: u32) -> Result<Recovery, T
     let rate = plan.setup.rate;
     let longest = rate.time_for(Bytes(LONGEST_QUANTA * 512 / 8)).div(u64::from(PARTS));
     let frames = plan.frame_time(size).saturating_mul(2 * PART_FRAMES);
+    // All parts together last as long as the longest pause twice, and each has enough frames to count a rate.
     let part = longest.max(Duration::from_picos((frames.as_picos() as f64 / load) as u64));
     let mut streams = Mesh::Partial(senders).streams(plan, size, load, Limit::Time(time));
     let ends = (Port(0), Port(senders));
     for n in 0..PARTS {
         let (start, limit) = (time + part.saturating_mul(n.into()), Limit::Time(part));
+        // Half of the load: alone the sender congests nothing, so it is held back by old pauses only.
         streams.push(Stream { ends, size, share: load / 2.0, start, limit });
     }
     let counted = runner.measure(format!("{size} bytes, recovery of a paused sender"), &streams)?;
     let after = &counted.samples[senders..];
     // Parts are numbered from 1, so that the number of the last one is the time until its end.
-    let last = |is: &dyn Fn(&crate::trial::Sample) -> bool| {
-        after.iter().rposition(is).map_or(0, |n| n as u32 + 1)
-    };
+    let last =
+        |is: &dyn Fn(&Sample) -> bool| after.iter().rposition(is).map_or(0, |n| n as u32 + 1);
     let slow = last(&|part| (part.offered as f64) < RECOVERED * part.intended as f64);
     let lost = last(&|part| part.lost() > 0);
     let uncertainty_us = part.as_secs_f64() * 1e6;
-    let paused = counted.pauses.first().is_some_and(|of| of.pauses > 0);
+    let paused = counted.pauses.first().is_some_and(|sender| sender.pauses > 0);
     let why = match (paused, slow.max(lost) == PARTS) {
         (false, _) => "the sender was not paused in the overload",
         (true, true) => "the sender did not recover in two longest pauses",

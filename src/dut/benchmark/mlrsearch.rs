@@ -1,7 +1,7 @@
 //! Multiple Loss Ratio search as draft-ietf-bmwg-mlrsearch describes it: finds the throughputs of
 //! several goals in one search.
 //!
-//! [`Search`] is a machine without ports and clocks. It proposes a trial, is told the result, and
+//! [`Search`] is a machine without ports and clocks. It proposes a trial, records the result, and
 //! proposes the next one, until each goal has a lower and an upper bound that are close enough, or
 //! a reason why there are none. A binary search as RFC 2544 wants it is a search with one goal,
 //! [`Goal::rfc2544`].
@@ -101,7 +101,7 @@ pub struct Search {
     /// Sum of their durations.
     spent: Duration,
     limit: Option<Duration>,
-    /// The warm-up trial, until its result is told.
+    /// The warm-up trial, until its result is recorded.
     warmup: Option<Duration>,
     /// Forwarding rate of the last trial, while it decides about the next.
     forwarding: Forwarding,
@@ -130,9 +130,11 @@ impl Search {
             goal.check().map_err(|bad| BadConfig::Goal(n, bad))?;
         }
         let (min, max) = (config.min_load, config.max_load);
+        // Positive comparisons, so that a NaN is refused, too.
         if !(min > 0.0 && min <= max && max.is_finite()) {
             return Err(BadConfig::Loads(min, max));
         }
+        // Widths of targets are shifted left by up to this number.
         if config.preceding_targets > 8 {
             return Err(BadConfig::Preceding);
         }
@@ -164,6 +166,7 @@ impl Search {
         let proposals = self.chains.iter().filter_map(|chain| propose(chain, &self.history, last));
         // The smallest load, and of its trials the longest.
         let (slot, target) = proposals.max_by_key(|(slot, target)| (*slot, target.duration))?;
+        // As long as the longest first target, so that a first trial is a full-length one for every goal.
         let first = self.chains.iter().map(|chain| chain[0].duration).max();
         let (slot, duration) = match self.forwarding {
             Forwarding::Largest => (0, first?),
@@ -177,7 +180,7 @@ impl Search {
     ///
     /// # Errors
     /// The result cannot be one of that trial.
-    pub fn told(&mut self, measured: Measured) -> Result<(), BadTrial> {
+    pub fn record(&mut self, measured: Measured) -> Result<(), BadTrial> {
         let trial = self.next().ok_or(BadTrial::Ended)?;
         let Measured { duration, expected, forwarded } = measured;
         if expected == 0 {
@@ -186,7 +189,9 @@ impl Search {
         if forwarded > expected {
             return Err(BadTrial::TooMany { expected, forwarded });
         }
+        // A full-length trial must not become a short one, which the classification weighs differently.
         let duration = duration.max(trial.duration);
+        // The warm-up counts for the time of the search, but not for its result.
         self.spent += duration;
         if self.warmup.take().is_some() {
             return Ok(());
@@ -200,14 +205,16 @@ impl Search {
         Ok(())
     }
 
-    /// Returns what the first trials do after one at `slot`.
+    /// Returns the next state of the first trials after one at `slot`.
     fn follow(&self, slot: Slot, loss_ratio: f64) -> Forwarding {
         let done = match self.forwarding {
             Forwarding::Largest => 0,
             Forwarding::At(_, done) => done,
             Forwarding::Known => return Forwarding::Known,
         };
+        // A device that drops the excess alone forwards about its throughput.
         let next = self.grid.floor(self.grid.load(slot) * (1.0 - loss_ratio));
+        // Without loss this is the same load again, from which nothing new is learnt.
         if done == AT_FORWARDING || self.history.contains_key(&next) {
             return Forwarding::Known;
         }
@@ -225,11 +232,11 @@ impl Search {
     #[must_use]
     pub fn results(&self) -> Vec<GoalResult> {
         let over = self.is_out_of_time().then_some(Irregular::OutOfTime);
-        let of = |chain: &Vec<Target>| {
+        let result = |chain: &Vec<Target>| {
             let goal = chain.last().expect("a chain ends with its goal");
             GoalResult::of(goal, &self.history, &self.grid, over)
         };
-        self.chains.iter().map(of).collect()
+        self.chains.iter().map(result).collect()
     }
 
     fn is_out_of_time(&self) -> bool {
@@ -281,6 +288,7 @@ impl GoalResult {
     /// Returns the result that a history gives. `over` is the reason if the search ended early.
     fn of(target: &Target, history: &History, grid: &Grid, over: Option<Irregular>) -> Self {
         let Bounds { lower, upper } = Bounds::of(target, history);
+        // The loads end there, so a second bound cannot be found in these two cases.
         let irregular = match (lower, upper) {
             (_, Some(upper)) if upper == grid.last() => Some(Irregular::AtMinimum),
             (Some(0), None) => Some(Irregular::AtMaximum),

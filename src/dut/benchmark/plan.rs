@@ -1,4 +1,5 @@
-//! Parameters of benchmarks, resolved, and their defaults, which depend on the device, virtual or real, and on its rate.
+//! Parameters of benchmarks, resolved, and their defaults, which depend on the device, virtual or real, and on its
+//! rate.
 
 use core::fmt;
 
@@ -147,6 +148,7 @@ impl Plan {
     /// because what is lost above that is not the device's loss.
     #[must_use]
     pub fn max_rate(&self, size: u32) -> f64 {
+        // `calibrate` knows no limit for a tester that keeps the line, which then decides.
         (self.line_rate(0, size) * self.max_load).min(self.tester_rate(size))
     }
 
@@ -180,6 +182,24 @@ impl Plan {
     /// Returns all parameters by name, as text. Ports are numbered, because two devices have other names.
     #[must_use]
     pub fn parameters(&self) -> Vec<(String, String)> {
+        let goal = |(name, goal): &(String, Goal)| {
+            let value = format!(
+                "loss {} %, exceed {} %, width {} %, {} of {}",
+                goal.loss_ratio * 100.0,
+                goal.exceed_ratio * 100.0,
+                goal.width * 100.0,
+                goal.final_duration,
+                goal.duration_sum
+            );
+            (format!("goal {name}"), value)
+        };
+        let all = self.of_traffic().into_iter().chain(self.of_procedures()).chain(self.optional());
+        let all = all.map(|(name, value)| (name.to_owned(), value));
+        all.chain(self.goals.iter().map(goal)).collect()
+    }
+
+    /// Returns the parameters that all procedures share.
+    fn of_traffic(&self) -> Vec<(&'static str, String)> {
         let number = |port: Port| port.0 + 1;
         let flows: Vec<_> = self
             .flows
@@ -188,13 +208,8 @@ impl Plan {
             .collect();
         let rates: Vec<_> = self.setup.ports.iter().map(|port| port.rate.to_string()).collect();
         let sizes: Vec<_> = self.sizes.iter().map(ToString::to_string).collect();
-        let times = |of: Repeated| format!("{} x {}", of.repeats, of.duration);
-        let reset = &self.reset;
-        let learning = &self.learning;
-        let protected = |port: &&TesterPort| port.macsec.is_some();
-        let protected = self.setup.ports.iter().filter(protected).count();
         let priorities: Vec<_> = self.setup.lossless.iter().map(|p| p.to_string()).collect();
-        let mut all = vec![
+        vec![
             ("rates", rates.join(", ")),
             ("marking", self.setup.marking.to_string()),
             ("flow control", self.setup.flow_control.to_string()),
@@ -206,6 +221,14 @@ impl Plan {
             ("trial", self.trial.to_string()),
             ("drain", self.drain.to_string()),
             ("width", format!("{} %", self.width * 100.0)),
+        ]
+    }
+
+    /// Returns the parameters of single procedures, which all plans have.
+    fn of_procedures(&self) -> Vec<(&'static str, String)> {
+        let times = |it: Repeated| format!("{} x {}", it.repeats, it.duration);
+        let Self { reset, learning, .. } = self;
+        vec![
             ("latency", times(self.latency)),
             ("loss step", format!("{} %", self.loss_step * 100.0)),
             ("back-to-back", times(self.back_to_back)),
@@ -231,7 +254,14 @@ impl Plan {
                     self.soak.interval
                 ),
             ),
-        ];
+        ]
+    }
+
+    /// Returns the others, most of which are named only where they differ from their defaults.
+    fn optional(&self) -> Vec<(&'static str, String)> {
+        let mut all = Vec::new();
+        let protected = |port: &&TesterPort| port.macsec.is_some();
+        let protected = self.setup.ports.iter().filter(protected).count();
         if protected > 0 {
             all.push(("ports with MACsec", protected.to_string()));
         }
@@ -247,19 +277,7 @@ impl Plan {
         if self.snake > 1 {
             all.push(("snake", format!("{} passes", self.snake)));
         }
-        let goal = |(name, goal): &(String, Goal)| {
-            let value = format!(
-                "loss {} %, exceed {} %, width {} %, {} of {}",
-                goal.loss_ratio * 100.0,
-                goal.exceed_ratio * 100.0,
-                goal.width * 100.0,
-                goal.final_duration,
-                goal.duration_sum
-            );
-            (format!("goal {name}"), value)
-        };
-        let all = all.into_iter().map(|(name, value)| (name.to_owned(), value));
-        all.chain(self.goals.iter().map(goal)).collect()
+        all
     }
 }
 
@@ -269,7 +287,7 @@ impl fmt::Display for Plan {
             Table::new([("benchmark of", Align::Left), (&self.setup.name, Align::Left)]);
         let version = self.setup.version.as_deref().unwrap_or("unknown");
         let calibration = match &self.setup.calibration {
-            Some(of) => format!("{}: {}, not subtracted", of.cabling, of.latency),
+            Some(known) => format!("{}: {}, not subtracted", known.cabling, known.latency),
             None => "none".to_owned(),
         };
         let ports: Vec<&str> = self.setup.ports.iter().map(|port| port.name.as_str()).collect();
@@ -318,6 +336,7 @@ impl Plan {
         let setup = &dut.setup;
         let real = Self {
             flows: (0..setup.ports.len() / 2).map(|n| (Port(2 * n), Port(2 * n + 1))).collect(),
+            // Pauses would hide loss, so the benchmarks of loss take a priority without PFC.
             priority: setup.lossy.iter().next().unwrap_or(Priority::ALL[0]),
             sizes: sizes(setup),
             max_load: 1.0,
@@ -333,7 +352,7 @@ impl Plan {
             snake: 1,
             bursts: vec![1],
             burst_target: 100_000,
-            // 802.1Q's 300 s, and some more.
+            // The default ageing time of 802.1Q is 300 s; some more, so that the table is empty for certain.
             learning: Learning { addresses: 16_384, rate: 1_000, ageing: seconds(310) },
             soak: Soak { load: 0.8, duration: seconds(24 * 60 * 60), interval: seconds(60) },
             search: MlrSearch { warmup: seconds(1), longest: seconds(1_200) },
@@ -377,7 +396,7 @@ pub(crate) fn first_trial(dut: &Dut) -> Duration {
     }
 }
 
-/// Returns the frame sizes of RFC 2544 that a device forwards; the shortest are made as long as its shortest.
+/// Returns the frame sizes of RFC 2544 that a device forwards. Shorter ones than the shortest are made as long as it.
 fn sizes(setup: &Setup) -> Vec<u32> {
     let least = setup.shortest();
     SIZES.map(|size| size.max(least)).into_iter().filter(|size| *size <= setup.max_frame).collect()

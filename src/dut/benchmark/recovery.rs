@@ -63,18 +63,19 @@ pub(crate) fn from_reset(
             "reset: not run; the DUT file has no `adapter.command.resets`, or `virtual.resets`",
         );
     }
-    kinds.into_iter().map(|kind| measure(runner, (size, load), kind)).collect()
+    kinds.into_iter().map(|kind| measure(runner, size, load, kind)).collect()
 }
 
 fn measure(
     runner: &mut Runner<'_>,
-    (size, load): (u32, f64),
+    size: u32,
+    load: f64,
     kind: ResetKind,
 ) -> Result<ResetRow, Trouble> {
     let repeats = runner.plan.reset.repeats;
     let mut all = Vec::new();
     for _ in 0..repeats {
-        all.push(once(runner, (size, load), kind)?);
+        all.push(once(runner, size, load, kind)?);
     }
     runner.row("reset");
     let not_judged = all.iter().find_map(|outage| outage.not_judged).map(str::to_owned);
@@ -100,11 +101,7 @@ fn measure(
 }
 
 /// Resets the device once.
-fn once(
-    runner: &mut Runner<'_>,
-    (size, load): (u32, f64),
-    kind: ResetKind,
-) -> Result<Outage, Trouble> {
+fn once(runner: &mut Runner<'_>, size: u32, load: f64, kind: ResetKind) -> Result<Outage, Trouble> {
     let plan = runner.plan;
     let share = (load / plan.line_rate(0, size)).min(1.0);
     let steady = plan.reset.steady;
@@ -123,14 +120,15 @@ fn once(
     trial.length = start + plan.drain;
     trial.reset = Some(Reset { at: steady + margin, kind });
     let rates: f64 = (0..plan.flows.len()).map(|n| plan.line_rate(n, size) * share).sum();
-    runner.attempts(&trial, plan.rest, |runner, report| outage(runner, &report, (spans, rates)))
+    runner.attempts(&trial, plan.rest, |runner, report| outage(runner, &report, spans, rates))
 }
 
 /// Returns the time without forwarding of a trial whose parts have these lengths, at a rate of all flows.
 fn outage(
     runner: &Runner<'_>,
     report: &Report,
-    (spans, rates): ([Duration; SPANS], f64),
+    spans: [Duration; SPANS],
+    rates: f64,
 ) -> Result<Outage, Trouble> {
     let flows = runner.plan.flows.len();
     let part = |n: usize| &report.flows[n * flows..(n + 1) * flows];
@@ -143,10 +141,12 @@ fn outage(
     let intended = |n: usize| ((rates * spans[n].as_secs_f64()) as u64).max(1);
     let missing = |n: usize| {
         let unsent = intended(n).saturating_sub(sent(n));
+        // A difference within the pacing of the tester is no outage.
         let pacing = (runner.plan.width * intended(n) as f64).max(flows as f64);
         let unsent = if unsent as f64 > pacing { unsent } else { 0 };
         unsent + sent(n).saturating_sub(arrived(n))
     };
+    // Before the reset the link is up, so frames that were not sent are the tester's fault.
     if missing(0) > sent(0).saturating_sub(arrived(0)) {
         return Err(Trouble::Disturbed(format!(
             "the tester sent {} frames of {} before the reset: the machine is busy, or too slow",
@@ -154,6 +154,7 @@ fn outage(
             intended(0)
         )));
     }
+    // The reset comes at the end of the second part: what the device held then is lost with it.
     let lost = missing(1) + missing(2);
     let not_judged = match (missing(0), missing(3), lost) {
         (1.., ..) => Some("frames were lost before the reset"),
@@ -211,6 +212,7 @@ pub(crate) fn from_overload(
         return Ok(None);
     }
     let line = plan.line_rate(0, size);
+    // 110 % of the throughput, or the largest load that the tester sends (RFC 2544, 26.5).
     let overload = (OVERLOAD * rate / line).min(plan.max_share(size));
     let time = plan.recovery.duration;
     // A part has frames of every flow.
@@ -220,17 +222,18 @@ pub(crate) fn from_overload(
     let (mut sum, mut overloaded, mut endless) = (0.0, true, false);
     for _ in 0..plan.recovery.repeats {
         let what = format!("{size} bytes, recovery from {:.2} % of the line", overload * 100.0);
-        let mut streams = runner.flows(size, overload, (Duration::ZERO, Limit::Time(time)));
+        let mut streams = runner.flows(size, overload, Duration::ZERO, Limit::Time(time));
         for n in 0..PARTS {
             let start = time + part.saturating_mul(n.into());
-            streams.extend(runner.flows(size, overload / 2.0, (start, Limit::Time(part))));
+            streams.extend(runner.flows(size, overload / 2.0, start, Limit::Time(part)));
         }
         let counted = runner.measure(what, &streams)?;
         let lost = |n: usize| {
-            let of = &counted.samples[n * flows..(n + 1) * flows];
-            of.iter().any(|sample| sample.lost() > 0)
+            let part = &counted.samples[n * flows..(n + 1) * flows];
+            part.iter().any(|sample| sample.lost() > 0)
         };
         overloaded &= lost(0);
+        // Parts count from 1, because the overload is the first group of samples: 0 is no loss after it.
         let last = (1..=PARTS).rev().find(|n| lost(*n as usize)).unwrap_or(0);
         endless |= last == PARTS;
         sum += f64::from(last) * part.as_secs_f64() * 1e6;

@@ -79,51 +79,63 @@ pub fn run(
 }
 
 fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), Trouble> {
-    let wants = |test| tests.contains(&test);
     let smallest = runner.plan.sizes.iter().copied().min();
     for size in runner.plan.sizes.clone() {
+        // A reset takes minutes of a real device, so it is measured with one size.
         let needs_throughput = |test: &Test| match test {
             Test::Loss => false,
             Test::Reset => smallest == Some(size),
             _ => true,
         };
-        if tests.iter().any(needs_throughput) {
+        let own: Vec<Test> = tests.iter().copied().filter(needs_throughput).collect();
+        if !own.is_empty() {
             let row = throughput(runner, size)?;
             runner.row("throughput");
             tables.throughput.push(row);
-            let found = row.frames_per_second;
-            match found {
-                Some(rate) => {
-                    if wants(Test::Latency) {
-                        tables.latency.push(latency(runner, size, rate)?);
-                        runner.row("latency");
-                    }
-                    if wants(Test::LatencyByLoad) {
-                        tables.latency_by_load.extend(latency_by_load(runner, size, rate)?);
-                    }
-                    if wants(Test::BackToBack) {
-                        let found = back_to_back(runner, &row)?;
-                        runner.rows("back_to_back", found.iter().count());
-                        tables.back_to_back.extend(found);
-                    }
-                    if wants(Test::Recovery) {
-                        let found = recovery::from_overload(runner, &row, rate)?;
-                        runner.rows("recovery", found.iter().count());
-                        tables.recovery.extend(found);
-                    }
-                    if wants(Test::Reset) && smallest == Some(size) {
-                        tables.reset = recovery::from_reset(runner, size, rate)?;
-                    }
-                }
+            match row.frames_per_second {
+                Some(rate) => at_throughput(runner, &own, &row, rate, tables)?,
                 None => runner.note(format!(
                     "{size} bytes: no load without loss was found, so nothing else was measured"
                 )),
             }
         }
-        if wants(Test::Loss) {
+        if tests.contains(&Test::Loss) {
             tables.loss.push(loss(runner, size)?);
             runner.row("loss");
         }
+    }
+    Ok(())
+}
+
+/// Runs the selected tests of a frame size whose throughput is `rate` frames/s.
+fn at_throughput(
+    runner: &mut Runner<'_>,
+    tests: &[Test],
+    throughput: &ThroughputRow,
+    rate: f64,
+    tables: &mut Tables,
+) -> Result<(), Trouble> {
+    let (wants, size) = (|test| tests.contains(&test), throughput.size);
+    if wants(Test::Latency) {
+        tables.latency.push(latency(runner, size, rate)?);
+        runner.row("latency");
+    }
+    if wants(Test::LatencyByLoad) {
+        tables.latency_by_load.extend(latency_by_load(runner, size, rate)?);
+    }
+    if wants(Test::BackToBack) {
+        let found = back_to_back(runner, throughput)?;
+        runner.rows("back_to_back", found.iter().count());
+        tables.back_to_back.extend(found);
+    }
+    if wants(Test::Recovery) {
+        let found = recovery::from_overload(runner, throughput, rate)?;
+        runner.rows("recovery", found.iter().count());
+        tables.recovery.extend(found);
+    }
+    // Last, because the device loses its state.
+    if wants(Test::Reset) {
+        tables.reset = recovery::from_reset(runner, size, rate)?;
     }
     Ok(())
 }
@@ -159,6 +171,7 @@ fn throughput(runner: &mut Runner<'_>, size: u32) -> Result<ThroughputRow, Troub
     let mut paused = Vec::new();
     let (result, trials) = search::rfc2544(runner, plan.max_rate(size), |runner, trial| {
         let sample = runner.at(size, trial.load, trial.duration)?;
+        // Remembered by load: only the trials at the result say if it needs pauses.
         if sample.paused {
             paused.push(trial.load);
         }
@@ -216,8 +229,9 @@ pub struct LoadRow {
 
 /// Measures at the throughput, which is `load` frames/s.
 fn latency(runner: &mut Runner<'_>, size: u32, load: f64) -> Result<LatencyRow, Trouble> {
-    let (filo, lost) = repeated_latency(runner, (size, load), runner.plan.latency)?;
+    let (filo, lost) = repeated_latency(runner, size, load, runner.plan.latency)?;
     let [sent, received] = line_times(runner, size);
+    // FILO ends with the last bit out: less the frame's time on the receiver's line it is the first bit out.
     let first_out = Some(filo.mean_ns - received).filter(|ns| *ns > filo.resolution_ns);
     if first_out.is_none() {
         runner.note(
@@ -241,7 +255,7 @@ fn latency_by_load(runner: &mut Runner<'_>, size: u32, rate: f64) -> Result<Vec<
     let mut rows = Vec::new();
     for share_percent in SHARES {
         let load = rate * f64::from(share_percent) / 100.0;
-        let (filo, lost) = repeated_latency(runner, (size, load), once)?;
+        let (filo, lost) = repeated_latency(runner, size, load, once)?;
         runner.row("latency_by_load");
         rows.push(LoadRow { size, share_percent, load, filo, lost });
     }
@@ -251,7 +265,8 @@ fn latency_by_load(runner: &mut Runner<'_>, size: u32, rate: f64) -> Result<Vec<
 /// Returns the latency at a load, and the number of lost frames.
 fn repeated_latency(
     runner: &mut Runner<'_>,
-    (size, load): (u32, f64),
+    size: u32,
+    load: f64,
     Repeated { duration, repeats }: Repeated,
 ) -> Result<(Latency, u64), Trouble> {
     let (mut all, mut lost) = (Vec::new(), 0);
@@ -263,6 +278,7 @@ fn repeated_latency(
     if all.is_empty() {
         return Err(Trouble::Error(format!("{size} bytes: no frame arrived")));
     }
+    // RFC 2544 reports the mean of the repetitions; minimum and maximum are those of all of them.
     let mean = |value: fn(&Latency) -> f64| all.iter().map(value).sum::<f64>() / all.len() as f64;
     let filo = Latency {
         min_ns: all.iter().map(|l| l.min_ns).fold(f64::INFINITY, f64::min),
@@ -384,6 +400,7 @@ fn back_to_back(
         deviation: variance.sqrt(),
         at_limit: bursts.contains(&longest),
         implied_us,
+        // The device forwards at its throughput while the burst arrives, and those frames need no buffer.
         corrected_us: implied_us - implied_us * rate / line,
         repeats: plan.repeats,
     }))
@@ -394,6 +411,7 @@ fn longest_burst(runner: &mut Runner<'_>, size: u32, longest: u32) -> Result<u32
     if burst_passes(runner, size, longest)? {
         return Ok(longest);
     }
+    // A burst of no frame is never lost, so 0 is a lower bound without a trial.
     let (mut good, mut bad) = (0, longest);
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;

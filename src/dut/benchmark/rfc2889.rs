@@ -7,7 +7,7 @@ use serde::Serialize;
 use validate::bench::{Bench, Faculty, Trouble};
 use validate::trial::{Flow, Limit, Port, Rate, Trial};
 
-use crate::mesh::Mesh;
+use crate::mesh::{Mesh, Pattern};
 use crate::mlrsearch::Irregular;
 use crate::plan::Plan;
 use crate::rfc8239::{Split, blocking};
@@ -150,28 +150,27 @@ fn meshes(runner: &mut Runner<'_>, size: u32) -> Result<Vec<ForwardingRow>, Trou
     let ports = runner.plan.equal_ports();
     let mut patterns = vec![Mesh::Pairs];
     if ports > 2 {
+        // One to many and many to one: the extremes of a partial mesh.
         patterns.extend([Mesh::Full, Mesh::Partial(1), Mesh::Partial(ports - 1)]);
     }
     let all = runner.plan.bursts.iter();
     let all = all.flat_map(|burst| patterns.iter().map(|mesh| (*mesh, *burst)));
-    all.map(|(mesh, burst)| forwarding(runner, size, (mesh, burst))).collect()
+    all.map(|(mesh, burst)| forwarding(runner, size, Pattern { mesh, burst })).collect()
 }
 
 fn forwarding(
     runner: &mut Runner<'_>,
     size: u32,
-    (mesh, burst): (Mesh, u32),
+    pattern: Pattern,
 ) -> Result<ForwardingRow, Trouble> {
     let plan = runner.plan;
-    let pattern = mesh.name();
+    let (name, burst) = (pattern.mesh.name(), pattern.burst);
     let line = plan.line_rate(0, size);
     let run = |runner: &mut Runner<'_>, load: f64, time| {
-        let streams = match burst {
-            1 => mesh.streams(plan, size, load, Limit::Time(time)),
-            _ => mesh.bursts(plan, size, (load, burst), time),
-        };
+        let streams = pattern.streams(plan, size, load, time);
         let bursts = if burst > 1 { format!(", bursts of {burst}") } else { String::new() };
-        let name = format!("{size} bytes, {pattern}{bursts}, {:.3} % of the line", load * 100.0);
+        let name = format!("{size} bytes, {name}{bursts}, {:.3} % of the line", load * 100.0);
+        // Bursts may take longer than the time that was asked for, and rates are over their own length.
         let length = runner.length(&streams[0]);
         runner.measure(name, &streams).map(|counted| (counted.sum(), length))
     };
@@ -192,9 +191,10 @@ fn forwarding(
         }
     }
     runner.row("mesh");
+    // The maximum is not always at the largest load: a device may collapse under overload.
     let mfr = points.iter().copied().max_by(|a, b| a.forwarded.total_cmp(&b.forwarded));
     Ok(ForwardingRow {
-        pattern,
+        pattern: name,
         size,
         burst,
         throughput_percent: result.lower.map(|bound| bound.load / line * 100.0),
@@ -230,7 +230,7 @@ fn congestion(runner: &mut Runner<'_>, size: u32) -> Result<Option<CongestionRow
         runner.note(what);
         return Ok(None);
     }
-    let row = blocking(runner, size, (BLOCK, 0), Split::Halves)?;
+    let row = blocking(runner, size, BLOCK, 0, Split::Halves)?;
     runner.row("congestion");
     Ok(Some(CongestionRow {
         size,
@@ -281,6 +281,7 @@ fn pressure(runner: &mut Runner<'_>, size: u32) -> Result<Option<PressureRow>, T
         let flow = report.flows.first().filter(|flow| flow.frames_rx > 1);
         let flow = flow.ok_or_else(|| Trouble::Error(format!("{size} bytes: no frame arrived")))?;
         let offered = flow.frames_tx as f64 / runner.plan.trial.as_secs_f64();
+        // Ports that ignore the setting would make every device look well behaved.
         if offered <= line * (1.0 + EXACT) {
             let what = format!("the tester sent {offered:.0} frames/s, not more than the line");
             return Err(Trouble::Error(what));
@@ -288,6 +289,7 @@ fn pressure(runner: &mut Runner<'_>, size: u32) -> Result<Option<PressureRow>, T
         let span = flow.last_rx_s.zip(flow.first_rx_s).map(|(last, first)| last - first);
         let span = span.filter(|span| *span > 0.0);
         let span = span.ok_or_else(|| Trouble::Error("the arrivals have no times".to_owned()))?;
+        // Between n arrivals there are n - 1 intervals.
         let forwarded = (flow.frames_rx - 1) as f64 / span;
         Ok(Some(PressureRow {
             size,

@@ -13,7 +13,7 @@ use crate::buffers;
 use crate::mesh::Mesh;
 use crate::plan::Plan;
 use crate::run::Run;
-use crate::trial::{Latency, Runner, Stream, latency_of};
+use crate::trial::{Latency, Runner, Sample, Stream, latency_of};
 
 /// Ports of the smallest device for the whole set of tests.
 const PORTS: usize = 9;
@@ -143,6 +143,7 @@ fn line_rate(runner: &mut Runner<'_>, size: u32) -> Result<Vec<LineRateRow>, Tro
             let passes = plan.snake;
             runner.note(format!("line rate: a snake of {passes} passes, so there is no latency"));
         }
+        // A snake's frames pass the device several times, so their latency is no figure of one pass.
         let latency = sum.latency.filter(|_| !snake);
         rows.push(LineRateRow {
             pattern,
@@ -214,6 +215,7 @@ fn holb(runner: &mut Runner<'_>, size: u32) -> Result<Vec<HolbRow>, Trouble> {
         return Ok(Vec::new());
     }
     let ports = runner.plan.equal_ports() / GROUP * GROUP;
+    // Every port takes every role, which with one group would repeat the same four ports.
     let shifts = if ports > GROUP { ports } else { 1 };
     let mut rows = Vec::new();
     for split in [Split::Halves, Split::Quarters] {
@@ -221,7 +223,7 @@ fn holb(runner: &mut Runner<'_>, size: u32) -> Result<Vec<HolbRow>, Trouble> {
             continue;
         }
         for shift in 0..shifts {
-            rows.push(blocking(runner, size, (ports, shift), split)?);
+            rows.push(blocking(runner, size, ports, shift, split)?);
             runner.row("holb");
         }
     }
@@ -233,11 +235,13 @@ fn holb(runner: &mut Runner<'_>, size: u32) -> Result<Vec<HolbRow>, Trouble> {
 pub(crate) fn blocking(
     runner: &mut Runner<'_>,
     size: u32,
-    (ports, shift): (usize, usize),
+    ports: usize,
+    shift: usize,
     split: Split,
 ) -> Result<HolbRow, Trouble> {
     let (start, limit) = (Duration::ZERO, Limit::Time(runner.plan.trial));
     let load = runner.plan.max_share(size);
+    // The first port splits its line over two receivers of each group that it reaches.
     let part = load / (2 * split.groups()) as f64;
     let (mut streams, mut congested) = (Vec::new(), Vec::new());
     for first in (0..ports).step_by(GROUP) {
@@ -247,19 +251,22 @@ pub(crate) fn blocking(
             congested.push(full);
         };
         for group in 0..split.groups() {
+            // Past the last port the groups go on at the first: `port` counts modulo all of them.
             add((port(0), port(group * GROUP + 2)), part, false);
             add((port(0), port(group * GROUP + 3)), part, true);
         }
+        // With half of the first port's line the fourth port gets one and a half, of which a third cannot leave.
         add((port(1), port(3)), load, true);
     }
     let how = split.name();
     let name = format!("{size} bytes, head-of-line blocking, {how}, shift {shift}");
     let counted = runner.measure(name, &streams)?;
-    let of = |full: bool| {
+    let sum = |full: bool| {
         let chosen = counted.samples.iter().zip(&congested).filter(|(_, is)| **is == full);
-        crate::trial::Sample::sum(&chosen.map(|(sample, _)| *sample).collect::<Vec<_>>())
+        Sample::sum(&chosen.map(|(sample, _)| *sample).collect::<Vec<_>>())
     };
-    let (free, full) = (of(false), of(true));
+    let (free, full) = (sum(false), sum(true));
+    // Loss is a share of what was sent; the rate is one of what was intended, so it shows what pauses held back.
     let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole as f64;
     Ok(HolbRow {
         pattern: split,
@@ -328,17 +335,19 @@ fn incast(runner: &mut Runner<'_>, size: u32) -> Result<Vec<IncastRow>, Trouble>
         return Ok(Vec::new());
     }
     runner.note("incast: connections have TCP NewReno's window, no handshake or options");
+    // The egress port and one port of the other kind are always needed.
     let most = runner.plan.equal_ports() - 2;
     let stateful = (1..=most).map(|n| (n, 1));
     let all = stateful.chain((2..=most).map(|n| (1, n)));
-    all.map(|ports| incast_of(runner, size, ports)).collect()
+    all.map(|(stateful, stateless)| incast_of(runner, size, stateful, stateless)).collect()
 }
 
 /// Measures the goodput alone, and then with microbursts.
 fn incast_of(
     runner: &mut Runner<'_>,
     size: u32,
-    (stateful, stateless): (usize, usize),
+    stateful: usize,
+    stateless: usize,
 ) -> Result<IncastRow, Trouble> {
     let plan = runner.plan;
     let time = plan.trial;
@@ -352,10 +361,12 @@ fn incast_of(
         let ends = (port, egress);
         trial.stateful.push(Stateful { ends, priority: plan.priority, size, length: time });
     }
+    // The goodput without bursts is what that with them is compared with.
     let (_, alone) = runner.acknowledged(&trial)?;
     trial.name = name;
     for port in (stateful..stateful + stateless).map(Port) {
         let flow = Flow::new((port, egress), plan.priority, Limit::Frames(burst)).size(size);
+        // In the middle: the connections have reached their rate, and have time to recover.
         trial.flow(flow.start(time.div(2)));
     }
     let (report, with) = runner.acknowledged(&trial)?;
@@ -365,8 +376,9 @@ fn incast_of(
     if sent == 0 {
         return Err(Trouble::Error("the tester sent no microburst".to_owned()));
     }
-    let goodput = |of: &[Acknowledged]| bits(of) / time.as_secs_f64();
+    let goodput = |all: &[Acknowledged]| bits(all) / time.as_secs_f64();
     let payload = size - HEADERS - tag_len(runner);
+    // G of RFC 8238, 7.1: the share of payload in a frame, times the rate of the port.
     let most = f64::from(payload) / f64::from(size) * rate.get() as f64;
     let latency =
         |flow: &tester::report::Flow| Some((flow.frames_rx as f64, latency_of(flow, &report)?));
@@ -381,16 +393,16 @@ fn incast_of(
         alone_bps: goodput(&alone),
         goodput_bps: goodput(&with),
         goodput_percent: goodput(&with) / most * 100.0,
-        retransmitted: with.iter().map(|of| of.retransmitted).sum(),
-        timeouts: with.iter().map(|of| of.timeouts).sum(),
+        retransmitted: with.iter().map(|one| one.retransmitted).sum(),
+        timeouts: with.iter().map(|one| one.timeouts).sum(),
         burst,
         burst_lost: sent - flows().map(|flow| flow.frames_rx).sum::<u64>(),
         latency: Latency::of_all(&latencies),
     })
 }
 
-fn bits(of: &[Acknowledged]) -> f64 {
-    of.iter().map(|of| of.bytes).sum::<u64>() as f64 * 8.0
+fn bits(all: &[Acknowledged]) -> f64 {
+    all.iter().map(|one| one.bytes).sum::<u64>() as f64 * 8.0
 }
 
 /// Returns the length of the tag of each frame in bytes.

@@ -57,6 +57,7 @@ pub fn to_json(results: &impl Serialize) -> Result<Value, serde_json::Error> {
     let mut value = serde_json::to_value(results)?;
     let Some(run) = value.as_object_mut() else { return Ok(value) };
     let Some(Value::Array(all)) = run.remove("took") else { return Ok(value) };
+    // The n-th duration of a table is that of its n-th row.
     let tables: Vec<String> = run.keys().cloned().collect();
     for table in tables {
         let mut own = all.iter().filter(|took| took["table"] == *table);
@@ -74,8 +75,8 @@ pub(crate) struct Line {
     pub(crate) fields: Map<String, Value>,
 }
 
-/// Returns a line of JSON for each row; without rows, one for the run. The fields of the run, such as its device and its seed, are in
-/// each of them.
+/// Returns a line of JSON for each row; without rows, one for the run. The fields of the run, such as its device and
+/// its seed, are in each of them.
 ///
 /// # Panics
 /// The document is no object: a run always is.
@@ -141,6 +142,7 @@ pub(crate) const KEYS: [&str; 17] = [
 
 fn one_table(lines: &[Line]) -> String {
     let has = |name: &&str| lines.iter().any(|line| line.fields.contains_key(*name));
+    // First what a row is about, in a fixed order, then its figures as they come.
     let mut columns: Vec<&str> = KEYS.into_iter().filter(has).collect();
     for name in lines.iter().flat_map(|line| line.fields.keys()) {
         if !columns.contains(&name.as_str()) {
@@ -158,6 +160,7 @@ fn one_table(lines: &[Line]) -> String {
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
+        // RFC 4180: fields with these characters are quoted, and quotes doubled.
         Value::String(text) if text.contains(['"', ',', '\n', '\r']) => {
             format!("\"{}\"", text.replace('"', "\"\""))
         }
@@ -176,15 +179,15 @@ fn run_of(document: &Value) -> Map<String, Value> {
 /// Returns all rows, with nested objects and lists spread out; of several runs with their number.
 pub(crate) fn lines(document: &Value) -> Vec<Line> {
     if let Some(runs) = document["runs"].as_array() {
-        let of = |(n, run): (usize, &Value)| {
+        let numbered = |(n, run): (usize, &Value)| {
             let number = |mut line: Line| {
                 line.fields.insert("run".to_owned(), (n + 1).into());
                 line
             };
             lines(run).into_iter().map(number).collect::<Vec<_>>()
         };
-        let mut all: Vec<Line> = runs.iter().enumerate().flat_map(of).collect();
-        // A table has the rows of all runs.
+        let mut all: Vec<Line> = runs.iter().enumerate().flat_map(numbered).collect();
+        // A table has the rows of all runs; the sort is stable, so they keep the order of the runs.
         all.sort_by(|a, b| a.table.cmp(&b.table));
         return all;
     }
@@ -222,6 +225,7 @@ fn spread(row: &Map<String, Value>) -> Vec<Map<String, Value>> {
     if lists.is_empty() {
         return vec![own];
     }
+    // The points of a curve are rows, each with the fields of the curve.
     let with = |fields: Map<String, Value>| own.clone().into_iter().chain(fields).collect();
     lists.into_iter().flat_map(spread).map(with).collect()
 }

@@ -42,7 +42,8 @@ type Measure<'a> = dyn FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Troub
 /// forwarded.
 pub fn search(
     runner: &mut Runner<'_>,
-    (goals, how): (Vec<Goal>, Option<MlrSearch>),
+    goals: Vec<Goal>,
+    how: Option<MlrSearch>,
     max_load: f64,
     mut measure: impl FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Trouble>,
 ) -> Found {
@@ -54,6 +55,7 @@ pub fn search(
         search_duration: how.map(|how| how.longest),
         warmup: how.map(|how| how.warmup).filter(|time| *time > Duration::ZERO),
     };
+    // A disturbance matters only where it could move a trial across one of these.
     let limits = config.goals.iter().map(|goal| goal.loss_ratio).collect();
     runner.searching(limits, |runner| searched(runner, &config, &mut measure))
 }
@@ -68,13 +70,15 @@ fn searched(runner: &mut Runner<'_>, config: &Config, measure: &mut Measure<'_>)
     let (mut trouble, mut doubted) = (None, false);
     while let Some(trial) = search.next() {
         let offer = Offer { load: trial.load, duration: trial.duration };
-        let told = measure(runner, offer).and_then(|(expected, forwarded)| {
+        let recorded = measure(runner, offer).and_then(|(expected, forwarded)| {
+            // More than all is no better than all, and the search would refuse it.
             let forwarded = forwarded.min(expected);
             let measured = Measured { duration: trial.duration, expected, forwarded };
-            search.told(measured).map_err(|bad| error(&bad))
+            search.record(measured).map_err(|bad| error(&bad))
         });
+        // The search takes doubtful frames for lost by the device; `confirm` clears the doubt at the end.
         doubted |= runner.doubt().is_some();
-        if let Err(why) = told {
+        if let Err(why) = recorded {
             trouble = Some(why);
             break;
         }
@@ -84,9 +88,8 @@ fn searched(runner: &mut Runner<'_>, config: &Config, measure: &mut Measure<'_>)
     if trouble.is_none() && (doubted || !runner.is_exact()) {
         let all = config.goals.iter().zip(&goals);
         let mut bounds = all.filter_map(|(goal, result)| Some((goal, result.upper?.load)));
-        trouble = bounds.find_map(|(goal, upper)| {
-            confirm(runner, (goal, upper), config.max_load, measure).err()
-        });
+        trouble = bounds
+            .find_map(|(goal, upper)| confirm(runner, goal, upper, config.max_load, measure).err());
     }
     Found { goals, trials, trouble }
 }
@@ -97,7 +100,8 @@ fn searched(runner: &mut Runner<'_>, config: &Config, measure: &mut Measure<'_>)
 /// of the search is too low.
 fn confirm(
     runner: &mut Runner<'_>,
-    (goal, upper): (&Goal, f64),
+    goal: &Goal,
+    upper: f64,
     max_load: f64,
     measure: &mut Measure<'_>,
 ) -> Result<(), Trouble> {
@@ -137,8 +141,7 @@ pub fn rfc2544(
     measure: impl FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Trouble>,
 ) -> Result<(GoalResult, u64), Trouble> {
     let goal = Goal::rfc2544(runner.plan.trial, runner.plan.width);
-    let Found { mut goals, trials, trouble } =
-        search(runner, (vec![goal], None), max_load, measure);
+    let Found { mut goals, trials, trouble } = search(runner, vec![goal], None, max_load, measure);
     match trouble {
         Some(trouble) => Err(trouble),
         None => Ok((goals.swap_remove(0), trials)),
@@ -185,12 +188,12 @@ pub fn run(
 fn search_size(runner: &mut Runner<'_>, size: u32) -> (Vec<MlrRow>, Option<Trouble>) {
     let plan = runner.plan;
     let goals = plan.goals.iter().map(|(_, goal)| *goal).collect();
-    let found = search(runner, (goals, Some(plan.search)), plan.max_rate(size), |runner, trial| {
+    let found = search(runner, goals, Some(plan.search), plan.max_rate(size), |runner, trial| {
         let sample = runner.at(size, trial.load, trial.duration)?;
         Ok((sample.intended, sample.forwarded))
     });
     let line = plan.line_rate(0, size);
-    // The bounds of a search that ended early are no results.
+    // The bounds of a search that ended early are no results; goals that were settled before are.
     let ended = found.trouble.is_some();
     let is_whole = |result: &GoalResult| !ended || result.irregular.is_none();
     let all = plan.goals.iter().zip(found.goals).filter(|(_, result)| is_whole(result));

@@ -47,6 +47,7 @@ impl Metric {
             return 0.0;
         }
         let squares: f64 = self.samples.iter().map(|x| (x - mean).powi(2)).sum();
+        // Of a sample, hence one degree of freedom less.
         (squares / (count - 1) as f64).sqrt()
     }
 
@@ -88,9 +89,11 @@ fn collected(runs: &[Value], number: impl Fn(&Value) -> Option<f64>) -> Vec<Metr
             let key = |name: &&str| Some(((*name).to_owned(), text(line.fields.get(*name)?)));
             let about: BTreeMap<String, String> = KEYS.iter().filter_map(key).collect();
             for (name, value) in &line.fields {
+                // A key such as the size is a number, too, but no figure.
                 let Some(value) = number(value).filter(|_| !about.contains_key(name)) else {
                     continue;
                 };
+                // A row is the same in all runs if the columns that say what it is about are.
                 let is_same =
                     |m: &&mut Metric| m.test == line.table && m.metric == *name && m.about == about;
                 match all.iter_mut().find(is_same) {

@@ -101,6 +101,7 @@ pub fn soak(results: &Run<soak::Tables>) -> String {
     let mut table: Table = head(&["size"], &numbers, true);
     for row in &tables.rows {
         let all: Vec<&Latency> = row.parts.iter().filter_map(|p| p.latency.as_ref()).collect();
+        // Parts are equally long at one load, so the mean of their means stands for that of all frames.
         let mean = all.iter().map(|l| l.mean_ns).sum::<f64>() / all.len() as f64;
         let max = all.iter().map(|l| l.max_ns).fold(0.0, f64::max);
         let known = |ns: f64| if all.is_empty() { NONE.to_owned() } else { micros(ns) };
@@ -139,6 +140,7 @@ pub fn summary(metrics: &[Metric]) -> String {
     let percent = |value: Option<f64>| value.map_or(NONE.to_owned(), |value| format!("{value:.3}"));
     let mut wide = 0;
     for metric in metrics.iter().filter(|metric| !is_detail(&metric.metric)) {
+        // An unknown deviation, of a mean of 0, is not above any limit.
         wide += usize::from(metric.relative_deviation().is_some_and(|percent| percent > SD_MAX));
         table.row([
             metric.test.clone(),
@@ -174,6 +176,7 @@ pub fn compared(comparison: &Comparison) -> String {
             one.trend.to_string(),
         ]);
     }
+    // Numbers that did not change are counted and not listed: they are most of them.
     let all = &comparison.numbers;
     let same = all.len() - all.iter().filter(changed).count();
     let title = format!("Compared with {} ({})", comparison.dut, comparison.world);

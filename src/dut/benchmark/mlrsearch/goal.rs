@@ -61,6 +61,7 @@ impl Goal {
     /// # Errors
     /// A field is out of range.
     pub fn check(&self) -> Result<(), BadGoal> {
+        // 1 is excluded: the classification divides by one minus the exceed ratio.
         let share = |x: f64| (0.0..1.0).contains(&x);
         let bad = [
             (share(self.loss_ratio), BadGoal::LossRatio),
@@ -93,6 +94,7 @@ impl Target {
     /// Returns the targets of a goal, the goal itself last. Durations grow geometrically; widths
     /// halve, down to `width` steps of the grid.
     pub(super) fn chain(goal: &Goal, width: u32, preceding: u32) -> Vec<Self> {
+        // A single trial decides about a load for the first target.
         let first_sum = goal.initial_duration;
         (0..=preceding)
             .map(|n| Self {
@@ -108,6 +110,7 @@ impl Target {
 
 /// Returns the `n`th of `steps` geometric steps between two durations.
 fn between(from: Duration, to: Duration, n: u32, steps: u32) -> Duration {
+    // Exact at the end: the rounding of the power must not change the goal itself.
     if n == steps {
         return to;
     }
@@ -153,6 +156,8 @@ pub(super) fn classify(target: &Target, trials: &[Tried]) -> Class {
     // Short trials with high loss count, unless as many short ones with low loss balance them.
     let balanced = short_low * ratio / (1.0 - ratio);
     let high: f64 = full_high + f64::max(0.0, short_high - balanced);
+    // The time that is missing to the sum may turn out either way: lossy in the pessimistic case, good in the
+    // optimistic one. A load is decided as soon as both agree.
     let whole = f64::max(full_low + high, picos(target.duration_sum));
     let allowed = whole * ratio;
     let pessimistic = whole - full_low <= allowed;
@@ -168,6 +173,7 @@ pub(super) fn classify(target: &Target, trials: &[Tried]) -> Class {
 /// allowed share of the trial time. 0 if the full-length trials are too short in sum.
 pub(super) fn conditional(target: &Target, trials: &[Tried]) -> f64 {
     let mut full: Vec<_> = trials.iter().filter(|t| t.duration >= target.duration).collect();
+    // From the best trial on: the worst of the share that must be kept is the result.
     full.sort_by(|a, b| a.loss_ratio.total_cmp(&b.loss_ratio));
     let sum: f64 = full.iter().map(|t| picos(t.duration)).sum();
     let mut left = f64::max(sum, picos(target.duration_sum)) * (1.0 - target.exceed_ratio);
@@ -179,6 +185,7 @@ pub(super) fn conditional(target: &Target, trials: &[Tried]) -> f64 {
         forwarded = 1.0 - trial.loss_ratio;
         left -= picos(trial.duration);
     }
+    // Trials that are missing to the sum count as if they had forwarded nothing.
     if left > 0.0 { 0.0 } else { forwarded }
 }
 

@@ -30,6 +30,7 @@ impl Grid {
             let times = log_width(*w) / unit;
             (times - times.round()).abs() < 1e-9
         };
+        // If all widths are multiples of the smallest, its step serves all goals, which then share their trials.
         let step = if widths.iter().all(whole) { unit } else { unit / FINE };
         let last = ((max / min).ln() / step).ceil() as Slot;
         Self { max, min, step, last }
@@ -42,6 +43,7 @@ impl Grid {
 
     /// Returns a load in frames/s.
     pub(super) fn load(&self, slot: Slot) -> f64 {
+        // The last step may be shorter than the others, so that the smallest load is exact.
         if slot >= self.last { self.min } else { self.max * (-self.step * f64::from(slot)).exp() }
     }
 
@@ -61,6 +63,7 @@ impl Grid {
 
     /// Returns the steps within a relative width, at least 1.
     pub(super) fn steps(&self, width: f64) -> u32 {
+        // A quotient that rounding has put just below a whole number is that number.
         ((log_width(width) / self.step + 1e-9).floor() as u32).max(1)
     }
 }
@@ -94,6 +97,7 @@ impl Bounds {
     pub(super) fn of(target: &Target, history: &History) -> Self {
         let class = |tally: &Tally| classify(target, &tally.trials);
         let upper = history.iter().rev().find(|(_, t)| class(t) == Class::Upper).map(|(s, _)| *s);
+        // A load without loss above one with loss is no bound: the device does not carry all loads up to it.
         let below = upper.map_or(0, |slot| slot + 1);
         let lower = history.range(below..).find(|(_, t)| class(t) == Class::Lower).map(|(s, _)| *s);
         Self { lower, upper }
@@ -126,6 +130,7 @@ pub(super) fn propose<'a>(
     last: Slot,
 ) -> Option<(Slot, &'a Target)> {
     let misled = history.values().filter(|t| misleads(chain, t)).take(MISLED).count();
+    // Only the goal itself is left.
     let chain = if misled == MISLED { &chain[chain.len() - 1..] } else { chain };
     let mut before = Bounds::default();
     for target in chain {
@@ -142,6 +147,7 @@ pub(super) fn propose<'a>(
 /// some of its trials.
 fn misleads(chain: &[Target], tally: &Tally) -> bool {
     let before = |easier: &[Target], class: Class| {
+        // The trials of a load in their order, without the last: what each target said along the way.
         let is = |n: usize| easier.iter().any(|t| classify(t, &tally.trials[..n]) == class);
         (1..tally.trials.len()).any(is)
     };
@@ -179,6 +185,7 @@ impl Step<'_> {
             Bounds { lower: Some(lower), upper: Some(upper) } => {
                 if lower - upper > self.target.width {
                     let middle = self.middle(lower, upper);
+                    // Away from the bound that was tried last, but no further than the middle.
                     if self.history[&lower].last > self.history[&upper].last {
                         self.above(lower, upper).max(middle)
                     } else {
@@ -208,6 +215,7 @@ impl Step<'_> {
     /// wanted width.
     fn middle(&self, lower: Slot, upper: Slot) -> Slot {
         let width = self.target.width;
+        // In whole widths, so that the halves of the halves end at the width exactly.
         let pieces = (lower - upper).div_ceil(width);
         lower - (pieces / 2) * width
     }
@@ -216,6 +224,7 @@ impl Step<'_> {
     /// lower bound below it.
     fn above(&self, lower: Slot, end: Slot) -> Slot {
         let is_lower = |t: &Tally| classify(self.target, &t.trials) == Class::Lower;
+        // Slots count downwards from the largest load, so a step up is a subtraction.
         let below = self.history.range(lower + 1..).find(|(_, t)| is_lower(t));
         let step = below.map_or(self.target.width, |(slot, _)| 2 * (slot - lower));
         lower.saturating_sub(step.max(self.target.width)).max(end)

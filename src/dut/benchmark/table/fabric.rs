@@ -40,7 +40,7 @@ fn hunt(rows: &[HuntRow]) -> Table {
             count(row.bytes),
             count(row.target),
             row.lost_above.map_or(NONE.to_owned(), count),
-            row.latency.map_or(NONE.to_owned(), |of| micros(of.mean_ns)),
+            row.latency.map_or(NONE.to_owned(), |latency| micros(latency.mean_ns)),
             row.pdv_p99_ns.map_or(NONE.to_owned(), micros),
             remark.to_owned(),
         ]);
@@ -245,6 +245,7 @@ fn buffers(tables: &lossless::Tables) -> Table {
     let mut table = head(&["size"], &numbers, false);
     for row in &tables.rows {
         let bytes = |value: Option<f64>| value.map_or(NONE.to_owned(), |n| count(n as u64));
+        // The difference is what the device takes after its first pause: its headroom in use.
         let difference = row.loss_bytes.zip(row.xoff_bytes).map(|(loss, xoff)| loss - xoff);
         table.row([
             row.size.to_string(),

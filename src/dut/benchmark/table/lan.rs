@@ -74,6 +74,7 @@ fn latency(tables: &rfc2544::Tables) -> Table {
 
 /// Returns least, mean, median, 99th percentile and largest latency.
 fn filo(filo: &Latency) -> [String; 5] {
+    // A time at the resolution of the stamps is an upper limit, and may be anything down to 0.
     let below = |ns: f64| if ns <= filo.resolution_ns { "<" } else { "" };
     let values = [filo.min_ns, filo.mean_ns, filo.p50_ns, filo.p99_ns, filo.max_ns];
     values.map(|ns| format!("{}{}", below(ns), micros(ns)))
@@ -95,6 +96,7 @@ fn loss(tables: &rfc2544::Tables) -> Table {
     for row in &tables.loss {
         for (n, point) in row.points.iter().enumerate() {
             table.row([
+                // The size stands at the first point of its curve.
                 if n == 0 { row.size.to_string() } else { String::new() },
                 format!("{:.2}", point.load_percent),
                 format!("{:.4}", point.loss_percent),
@@ -128,6 +130,7 @@ fn recovery(tables: &rfc2544::Tables) -> Table {
     let mut table = head(&["size"], &["overload %", "recovery us", "+-"], true);
     for row in &tables.recovery {
         let (time, remark) = match row.mean_us {
+            // Without an overload there is nothing to recover from, whatever the time says.
             _ if !row.overloaded => (NONE.to_owned(), "no loss in the overload"),
             Some(time) => (format!("{time:.3}"), ""),
             None => (NONE.to_owned(), "loss until the end"),
@@ -251,7 +254,7 @@ fn broadcast(tables: &rfc2889::Tables) -> Table {
     let numbers = ["size", "throughput %", "min", "mean", "p99", "max"];
     let mut table = head(&[], &numbers, true);
     for row in &tables.broadcast {
-        let latency = row.latency.map(|of| [of.min_ns, of.mean_ns, of.p99_ns, of.max_ns]);
+        let latency = row.latency.map(|l| [l.min_ns, l.mean_ns, l.p99_ns, l.max_ns]);
         let cells = match latency {
             Some(times) => times.map(micros),
             None => [const { String::new() }; 4].map(|_| NONE.to_owned()),
@@ -287,6 +290,7 @@ fn errors(tables: &rfc2889::Tables) -> Table {
             (Some(false), _) => "FORWARDED".to_owned(),
             (None, why) => format!("not tested: {}", why.as_deref().unwrap_or("unknown")),
         };
+        // Counts of a kind that was not tested are no zeros.
         let known = |value: u64| row.filtered.map_or(NONE.to_owned(), |_| count(value));
         table.row([
             row.kind.to_owned(),

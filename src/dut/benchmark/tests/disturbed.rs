@@ -344,7 +344,7 @@ fn a_journal_keeps_the_disturbance_of_its_trials() {
     let plan = short(plan);
     let mut bench = Busy::new(device, 1e9, DeviceCpu::Waited(2e9), 1);
     let mut run = || {
-        let mut journal = Journal::open(&path, ("rfc2544", &plan, ""), &mut bench).unwrap();
+        let mut journal = Journal::open(&path, "rfc2544", &plan, "", &mut bench).unwrap();
         let (_, trouble) = PROCEDURES[0].1(&plan, &mut journal);
         trouble
     };
