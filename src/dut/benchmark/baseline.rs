@@ -135,7 +135,7 @@ const SENSES: [(Sense, &[&str]); 3] = [
 
 impl Sense {
     /// Returns the sense of a number; `None` of one that this version does not know.
-    fn of(metric: &Metric) -> Option<Self> {
+    fn find(metric: &Metric) -> Option<Self> {
         let path = format!("{}.{}", metric.test, metric.metric);
         let is_end = |name: &&&str| {
             path.strip_suffix(**name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -291,7 +291,7 @@ impl Comparison {
             if only_one_has.contains(&about.test) {
                 continue;
             }
-            let sense = Sense::of(about);
+            let sense = Sense::find(about);
             if sense == Some(Sense::Neither) {
                 not_compared.insert(about.metric.clone());
                 continue;
@@ -299,7 +299,7 @@ impl Comparison {
             let trend = match (&before, &now, sense) {
                 (_, _, None) => Trend::Unknown,
                 (Some(before), Some(now), Some(sense)) => {
-                    Trend::of(before, now, resolution, is_exact, sense == Sense::More)
+                    Trend::compare(before, now, resolution, is_exact, sense == Sense::More)
                 }
                 _ => Trend::Missing,
             };
@@ -351,7 +351,7 @@ impl Compared {
 
 impl Trend {
     /// Compares a number that both have; `is_exact` if its runs have no chance in them.
-    fn of(
+    fn compare(
         before: &Metric,
         now: &Metric,
         resolution: f64,

@@ -200,7 +200,7 @@ impl<'a> Journal<'a> {
 
     /// Records a report.
     fn keep(&mut self, trial: &Trial, report: &Report) -> Result<(), Trouble> {
-        let entry = Entry::of(trial, self.digest(trial), report);
+        let entry = Entry::new(trial, self.digest(trial), report);
         self.append(&entry)
     }
 
@@ -294,7 +294,7 @@ impl Bench for Journal<'_> {
             return Self::same(entry, digest, MEMORY).map(|entry| entry.memory);
         }
         let memory = self.bench.memory()?;
-        let entry = Entry { memory, ..Entry::of(&trial, digest, &Report::default()) };
+        let entry = Entry { memory, ..Entry::new(&trial, digest, &Report::default()) };
         self.append(&entry)?;
         Ok(memory)
     }
@@ -325,7 +325,7 @@ impl Bench for Journal<'_> {
 }
 
 impl Entry {
-    fn of(trial: &Trial, digest: u64, report: &Report) -> Self {
+    fn new(trial: &Trial, digest: u64, report: &Report) -> Self {
         let counts = |flow: &Flow| Counts {
             tx: flow.frames_tx,
             rx: flow.frames_rx,

@@ -93,7 +93,7 @@ pub fn run(
     progress: &mut dyn FnMut(&str) -> bool,
 ) -> (Run<Tables>, Option<Trouble>) {
     let plan = in_class(plan);
-    Run::of(Runner::new(&plan, bench, progress), all)
+    Run::filled(Runner::new(&plan, bench, progress), all)
 }
 
 /// Returns the plan with a lossless priority.

@@ -234,7 +234,7 @@ impl Search {
         let over = self.is_out_of_time().then_some(Irregular::OutOfTime);
         let result = |chain: &Vec<Target>| {
             let goal = chain.last().expect("a chain ends with its goal");
-            GoalResult::of(goal, &self.history, &self.grid, over)
+            GoalResult::new(goal, &self.history, &self.grid, over)
         };
         self.chains.iter().map(result).collect()
     }
@@ -286,8 +286,8 @@ pub struct GoalResult {
 
 impl GoalResult {
     /// Returns the result that a history gives. `over` is the reason if the search ended early.
-    fn of(target: &Target, history: &History, grid: &Grid, over: Option<Irregular>) -> Self {
-        let Bounds { lower, upper } = Bounds::of(target, history);
+    fn new(target: &Target, history: &History, grid: &Grid, over: Option<Irregular>) -> Self {
+        let Bounds { lower, upper } = Bounds::from_history(target, history);
         // The loads end there, so a second bound cannot be found in these two cases.
         let irregular = match (lower, upper) {
             (_, Some(upper)) if upper == grid.last() => Some(Irregular::AtMinimum),

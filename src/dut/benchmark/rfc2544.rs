@@ -75,7 +75,7 @@ pub fn run(
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
 ) -> (Run<Tables>, Option<Trouble>) {
-    Run::of(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
+    Run::filled(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
 }
 
 fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), Trouble> {
@@ -170,7 +170,7 @@ fn throughput(runner: &mut Runner<'_>, size: u32) -> Result<ThroughputRow, Troub
     let plan = runner.plan;
     let mut paused = Vec::new();
     let (result, trials) = search::rfc2544(runner, plan.max_rate(size), |runner, trial| {
-        let sample = runner.at(size, trial.load, trial.duration)?;
+        let sample = runner.offer(size, trial.load, trial.duration)?;
         // Remembered by load: only the trials at the result say if it needs pauses.
         if sample.paused {
             paused.push(trial.load);
@@ -271,7 +271,7 @@ fn repeated_latency(
 ) -> Result<(Latency, u64), Trouble> {
     let (mut all, mut lost) = (Vec::new(), 0);
     for _ in 0..repeats {
-        let sample = runner.at(size, load, duration)?;
+        let sample = runner.offer(size, load, duration)?;
         lost += sample.lost();
         all.extend(sample.latency);
     }
@@ -331,7 +331,7 @@ fn loss(runner: &mut Runner<'_>, size: u32) -> Result<LossRow, Trouble> {
     let (mut points, mut clean) = (Vec::new(), 0);
     let mut load = plan.max_share(size);
     while load > 0.0 && clean < CLEAN {
-        let sample = runner.at(size, plan.line_rate(0, size) * load, plan.trial)?;
+        let sample = runner.offer(size, plan.line_rate(0, size) * load, plan.trial)?;
         points.push(LossPoint {
             load_percent: load * 100.0,
             loss_percent: sample.loss_ratio() * 100.0,

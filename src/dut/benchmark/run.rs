@@ -26,7 +26,7 @@ pub struct Run<T> {
 
 impl<T: Default> Run<T> {
     /// Fills the tables by trials of a runner, as far as it comes.
-    pub(crate) fn of<'a>(
+    pub(crate) fn filled<'a>(
         mut runner: Runner<'a>,
         fill: impl FnOnce(&mut Runner<'a>, &mut T) -> Result<(), Trouble>,
     ) -> (Self, Option<Trouble>) {

@@ -174,7 +174,7 @@ pub fn run(
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
 ) -> (Run<Tables>, Option<Trouble>) {
-    Run::of(Runner::new(plan, bench, progress), |runner, tables: &mut Tables| {
+    Run::filled(Runner::new(plan, bench, progress), |runner, tables: &mut Tables| {
         for size in runner.plan.sizes.clone() {
             let (rows, ended) = search_size(runner, size);
             runner.rows("rows", rows.len());
@@ -189,7 +189,7 @@ fn search_size(runner: &mut Runner<'_>, size: u32) -> (Vec<MlrRow>, Option<Troub
     let plan = runner.plan;
     let goals = plan.goals.iter().map(|(_, goal)| *goal).collect();
     let found = search(runner, goals, Some(plan.search), plan.max_rate(size), |runner, trial| {
-        let sample = runner.at(size, trial.load, trial.duration)?;
+        let sample = runner.offer(size, trial.load, trial.duration)?;
         Ok((sample.intended, sample.forwarded))
     });
     let line = plan.line_rate(0, size);

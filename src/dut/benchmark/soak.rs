@@ -69,7 +69,7 @@ pub fn run(
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
 ) -> (Run<Tables>, Option<Trouble>) {
-    Run::of(Runner::new(plan, bench, progress), |runner, tables: &mut Tables| {
+    Run::filled(Runner::new(plan, bench, progress), |runner, tables: &mut Tables| {
         for size in runner.plan.sizes.clone() {
             let (row, ended) = soak(runner, size);
             // A soak that was ended early still tells of the hours before.
@@ -89,7 +89,7 @@ fn soak(runner: &mut Runner<'_>, size: u32) -> (SoakRow, Option<Trouble>) {
     // Whole parts only: a shorter one at the end would weigh as much in the slope.
     for n in 0..(all / part).max(1) {
         let at_s = n as f64 * soak.interval.as_secs_f64();
-        let one = runner.at(size, load, soak.interval);
+        let one = runner.offer(size, load, soak.interval);
         // After the trial: while frames pass, buffers in use would look like growth.
         let one = one.and_then(|sample| Ok((sample, runner.memory()?)));
         match one {
@@ -109,11 +109,11 @@ fn soak(runner: &mut Runner<'_>, size: u32) -> (SoakRow, Option<Trouble>) {
     if !runner.has(Faculty::Memory) {
         runner.note("memory: not judged; add `adapter.command.memory` to the DUT file");
     }
-    (SoakRow::of(size, soak.load, parts), trouble)
+    (SoakRow::new(size, soak.load, parts), trouble)
 }
 
 impl SoakRow {
-    fn of(size: u32, load: f64, parts: Vec<SoakPart>) -> Self {
+    fn new(size: u32, load: f64, parts: Vec<SoakPart>) -> Self {
         let mean = |part: &SoakPart| Some((part.at_s, part.latency?.mean_ns));
         let memory = |part: &SoakPart| Some((part.at_s, part.memory_bytes? as f64));
         let latencies: Vec<_> = parts.iter().filter_map(mean).collect();
@@ -160,7 +160,7 @@ mod tests {
             latency: None,
             memory_bytes: Some((5e8 + growth * n as f64 / 60.0) as u64),
         };
-        SoakRow::of(512, 0.8, (0..minutes).map(part).collect())
+        SoakRow::new(512, 0.8, (0..minutes).map(part).collect())
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
         for part in row.parts.iter_mut().skip(1) {
             part.memory_bytes = None;
         }
-        let one = SoakRow::of(512, 0.8, row.parts);
+        let one = SoakRow::new(512, 0.8, row.parts);
         assert_eq!((one.memory_slope_bytes_per_hour, one.memory_leak), (None, None));
     }
 }

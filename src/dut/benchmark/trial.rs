@@ -230,7 +230,7 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// As [`Self::measure`].
-    pub fn at(&mut self, size: u32, load: f64, duration: Duration) -> Result<Sample, Trouble> {
+    pub fn offer(&mut self, size: u32, load: f64, duration: Duration) -> Result<Sample, Trouble> {
         // A division may end a little above the line.
         let share = (load / self.plan.line_rate(0, size)).min(1.0);
         let streams = self.flows(size, share, Duration::ZERO, Limit::Time(duration));

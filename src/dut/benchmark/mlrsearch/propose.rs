@@ -94,7 +94,7 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// Returns the bounds that a history gives for a target.
-    pub(super) fn of(target: &Target, history: &History) -> Self {
+    pub(super) fn from_history(target: &Target, history: &History) -> Self {
         let class = |tally: &Tally| classify(target, &tally.trials);
         let upper = history.iter().rev().find(|(_, t)| class(t) == Class::Upper).map(|(s, _)| *s);
         // A load without loss above one with loss is no bound: the device does not carry all loads up to it.
@@ -134,7 +134,7 @@ pub(super) fn propose<'a>(
     let chain = if misled == MISLED { &chain[chain.len() - 1..] } else { chain };
     let mut before = Bounds::default();
     for target in chain {
-        let bounds = Bounds::of(target, history);
+        let bounds = Bounds::from_history(target, history);
         if !bounds.settled(target, last) {
             return Some((Step { target, history, bounds, before, last }.next(), target));
         }
