@@ -1,9 +1,5 @@
 //! All frames that the tester's ports sent and received in a trial, and questions about them.
 
-mod sorter;
-
-pub(crate) use sorter::Sorter;
-
 use core::ops::Range;
 use std::collections::{HashMap, HashSet};
 

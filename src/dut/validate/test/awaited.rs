@@ -23,6 +23,7 @@ impl Context<'_> {
         let ended = (test.run)(self);
         self.nic = None;
         let failed = self.measured[before..].iter().any(|m| m.outcome >= Outcome::Fail);
+        // Without traffic after the test its failures are the host's, not those of the NIC's flow control.
         if failed && self.wait_for_nic(port)?.is_err() {
             self.measured.truncate(before);
             let what = format!(
@@ -87,6 +88,7 @@ impl Context<'_> {
 
     /// Returns the time before the stimulus of a trial in which the rates at rest are taken.
     fn rest(&self) -> Range<Duration> {
+        // Without the first quarter, in which the NIC may still be held by what was before.
         let baseline = self.setup.times.baseline;
         baseline.div(4)..baseline
     }
@@ -134,13 +136,14 @@ impl Context<'_> {
     pub(super) fn awaited_rate(
         &mut self,
         seen: &Observation,
-        (flow, of): (FlowId, &Flow),
+        id: FlowId,
+        flow: &Flow,
         span: &Range<Duration>,
     ) {
-        let (value, u) = self.of_rest(seen, flow, span);
+        let (value, u) = self.of_rest(seen, id, span);
         let limits = Limits::around(100.0, self.setup.limits.rate * 100.0);
-        let port = &self.port(of.to).name;
-        let what = format!("rate of priority {} at {port}, of that at rest", of.priority);
+        let port = &self.port(flow.to).name;
+        let what = format!("rate of priority {} at {port}, of that at rest", flow.priority);
         self.judge(what, value, limits, u, "%");
     }
 
@@ -148,10 +151,12 @@ impl Context<'_> {
     pub(super) fn is_sent(
         &self,
         seen: &Observation,
-        (id, flow): (FlowId, &Flow),
+        id: FlowId,
+        flow: &Flow,
         span: &Range<Duration>,
     ) -> Result<(), Trouble> {
         let (frames, _) = Self::received(seen, id, span);
+        // A frame in the last quarter: traffic that ended before would be taken for stopped by the stimulus.
         let late = span.end.saturating_sub(span.end.saturating_sub(span.start).div(4));
         if frames.len() >= 2 && frames.last().is_some_and(|record| record.end >= late) {
             return Ok(());

@@ -2,8 +2,7 @@
 //! in devices whose counters are wrong.
 
 use super::opposite;
-use crate::adapter::of_snapshot;
-use crate::counters::{Counter, Counters, PortCounters};
+use crate::counters::{Counter, Counters, PortCounters, of_snapshot};
 use ground::time::Instant;
 use ground::units::{BitsPerSec, PRIORITIES, Quanta};
 use schemars::JsonSchema;
@@ -85,9 +84,10 @@ pub(super) fn cell(plan: &NetworkPlan) -> u64 {
 
 impl Reports {
     /// Changes what the device reports.
-    pub(crate) fn apply(&self, counters: &mut Counters, (rate, cell): (BitsPerSec, u64)) {
+    pub(crate) fn apply(&self, counters: &mut Counters, rate: BitsPerSec, cell: u64) {
         for port in &mut counters.0 {
-            self.wrong.iter().for_each(|report| report.apply(port, (rate, cell)));
+            self.wrong.iter().for_each(|report| report.apply(port, rate, cell));
+            // After the errors: some of them are calculated from counters that are then not shown.
             for all in port.priorities.iter_mut().chain([&mut port.port]) {
                 all.retain(|counter, _| !self.unknown.contains(counter));
             }
@@ -99,7 +99,8 @@ impl Reports {
 }
 
 impl Report {
-    fn apply(self, port: &mut PortCounters, (rate, cell): (BitsPerSec, u64)) {
+    fn apply(self, port: &mut PortCounters, rate: BitsPerSec, cell: u64) {
+        // A switch with PFC drops PAUSE, so the counter of that reason is the number of PAUSE frames.
         let pauses = port.drops.iter().find_map(|all| all.get("pause_not_enabled")).copied();
         let sum = |port: &PortCounters| {
             port.priorities.iter().filter_map(|of| of.get(&Counter::PfcRx)).sum::<u64>()
@@ -118,6 +119,7 @@ impl Report {
             Self::PfcOfNext => {
                 let mut counts =
                     port.priorities.each_ref().map(|of| of.get(&Counter::PfcRx).copied());
+                // The count of priority n goes to n + 1, and the last one to 0.
                 counts.rotate_right(1);
                 let counts: [u64; PRIORITIES] = counts.map(Option::unwrap_or_default);
                 for (of, n) in port.priorities.iter_mut().zip(counts) {
@@ -134,6 +136,7 @@ impl Report {
                 each(port, &[Counter::RxDrop], |n| n + pfc);
             }
             Self::PausedInQuanta => {
+                // The number of quanta, given out as microseconds, which are a thousand nanoseconds each.
                 each(port, &[Counter::Paused], |n| (n as f64 / quantum) as u64 * 1000);
             }
             Self::PeaksInCells => {

@@ -1,4 +1,4 @@
-//! Flows of a trial over the queues of their senders.
+//! Flows of a trial over the queues of their senders, and its connections between real ports.
 //!
 //! A flow keeps its order in one queue. So a trial's flow from a port with several queues is sent as an equal
 //! part for each, which differ in the UDP source port, and are counted as one flow again. The first frames
@@ -6,15 +6,22 @@
 
 use std::sync::Arc;
 
-use crate::setup::{Setup, line_time};
-use crate::trial::{Addresses, Flow, Limit, Rate, Trial};
 use ::otg::model::config::Config;
 use ::otg::model::flow::{self, FlowDelay, FlowDuration, FlowRate};
 use ::otg::model::header::{FlowHeader, FlowUdp};
 use ::otg::model::pattern::Pattern;
-use ground::time::Duration;
-use tester::plan::Location;
+use ground::time::{Duration, Instant};
+use host::FlowId;
+use tester::plan::{FlowKind, FlowPlan, Location, Metrics, TestPlan};
 use tester::report::{self, Report, Stamps};
+
+use crate::bench::{Acknowledged, Trouble};
+use crate::otg::{self, Connection};
+use crate::real_bench::in_process::Actions;
+use crate::real_bench::numbers::Far;
+use crate::real_bench::{RealBench, disturbed, linked, resolved, trouble};
+use crate::setup::{Setup, line_time};
+use crate::trial::{Addresses, Flow, Limit, Port, Rate, Trial};
 
 /// First UDP source port of the parts: a dynamic one (RFC 6335).
 const FIRST: usize = 0xc000;
@@ -37,10 +44,11 @@ impl Parts {
                 1 => flows.push(whole),
                 _ => (0..*count).for_each(|k| {
                     let number = flows.len();
-                    flows.push(part(&whole, (flow, setup), (k, *count), number));
+                    flows.push(part(&whole, flow, setup, Share { k, count: *count }, number));
                 }),
             }
         }
+        // Learning and control frames stand behind the flows of the trial, and stay whole.
         flows.extend(rest);
         config.flows = flows;
         Self(parts)
@@ -80,11 +88,19 @@ fn queues(location: &str) -> usize {
     Location::parse(location).map_or(1, |location| location.queues.into())
 }
 
-/// Returns part `k` of `count` of a flow.
+/// Part `k` of `count` of a flow.
+#[derive(Clone, Copy)]
+struct Share {
+    k: usize,
+    count: usize,
+}
+
+/// Returns a part of a flow; `number` is that of the part among all flows.
 fn part(
     whole: &flow::Flow,
-    (flow, setup): (&Flow, &Setup),
-    (k, count): (usize, usize),
+    flow: &Flow,
+    setup: &Setup,
+    Share { k, count }: Share,
     number: usize,
 ) -> flow::Flow {
     let mut part = whole.clone();
@@ -99,6 +115,7 @@ fn part(
     let delay = match &mut part.duration {
         Some(FlowDuration::FixedPackets(fixed)) => {
             let frames = fixed.packets as usize;
+            // The first parts take what cannot be divided, one frame each.
             fixed.packets = (frames / count + usize::from(k < frames % count)) as u32;
             &mut fixed.delay
         }
@@ -107,6 +124,7 @@ fn part(
         _ => return part,
     };
     if let Some(FlowDelay::Nanoseconds(delay)) = delay {
+        // Together the parts are the flow again: a frame at each of its intervals.
         *delay += k as f64 * interval(flow, setup);
     }
     part
@@ -149,6 +167,7 @@ fn sum(stamps: &Stamps, parts: Vec<report::Flow>) -> report::Flow {
         flow.last_rx_s = [flow.last_rx_s, part.last_rx_s].into_iter().flatten().reduce(f64::max);
         flow.latency = latency(stamps, flow.latency.take(), part.latency);
     }
+    // From the sums, because the percentages of parts of different sizes do not add up.
     let lost = flow.frames_tx.saturating_sub(flow.frames_rx) as f64;
     flow.loss_percent = if lost > 0.0 { lost * 100.0 / flow.frames_tx as f64 } else { 0.0 };
     flow
@@ -164,6 +183,7 @@ fn latency(
         (Some(a), Some(b)) => (a, b),
         (a, b) => return a.or(b),
     };
+    // Percentiles of parts cannot be combined; those of the joint distribution are exact.
     let mut all = a.distribution?;
     Arc::make_mut(&mut all).add(b.distribution.as_deref()?);
     let figures = all.figures();
@@ -199,12 +219,88 @@ pub(super) fn end_of_cable(end: &str, location: &str) -> String {
     }
 }
 
+/// Shortest retransmission timeout: Linux's, because a thread that loses its CPU delays acknowledgements by
+/// milliseconds.
+const TIMEOUT: Duration = Duration::from_millis(200);
+
+/// True if the ports can have connections: acknowledgements may arrive in another queue than their
+/// sender's, and the packet numbers that a connection uses of MACsec are not known before.
+pub(super) fn possible(setup: &Setup) -> bool {
+    let queues = |location: &str| Location::parse(location).map_or(1, |location| location.queues);
+    setup.ports.iter().all(|port| port.macsec.is_none() && queues(&port.location) == 1)
+}
+
+/// Adds the connections of a trial to its plan, and returns their numbers.
+fn add(plan: &mut TestPlan, trial: &Trial, setup: &Setup) -> Vec<FlowId> {
+    let start = Instant::ZERO + otg::lead(setup);
+    let one = |(n, wanted)| {
+        let id = FlowId(plan.flows.len() as u32);
+        let transport =
+            otg::transport(wanted, setup, Connection { n, id, start, timeout: TIMEOUT });
+        plan.flows.push(FlowPlan {
+            name: format!("connection{n}"),
+            id,
+            tx: wanted.ends.0.0,
+            rx: vec![wanted.ends.1.0],
+            kind: FlowKind::Roce(Box::new(transport)),
+            metrics: Metrics { enable: true, ..Metrics::default() },
+            resolve: Vec::new(),
+        });
+        id
+    };
+    trial.stateful.iter().enumerate().map(one).collect()
+}
+
+impl RealBench {
+    /// Runs a trial with connections. Their results are of the time in which they send.
+    pub(super) fn connect(
+        &mut self,
+        trial: &Trial,
+    ) -> Result<(Report, Vec<Acknowledged>), Trouble> {
+        let setup = self.setup.clone();
+        let mut plan = resolved(&otg::counting(trial, &setup, |port: Port| {
+            setup.port(port).location.clone()
+        }))?;
+        let connections = add(&mut plan, trial, &setup);
+        self.numbers.secure(&mut plan, trial, &setup, Far::Device);
+        let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
+        let (session, _) = self.open(plan, trial, Far::Device)?;
+        self.warned(&session);
+        let watch = self.watch(Far::Device);
+        session.start(&flows).map_err(trouble)?;
+        let lead = otg::lead(&setup);
+        let longest = trial.stateful.iter().map(|of| of.length).max().unwrap_or(Duration::ZERO);
+        let mut interrupted = !self.wait(&session, lead + longest, &mut Actions::none())?;
+        // Before the drain, in which late acknowledgements would still be counted.
+        let senders = session.senders().map_err(trouble)?;
+        interrupted =
+            interrupted || !self.wait(&session, lead + trial.length, &mut Actions::none())?;
+        session.stop(&flows).map_err(trouble)?;
+        if interrupted {
+            return Err(Trouble::Interrupted);
+        }
+        let mut report = session.report().map_err(trouble)?;
+        report.device = watch.end();
+        linked(&report)?;
+        if let Some(what) = disturbed(&report) {
+            return Err(Trouble::Disturbed(what));
+        }
+        let of = |id: &FlowId| {
+            let sender = senders.iter().find(|sender| sender.id == *id).map(otg::acknowledged);
+            sender.ok_or_else(|| Trouble::Error("a connection has no sender".to_owned()))
+        };
+        let acknowledged = connections.iter().map(of).collect::<Result<_, _>>()?;
+        Ok((report, acknowledged))
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use ground::units::Priority;
+
     use super::*;
     use crate::otg;
     use crate::trial::Port;
-    use ground::units::Priority;
 
     fn setup(queues: u16) -> Setup {
         let text = format!(
