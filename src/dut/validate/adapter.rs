@@ -135,6 +135,7 @@ impl Command {
 
     /// Runs a command with these replacements, and returns what it prints.
     fn run(&self, field: &str, line: &[String], with: &[(&str, &str)]) -> Result<String, Trouble> {
+        // Within arguments and without a shell: a value cannot become another argument or command.
         let argument = |text: &String| {
             with.iter().fold(text.clone(), |text, (name, value)| {
                 text.replace(&format!("{{{name}}}"), value)
@@ -370,6 +371,7 @@ fn run_process(line: &[String], timeout: StdDuration) -> Result<String, String> 
     let err = collect(child.stderr.take());
     // Both outputs are read meanwhile: a process that fills a pipe would not end.
     let ended = wait(&mut child, until);
+    // The same words for a process that does not end, and for one whose output does not.
     let late = || format!("`{program}` does not end within {} ms", timeout.as_millis());
     let Some(status) = ended.map_err(|error| format!("`{program}`: {error}"))? else {
         // It may end by itself in between, which is as good.

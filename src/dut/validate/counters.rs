@@ -150,6 +150,7 @@ fn since(now: &BTreeMap<Counter, u64>, base: &BTreeMap<Counter, u64>) -> BTreeMa
             // A maximum that did not grow may be from before the trial.
             Kind::Peak if old > 0 && *n <= old => return None,
             Kind::Peak => *n,
+            // A sum that shrank was cleared in between, so the difference is unknown.
             Kind::Port | Kind::Priority => n.checked_sub(old)?,
         };
         Some((*counter, value))

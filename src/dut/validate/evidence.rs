@@ -109,6 +109,7 @@ struct Line<'a> {
 #[must_use]
 pub fn json_lines(results: &Results, file: &str) -> String {
     let mut text = String::new();
+    // Every run begins with the tester's check of itself.
     let self_check = results.tests.first().map(|test| test.outcome);
     for test in &results.tests {
         let line = |measurement| Line {
@@ -129,6 +130,7 @@ pub fn json_lines(results: &Results, file: &str) -> String {
         };
         let mut lines: Vec<_> = test.measurements.iter().map(|m| line(Some(m))).collect();
         if lines.is_empty() {
+            // A test without a measurement has a line all the same, with the reason.
             lines.push(line(None));
         }
         for line in lines {
@@ -204,6 +206,7 @@ const fn status(test: &TestResult) -> &'static str {
 }
 
 fn millis(seconds: f64) -> u64 {
+    // A clock that was set back gives no negative time.
     (seconds.max(0.0) * 1e3).round() as u64
 }
 
@@ -232,6 +235,7 @@ pub fn annotations(results: &Results, file: &str) -> Vec<String> {
 
 /// Escapes the characters that end a command or its message.
 fn message(text: &str) -> String {
+    // `%` first, because the other escapes contain it.
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
@@ -277,6 +281,7 @@ fn capture(test: &TestResult, setup: &Setup, command: &str) -> io::Result<Captur
             fcs: false,
         })
         .collect();
+    // Trials that passed have lost their frames.
     let trials = test.seen.iter().filter(|seen| !seen.frames.is_empty());
     let left_out: usize = trials.clone().map(|seen| seen.left_out).sum();
     let comment = format!(
@@ -290,6 +295,7 @@ fn capture(test: &TestResult, setup: &Setup, command: &str) -> io::Result<Captur
     for seen in trials {
         for (n, kept) in seen.frames.iter().enumerate() {
             let at = start + Duration::from_nanos(kept.end.as_nanos());
+            // Captures are without FCS, which the tester does not see either.
             let packet = Packet { at, octets: &kept.octets, len: kept.len.saturating_sub(4) };
             let way = match kept.way {
                 Way::Sent => packets::Way::Out,

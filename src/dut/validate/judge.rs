@@ -134,6 +134,7 @@ impl Measurement {
         uncertainty: f64,
         unit: &'static str,
     ) -> Self {
+        // Distance to the closest limit: the uncertainty decides if it is large enough on either side.
         let margin = limits.margin(value);
         let outcome = if !value.is_finite() {
             Outcome::Error
@@ -200,6 +201,7 @@ impl Measurement {
 
 /// Returns the sentence about a value.
 fn detail(what: &str, value: f64, limits: Limits, u: f64, unit: &'static str) -> String {
+    // One unit for all numbers of the sentence, by the largest of them.
     let numbers = [Some(value), limits.at_least, limits.at_most];
     let most = numbers.into_iter().flatten().filter(|n| n.is_finite()).fold(0.0, f64::max);
     let (scale, unit) = scale(most, unit);
@@ -241,6 +243,7 @@ fn scale(most: f64, unit: &'static str) -> (f64, &'static str) {
 /// Returns a number with as many digits as a reader needs: whole numbers as they are, others with
 /// three decimals.
 fn number(value: f64) -> String {
+    // Above this, doubles no longer tell whole numbers apart.
     if value.fract() == 0.0 && value.abs() < 1e15 {
         format!("{value:.0}")
     } else if value.abs() < 0.001 {

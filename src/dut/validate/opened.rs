@@ -79,6 +79,7 @@ fn opener<'a>(
     let plan = &macsec.plan;
     let mut opener = Inspector::new(plan.suite, plan.confidentiality);
     let theirs = plan.receive.iter().map(|sc| (sc.sci, &sc.associations));
+    // Both ends: the frames that the tester sent are read as well.
     let all = theirs.chain([(plan.sci, &plan.transmit)]);
     let mut keys: Vec<(Sci, An, &SaPlan)> = Vec::new();
     for (sci, associations) in all {

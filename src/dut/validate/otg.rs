@@ -86,12 +86,14 @@ pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -
 /// Returns the bytes that a capture keeps of a frame. A protected frame is read as a whole.
 fn kept(trial: &Trial, setup: &Setup) -> u32 {
     let secured = setup.overhead();
+    // A frame can be decrypted only as a whole.
     let all = if secured > 0 { setup.max_frame + secured } else { 0 };
     all.max(if trial.whole { WHOLE } else { SNAP })
 }
 
 /// Returns the configuration for counters and latencies without captures.
 pub fn counting(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -> Config {
+    // The same traffic as with captures, so that both kinds of trials are comparable.
     let mut config = config(trial, setup, location);
     // Trials that are counted may last for hours, for which no capture has room.
     config.captures.clear();
@@ -104,6 +106,7 @@ pub fn counting(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String)
 }
 
 fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Layer1 {
+    // What a port obeys unless the trial says otherwise: the device's kind of flow control, without delay.
     let own = match setup.flow_control {
         FlowControl::Pfc => Obeys::Pfc(Quanta(0)),
         FlowControl::Pause => Obeys::Pause,
@@ -144,6 +147,7 @@ fn longest(trial: &Trial) -> u32 {
 
 /// Returns the model's word for a rate; `None` if it has none.
 fn speed(rate: BitsPerSec) -> Option<Speed> {
+    // The model has words for whole Gb/s, and for other rates in Mb/s.
     let mbps = rate.get() / 1_000_000;
     let word = match mbps % 1_000 {
         0 => format!("speed_{}_gbps", mbps / 1_000),
@@ -328,6 +332,7 @@ fn octets(name: &str, control: &Control, setup: &Setup, lead: Duration) -> flow:
     let bytes = control.octets.iter().map(|octet| format!("{octet:02x}")).collect();
     let from = setup.port(control.port);
     let next = setup.port(Port((control.port.0 + 1) % setup.ports.len()));
+    // The model wants a receiver; of a frame to a group any other port may be it.
     let is_receiver = |port: &&TesterPort| control.octets.starts_with(&port.mac.0);
     let to = setup.ports.iter().find(is_receiver).unwrap_or(next);
     // Rounded up: a storm of pauses must not have a gap, and the model has whole frames per second.

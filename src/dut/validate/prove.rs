@@ -93,6 +93,7 @@ impl Proof {
         let knobs = self.knobs.iter().flat_map(|knob| &knob.cells).all(|cell| cell.found);
         let mutants = self.mutants.iter().all(|run| run.outcome == Outcome::Error);
         let held = Verdict::of(good && knobs && mutants);
+        // A failure so far stands, whatever the rest would have been.
         let open = self.interrupted.then_some(Verdict::Inconclusive);
         Verdict::of_all([held].into_iter().chain(open))
     }
@@ -147,6 +148,7 @@ pub fn run(
     stop: &AtomicBool,
     mut progress: impl FnMut(usize, &str),
 ) -> Proof {
+    // Wrong testers first: without an error there, nothing else proves anything.
     let goods = (1..=seeds)
         .flat_map(|seed| GOOD.iter().map(move |&(device, text)| Part::Good { device, text, seed }));
     let all =
@@ -175,6 +177,7 @@ pub fn run(
 
 /// Runs all tests on a good device.
 fn good(device: &'static str, text: &str, seed: u64) -> GoodRun {
+    // The tests that a good device of this kind is for.
     let only: &[&str] = match device {
         RING => &["V-I05"],
         DYNAMIC => &["V-H*", "V-X*"],
@@ -241,6 +244,7 @@ impl Knob {
             let policies = result.measurements.iter().filter(|m| m.outcome == Outcome::Policy);
             policies.map(|m| m.detail.clone()).collect::<Vec<_>>()
         };
+        // The same file without the fault: what it reports is the usual.
         let none = Self { change: Value::Null, ..self.clone() };
         let good = none.with(None, &[result.id]);
         reports(result) != reports(result_of(&good, result.id))
@@ -271,6 +275,7 @@ impl Knob {
     /// Returns the smallest value that a test finds, if all larger ones are found.
     fn limit(&self, test: &str) -> Option<String> {
         let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+        // The largest was found already; below the first miss a find would be chance.
         let mut smallest = self.values.first();
         for value in self.values.iter().skip(1) {
             let results = self.with(Some(value), &[test]);

@@ -68,6 +68,7 @@ impl RealBench {
         stop: Arc<AtomicBool>,
     ) -> Result<Self, Trouble> {
         let devices = setup.ports.iter().filter_map(|port| {
+            // Devices that EAL has to probe; a location that is wrong is refused when the ports are opened.
             let location = tester::plan::Location::parse(&port.location).ok()?;
             match location.place {
                 Place::Device(name) => Some(name),
@@ -230,6 +231,7 @@ impl RealBench {
     ) -> Result<bool, Trouble> {
         let begun = std::time::Instant::now();
         let slower = if self.device.is_some() { SLOWER_MAX_DEVICE } else { SLOWER_MAX };
+        // The clock of ports in memory may stand still for long; at some factor a trial will not end.
         let most = StdDuration::from_nanos(span.as_nanos()).saturating_mul(slower) + LOOK;
         loop {
             if self.stop.load(Ordering::Relaxed) {
@@ -260,6 +262,7 @@ impl RealBench {
         if ports.is_empty() || self.device.is_some() {
             return Ok(());
         }
+        // A time of zero resumes, whether or not the port is paused.
         let mut release = Trial::new("release", Duration::from_millis(10));
         for port in ports {
             let src = self.setup.port(port).mac;
@@ -346,6 +349,7 @@ impl Bench for RealBench {
         };
         let counted = &ports.flows[0];
         let sent = counted.frames_tx.saturating_sub(ports.ports[flow.from.0].tx_dropped);
+        // A receiver that misses frames limits the tester; one that misses none may wait for the device.
         let missed = ports.ports[flow.to.0].rx_missed.unwrap_or(0) > 0;
         let received = if missed { counted.frames_rx } else { u64::MAX };
         let limit = carried.frames_rx.min(sent).min(received);

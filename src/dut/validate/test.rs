@@ -242,6 +242,7 @@ impl<'a> Context<'a> {
         let octets: Vec<Vec<_>> = ports.map(|port| seen.sent_octets(port).collect()).collect();
         for (n, control) in trial.control.iter().enumerate() {
             let same = |octets: &[u8]| {
+                // Captures have the first bytes of a frame only.
                 let common = octets.len().min(control.octets.len());
                 octets[..common] == control.octets[..common]
             };

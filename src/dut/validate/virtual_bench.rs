@@ -234,6 +234,7 @@ impl VirtualBench {
         }
         let mut up: Vec<_> = trial.links.iter().filter(|change| change.up).collect();
         up.sort_by_key(|change| change.at);
+        // The network is run to each of these times in their order.
         let clear = |change: &&LinkChange| {
             let at = Instant::ZERO + otg::lead(&self.setup) + change.at;
             network.run_until(at);
@@ -314,6 +315,7 @@ impl Bench for VirtualBench {
         let [a, b] = [0, 1].map(|n: usize| unsecured(&network.nodes[hosts[n].index()]));
         let of = &network.links[link_of(&network, hosts[0]).index()];
         let end = |n| sim::End { node: NodeId(n), port: ground::units::PortId::MIN };
+        // The line of the first port, with its delays, between both hosts.
         let link = LinkPlan { name: "cable".into(), a: end(0), b: end(1), ..of.clone() };
         let network = NetworkPlan {
             nodes: vec![a, b],

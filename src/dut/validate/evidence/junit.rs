@@ -80,6 +80,7 @@ fn case(test: &TestResult, body: &str) -> TestCase {
         Outcome::Fail => status(NonSuccessKind::Failure, "fail"),
         Outcome::Error => status(NonSuccessKind::Error, "error"),
         Outcome::Skip | Outcome::Policy | Outcome::Inconclusive => {
+            // JUnit has no other word for what neither passed nor failed.
             let mut status = TestCaseStatus::skipped();
             status.set_message(format!("{}: {}", test.outcome.name(), test.detail));
             status

@@ -34,6 +34,7 @@ pub(super) fn lab(
             let phy = |rate| (!has_phy(rate)).then_some(PhyName::None);
             lab.defaults.links.rate = Some(LinkRate(raw.rate.0));
             lab.defaults.links.phy = phy(raw.rate.0);
+            // The star's own names of its nodes.
             let others = raw.ports.iter().enumerate().filter(|(_, port)| port.rate.is_some());
             lab.links.extend(others.map(|(n, port)| Link {
                 from: Some(format!("h{}", n + 1)),
@@ -95,6 +96,7 @@ pub(super) fn device(cx: &mut Cx, root: &Place<'_>, lab: &Lab, raw: &DutFile, se
     if raw.cable.is_none() {
         // The interfaces of another rate have another delay.
         let common = network.links.iter().filter(|link| link.rate == setup.rate);
+        // The longest way there and back: limits of time hold at every port.
         let both = common.map(|link| link.ab.delay + link.ba.delay);
         setup.cable = both.max().unwrap_or_default();
     }

@@ -103,6 +103,7 @@ fn classes(cx: &mut Cx, place: &Place<'_>, raw: &DutFile) -> Classes {
         let what = "PAUSE stops all priorities, and none alone; leave it out, or `flow_control`";
         cx.error(&place.key("lossless"), what);
     }
+    // By default every priority is in one class or the other.
     let others = PrioritySet(!lossless.0);
     let lossy = set(cx, &place.key("lossy"), raw.lossy.as_deref(), others);
     if lossless.0 & lossy.0 != 0 {
@@ -277,6 +278,7 @@ fn marking(cx: &mut Cx, place: &Place<'_>, raw: &raw::Marking) -> Marking {
     if raw.vlan.is_some() {
         cx.error(&place.key("vlan"), "frames are untagged without `pcp`; add `pcp: {}`");
     }
+    // The class selectors: DSCP 0, 8, 16 and so on.
     let own = Priority::ALL.map(|p| Dscp::new(p.get() * 8).expect("64 is never reached"));
     let given = raw.dscp.clone().unwrap_or_default();
     Marking::Dscp(numbers(cx, &place.key("dscp"), &given, own, Dscp::new))

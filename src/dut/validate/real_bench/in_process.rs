@@ -87,6 +87,7 @@ impl InProcess {
         let ends = ends.collect::<Result<_, Trouble>>()?;
         for Fault { at, kind } in &network.faults {
             match kind {
+                // What is there from the start is part of the switch that is made.
                 FaultKind::Defect { end, defect } if *at == Instant::ZERO => {
                     let switch = &mut plan.switches[index(end.node)?];
                     switch.defects.push((end.port, *defect));
@@ -217,6 +218,7 @@ impl Actions {
     }
 
     fn link(&mut self, session: &Session, port: usize, up: bool) -> Result<(), Trouble> {
+        // Remembered before it is tried: a link that may be down is taken up again in any case.
         if !up && !self.down.contains(&port) {
             self.down.push(port);
         }

@@ -36,6 +36,7 @@ impl Numbers {
     /// Returns the first of some numbers for frames of a test: behind those of its next trial's learning.
     pub(super) fn make(&mut self, port: Port, frames: u32) -> u64 {
         let used = &mut self.0[port.0];
+        // Learning frames leave before those of the test, with lower numbers.
         let first = used.made.max(used.next + otg::BEFORE);
         used.made = first + u64::from(frames);
         first

@@ -59,6 +59,7 @@ impl Parts {
         if self.0.iter().all(|parts| *parts == 1) {
             return report;
         }
+        // Parts stand one behind the other, in the order in which `spread` made them.
         let mut rest = core::mem::take(&mut report.flows).into_iter();
         let own = self.0.iter().map(|parts| rest.by_ref().take(*parts).collect::<Vec<_>>());
         report.flows = own.map(|parts| sum(&report.stamps, parts)).collect();
@@ -105,6 +106,7 @@ fn part(
 ) -> flow::Flow {
     let mut part = whole.clone();
     part.name = format!("{}.{k}", whole.name);
+    // Parts differ in this field alone; it does not change a frame's length or priority.
     let src_port = Some(Pattern::value((FIRST + number % PORTS) as u32));
     if let Some(header) = part.packet.last_mut() {
         *header = FlowHeader::Udp(FlowUdp { src_port, ..FlowUdp::default() });

@@ -75,6 +75,7 @@ pub(super) fn read(
 
 /// Returns the bytes of a buffer cell of the switches.
 pub(super) fn cell(plan: &NetworkPlan) -> u64 {
+    // Usually all switches of a lab have cells of one size; the largest stands for them.
     let cells = plan.nodes.iter().filter_map(|node| match &node.kind {
         NodeKind::Switch(plan) => Some(u64::from(plan.buffer.cell_bytes)),
         NodeKind::Host(_) => None,
