@@ -225,6 +225,7 @@ fn to_all(
     let mut trial = Trial::new(name, duration + plan.drain);
     let flow = Flow::new((Port(0), Port(1)), plan.priority, Limit::Time(duration)).size(size);
     trial.flow(flow.rate(Rate::Line(share)).addresses(Addresses::Broadcast));
+    // Each frame should arrive once at every port but its sender's.
     let others = plan.setup.ports.len() as u64 - 1;
     runner.attempts(&trial, plan.rest, |_, report| {
         let flow = report.flows.first().filter(|flow| flow.frames_tx > 0);

@@ -157,6 +157,7 @@ fn trial(
         limit: Limit::Time(time),
     };
     let streams: Vec<_> = iteration.loads.iter().map(stream).collect();
+    // Senders only: the receiver sends nothing that a pause could stop.
     let nothing: Vec<_> = match ignoring {
         true => iteration.loads.iter().map(|((from, _), _)| (*from, Obeys::Nothing)).collect(),
         false => Vec::new(),

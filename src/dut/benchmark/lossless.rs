@@ -203,6 +203,7 @@ pub(crate) fn overload(
         intended: sum.intended,
         offered: sum.offered,
         forwarded: sum.forwarded,
+        // What pauses kept at the senders is neither lost nor carried.
         held_back: sum.intended - sum.offered,
         lost: sum.lost(),
         goodput_percent: sum.forwarded as f64 / (plan.line_rate(0, size) * seconds) * 100.0,

@@ -93,6 +93,7 @@ fn measure(
         load,
         lost: all.iter().map(|outage| outage.lost).sum(),
         mean_ms: mean(all.iter().map(|outage| outage.seconds).collect()).filter(|_| judged),
+        // The link may go down anywhere between two frames.
         uncertainty_ms: 1e3 / load,
         stamps_ms: mean(all.iter().filter_map(|outage| outage.stamps).collect()).filter(|_| judged),
         repeats,

@@ -126,6 +126,7 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(
         if tests.contains(&Test::Queues) {
             let all = Queues { ends: &ends, priorities: &priorities };
             tables.queues.extend(hunt(runner, size, all)?);
+            // All queues were measured by the same trials.
             runner.rows("queues", priorities.len());
         }
     }

@@ -73,6 +73,7 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(
         ));
     }
     for test in tests {
+        // The buffer test chooses its frame sizes itself.
         if *test == Test::Buffer {
             buffers::buffer(runner, &mut tables.buffer)?;
             continue;

@@ -204,6 +204,7 @@ impl Adapter for Command {
     }
 
     fn clear(&mut self) -> Result<(), Trouble> {
+        // Without the command counters go on: those of a trial are differences anyway.
         let Some(line) = &self.0.clear else { return Ok(()) };
         self.run("clear", line, &[]).map(drop)
     }

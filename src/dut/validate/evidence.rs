@@ -51,6 +51,7 @@ pub fn table(results: &Results) -> String {
         table.row([test.id.into(), test.title.into(), verdict, format!("{:.1}", test.duration_s)]);
     }
     let mut text = table.to_string();
+    // What passed needs no reason; everything else has one.
     let others = results.tests.iter().filter(|test| test.outcome != Outcome::Pass);
     for (n, test) in others.enumerate() {
         if n == 0 {
@@ -189,6 +190,7 @@ fn one(results: &Results, test: &TestResult, file: &str) -> Value {
         "suite": ["sluice validate", results.dut],
         "message": test.detail,
         "retries": test.attempts.saturating_sub(1),
+        // CTRF's word for a test that passed only when it was repeated.
         "flaky": test.attempts > 1 && test.outcome == Outcome::Pass,
         "tags": core::iter::once(&test.id).chain(test.aliases).collect::<Vec<_>>(),
         "filePath": format!("docs/src/validate/{}.md", test.id),
@@ -217,6 +219,7 @@ pub fn annotations(results: &Results, file: &str) -> Vec<String> {
     let line = |test: &crate::suite::TestResult| {
         let command = match test.outcome {
             Outcome::Fail | Outcome::Error => "error",
+            // A warning does not fail the job: a busy machine is no fault of the device.
             Outcome::Inconclusive => "warning",
             Outcome::Pass | Outcome::Skip | Outcome::Policy => return None,
         };

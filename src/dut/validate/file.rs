@@ -100,6 +100,7 @@ pub(super) fn access(
         cx.error(place, "a virtual device needs none: its counters are read without; leave it out");
         return None;
     }
+    // Both at once could contradict each other.
     match (&raw.ctl, &raw.command) {
         (Some(path), None) => Some(Access::Ctl(path.clone())),
         (None, Some(raw)) => Some(Access::Command(commands(cx, &place.key("command"), raw, setup))),

@@ -29,7 +29,8 @@ impl Outcome {
         [Self::Pass, Self::Skip, Self::Policy, Self::Inconclusive, Self::Fail, Self::Error];
 
     /// Returns the outcome of several values of one test: the heaviest, which is a pass if some were
-    /// only recorded, and no pass if a part was not run. A test without any value is an error, because nothing was judged.
+    /// only recorded, and no pass if a part was not run. A test without any value is an error, because
+    /// nothing was judged.
     pub fn of_all(values: impl IntoIterator<Item = Self>) -> Self {
         values.into_iter().max().unwrap_or(Self::Error)
     }

@@ -232,6 +232,7 @@ fn good_file(device: &str) -> Value {
 
 /// Changes a value as a JSON merge patch does (RFC 7396): `null` removes a field. Faults are added to others.
 fn merge(value: &mut Value, patch: &Value) {
+    // RFC 7396: a patch that is no object replaces the value as a whole; an absent one changes nothing.
     let Value::Object(patch) = patch else {
         if !patch.is_null() {
             *value = patch.clone();

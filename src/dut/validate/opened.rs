@@ -165,6 +165,7 @@ impl Sorter {
         if !matches!(walk.ethertype, EtherType::IPV4 | EtherType::IPV6) {
             return None;
         }
+        // The first priority with the value: a map may give several priorities the same one.
         let of = |is_it: &dyn Fn(usize) -> bool| {
             Priority::ALL.into_iter().find(|priority| is_it(priority.index()))
         };

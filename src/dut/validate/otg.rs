@@ -55,6 +55,7 @@ pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -
     for (n, flow) in trial.flows[..trial.own_flows()].iter().enumerate() {
         flows.push(data(&format!("flow{n}"), flow, setup, lead));
     }
+    // Behind the data flows, whose numbers are those of the trial.
     for port in ports.clone().filter(|_| !trial.unknown) {
         flows.push(learning(port, setup));
     }
@@ -251,6 +252,7 @@ fn ip(flow: &Flow, src: &TesterPort, dst: &TesterPort, dscp: u8) -> FlowHeader {
         }
         Version::V6 => {
             let address = |port: &TesterPort| {
+                // The last two groups of the mapped address are the IPv4 address.
                 let [.., high, low] = port.ip.to_ipv6_mapped().segments();
                 value(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, high, low))
             };
@@ -293,6 +295,7 @@ fn addressed(flow: &Flow, src: Mac, dst: Mac, queue: u8) -> FlowHeader {
         Addresses::Nic(mac, _) => mac,
         Addresses::Ports | Addresses::Sources(_) | Addresses::Destinations(_) => dst,
     };
+    // Many addresses replace that of one end; the other end is a port of the tester.
     let mut header = ethernet(src, dst, queue);
     match flow.addresses {
         Addresses::Ports | Addresses::Broadcast | Addresses::Nic(..) => {}
@@ -385,6 +388,7 @@ pub(crate) fn transport(wanted: &Stateful, setup: &Setup, connection: Connection
             (Dscp::MIN, Some(Tag { vid: Some(*vid), pcp }))
         }
     };
+    // Each connection has a port of its own, by which its acknowledgements are told apart.
     let tcp = TcpPlan::new(SENDERS + n as u16, RECEIVER);
     TransportPlan {
         id,

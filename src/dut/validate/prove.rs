@@ -255,6 +255,7 @@ impl Knob {
     #[must_use]
     pub fn run(&self) -> KnobRun {
         let tests: Vec<_> = self.caught_by.iter().map(String::as_str).collect();
+        // All tests at the largest value in one run; smaller values are tried for each test alone.
         let results = self.with(self.values.first(), &tests);
         let cells = tests.iter().map(|test| {
             let result = result_of(&results, test);
@@ -308,6 +309,7 @@ pub fn table(proof: &Proof) -> String {
     }
     text += &format!("{table}\n");
     let good = proof.good.iter().filter(|run| run.others.is_empty()).count();
+    // A good device that skips everything fails nothing either, so its passes are counted.
     let least = proof.good.iter().map(|run| run.passed).min().unwrap_or(0);
     text += &format!("good devices: {good} of {} runs without a failure", proof.good.len());
     text += &format!(", each with {least} passes or more\n");

@@ -337,6 +337,7 @@ fn run_at_ports(context: &mut Context<'_>, test: &Test) -> Result<(), Trouble> {
         (test.run)(context)?;
         context.name_turn();
     }
+    // Named in the results, so that a reader does not take these ports for tested.
     for port in &setup.ports[setup.alike()..] {
         let what = format!("port {} was not looked at, which has", port.name);
         let why = format!("tests of a port use those of {}", setup.rate);

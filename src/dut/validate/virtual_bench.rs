@@ -403,6 +403,7 @@ fn counts(network: &mut ObservedNetwork<'_>, tester: &LabTester, now: Instant) -
     report(Seen {
         plan: &tester.plan.ports,
         world: "virtual",
+        // Virtual time is exact, and no thread of it can be late: there is no machine to blame.
         stamps: exact(),
         elapsed: Some(now.total_since(Instant::ZERO)),
         stations: &stations,

@@ -43,8 +43,8 @@ impl Testbed {
     }
 }
 
-/// Returns the results of a DUT file with these limits as JUnit XML. Skipped, policy and inconclusive tests are `skipped`, with the
-/// outcome and the reason as message.
+/// Returns the results of a DUT file with these limits as JUnit XML. Skipped, policy and inconclusive tests are
+/// `skipped`, with the outcome and the reason as message.
 ///
 /// # Panics
 /// Never: all texts have a form in XML.

@@ -203,6 +203,7 @@ fn name_by_lab(cx: &mut Cx, place: &Place<'_>, network: &NetworkPlan, setup: &mu
             cx.error(place, what);
             continue;
         };
+        // The device expects the channel that its lab names, so the tester sends in that one.
         let own = far.receive.first().map_or(port.mac, |sc| sc.sci.mac);
         name_channels(&mut macsec.plan, own, Some(far.sci));
     }

@@ -212,6 +212,7 @@ pub(super) fn nic(
             "a priority is neither `lossless` nor `lossy`; add it to one of them",
         );
     }
+    // Tests of NICs pause single priorities, which PAUSE cannot.
     if file.flow_control == FlowControl::Pause {
         cx.error(place, "NICs are tested with PFC alone; leave `flow_control` out");
     } else if sends.0 & lossless.0 == 0 {

@@ -204,6 +204,7 @@ impl Actions {
             if left > 0.0 {
                 return Ok(left);
             }
+            // Removed before it is done: an action that fails is not tried again.
             self.left.pop();
             match action {
                 Action::Link { port, up } => self.link(session, port, up)?,

@@ -244,6 +244,7 @@ fn add(plan: &mut TestPlan, trial: &Trial, setup: &Setup) -> Vec<FlowId> {
             id,
             tx: wanted.ends.0.0,
             rx: vec![wanted.ends.1.0],
+            // The plan's kind for all transports with acknowledgements, TCP among them.
             kind: FlowKind::Roce(Box::new(transport)),
             metrics: Metrics { enable: true, ..Metrics::default() },
             resolve: Vec::new(),

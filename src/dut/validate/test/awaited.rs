@@ -56,6 +56,7 @@ impl Context<'_> {
         let length = self.setup.times.settle;
         let mut left = nic.wait;
         loop {
+            // One trial after the other until all priorities come, or the time is over.
             let mut trial = Trial { keep: true, ..Trial::new("traffic of the NIC", length) };
             for priority in nic.sends.iter() {
                 trial.flow(Flow::new((port, port), priority, Limit::Time(length)));

@@ -19,6 +19,7 @@ impl Context<'_> {
         };
         for port in (0..self.setup.ports.len()).map(Port) {
             let rate = self.setup.rate;
+            // A watchdog watches lossless priorities alone.
             let stops = self.setup.lossless.iter().map(|p| longest_stop(trial, port, p, rate));
             let longest = stops.max().unwrap_or_default();
             if longest >= dog.detection {

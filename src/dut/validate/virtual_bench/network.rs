@@ -153,6 +153,7 @@ pub(super) fn acknowledged(
     trial: &Trial,
     now: Instant,
 ) -> Result<Vec<Acknowledged>, Trouble> {
+    // Read at the sender: acknowledgements that are under way do not count.
     let mut snapshot = |port: usize| -> Option<StationSnapshot> {
         match network.nodes_mut().get_mut(tester.hosts[port]) {
             Node::Host(station) => Some(station.snapshot(now)),

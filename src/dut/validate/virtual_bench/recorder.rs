@@ -69,6 +69,7 @@ impl Recorder {
             let id = link_of(network, *host);
             let link = &network.links[id.index()];
             let is_a = link.a.node == *host;
+            // Pauses from the device reach the host its response time late, which the record takes off again.
             let (out, back, response) = match is_a {
                 true => (id.ab(), id.ba(), link.ba.response),
                 false => (id.ba(), id.ab(), link.ab.response),
