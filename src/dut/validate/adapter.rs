@@ -260,11 +260,11 @@ fn one_port(text: &str) -> Result<PortCounters, String> {
 /// Parses the counters of all ports by their names, and returns those of some.
 fn all_ports(text: &str, ports: &[&str]) -> Result<Vec<PortCounters>, String> {
     let value = json(text)?;
-    let of = |name: &&str| {
-        let of = value.get(*name).ok_or_else(|| format!("there is no port `{name}`"))?;
-        port(of).map_err(|why| format!("port {name}: {why}"))
+    let one = |name: &&str| {
+        let counters = value.get(*name).ok_or_else(|| format!("there is no port `{name}`"))?;
+        port(counters).map_err(|why| format!("port {name}: {why}"))
     };
-    ports.iter().map(of).collect()
+    ports.iter().map(one).collect()
 }
 
 /// Parses a number; `None` if it says that there is none. Thousands may be separated by commas.

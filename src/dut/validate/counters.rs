@@ -183,23 +183,24 @@ impl Counters {
 #[must_use]
 pub fn of_snapshot(port: &PortSnapshot) -> PortCounters {
     let all = &port.counters;
-    let sum =
-        |of: fn(&contracts::stats::PriorityCounters) -> u64| all.priorities.iter().map(of).sum();
-    let priorities = all.priorities.map(|of| {
+    let sum = |value: fn(&contracts::stats::PriorityCounters) -> u64| {
+        all.priorities.iter().map(value).sum()
+    };
+    let priorities = all.priorities.map(|priority| {
         BTreeMap::from([
-            (Counter::PfcRx, of.pfc_rx_frames),
-            (Counter::PfcTx, of.pfc_tx_frames),
-            (Counter::Paused, of.pfc_rx_paused.as_nanos()),
-            (Counter::BufferPeak, of.buffer_peak_bytes),
-            (Counter::HeadroomPeak, of.headroom_peak_bytes),
-            (Counter::StormsDetected, of.storms_detected),
-            (Counter::StormsRestored, of.storms_restored),
+            (Counter::PfcRx, priority.pfc_rx_frames),
+            (Counter::PfcTx, priority.pfc_tx_frames),
+            (Counter::Paused, priority.pfc_rx_paused.as_nanos()),
+            (Counter::BufferPeak, priority.buffer_peak_bytes),
+            (Counter::HeadroomPeak, priority.headroom_peak_bytes),
+            (Counter::StormsDetected, priority.storms_detected),
+            (Counter::StormsRestored, priority.storms_restored),
         ])
     });
     let mut sums = BTreeMap::from([
-        (Counter::RxOk, sum(|of| of.rx_frames)),
+        (Counter::RxOk, sum(|priority| priority.rx_frames)),
         (Counter::RxDrop, all.drops.total()),
-        (Counter::TxOk, sum(|of| of.tx_frames)),
+        (Counter::TxOk, sum(|priority| priority.tx_frames)),
         (Counter::PfcRxAll, all.pfc_rx_frames),
         (Counter::PfcTxAll, all.pfc_tx_frames),
         (Counter::PauseRx, all.pause_rx_frames),
@@ -235,12 +236,12 @@ pub fn of_summary(port: &PortSummary) -> PortCounters {
 
 /// Returns the frames that a SecY rejected as not its peer's, or not new.
 fn rejected(macsec: &MacsecSummary) -> u64 {
-    let of = |counters: &BTreeMap<String, u64>, names: &[&str]| {
+    let sum = |counters: &BTreeMap<String, u64>, names: &[&str]| {
         names.iter().filter_map(|name| counters.get(*name)).sum::<u64>()
     };
     let late = ["InPktsLate", "in_pkts_replayed", "InPktsNotValid"];
-    let channels = macsec.receive.iter().map(|channel| of(&channel.counters, &late));
-    channels.sum::<u64>() + of(&macsec.counters, &["InPktsNoSAError"])
+    let channels = macsec.receive.iter().map(|channel| sum(&channel.counters, &late));
+    channels.sum::<u64>() + sum(&macsec.counters, &["InPktsNoSAError"])
 }
 
 #[cfg(test)]

@@ -297,9 +297,9 @@ fn capture(test: &TestResult, setup: &Setup, command: &str) -> io::Result<Captur
     let mut start = Duration::ZERO;
     for seen in trials {
         for (n, kept) in seen.frames.iter().enumerate() {
-            let at = start + Duration::from_nanos(kept.end.as_nanos());
+            let time = start + Duration::from_nanos(kept.end.as_nanos());
             // Captures are without FCS, which the tester does not see either.
-            let packet = Packet { at, octets: &kept.octets, len: kept.len.saturating_sub(4) };
+            let packet = Packet { at: time, octets: &kept.octets, len: kept.len.saturating_sub(4) };
             let way = match kept.way {
                 Way::Sent => packets::Way::Out,
                 Way::Received => packets::Way::In,

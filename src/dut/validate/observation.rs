@@ -257,9 +257,9 @@ impl Observation {
     #[must_use]
     pub fn latencies(&self, flow: FlowId, span: &Range<Duration>) -> Vec<Duration> {
         // Frames of NICs have the number 0 alone, so latencies are those of the tester's own flows.
-        let of = |way| self.of(flow, way).filter_map(|r| Some((r.what.sequence()?, r.end)));
-        let sent: HashMap<u64, Duration> = of(Way::Sent).collect();
-        let arrived = of(Way::Received).filter(|(_, end)| span.contains(end));
+        let ends = |way| self.of(flow, way).filter_map(|r| Some((r.what.sequence()?, r.end)));
+        let sent: HashMap<u64, Duration> = ends(Way::Sent).collect();
+        let arrived = ends(Way::Received).filter(|(_, end)| span.contains(end));
         arrived.filter_map(|(n, end)| Some(end.saturating_sub(*sent.get(&n)?))).collect()
     }
 
@@ -282,9 +282,9 @@ impl Observation {
     /// address and the contents of a sent one, whatever their destination and tags are now.
     #[must_use]
     pub fn relayed(&self) -> Vec<&Record> {
-        let of = |way| self.records.iter().filter(move |record| record.way == way);
-        let sent: HashSet<_> = of(Way::Sent).filter_map(|r| identity(&r.what)).collect();
-        of(Way::Received)
+        let all = |way| self.records.iter().filter(move |record| record.way == way);
+        let sent: HashSet<_> = all(Way::Sent).filter_map(|r| identity(&r.what)).collect();
+        all(Way::Received)
             .filter(|r| identity(&r.what).is_some_and(|own| sent.contains(&own)))
             .collect()
     }

@@ -166,18 +166,18 @@ impl Sorter {
             return None;
         }
         // The first priority with the value: a map may give several priorities the same one.
-        let of = |is_it: &dyn Fn(usize) -> bool| {
+        let first = |is_it: &dyn Fn(usize) -> bool| {
             Priority::ALL.into_iter().find(|priority| is_it(priority.index()))
         };
         match &self.marking {
             Marking::Pcp(map, _) => {
                 let tag = walk.outer?;
-                of(&|n| map[n] == tag.pcp)
+                first(&|n| map[n] == tag.pcp)
             }
             Marking::Dscp(map) => {
                 let ip = ip::View::new(walk.ethertype, octets.get(walk.l3..)?).ok()?;
                 let dscp = ip.dscp();
-                of(&|n| map[n] == dscp)
+                first(&|n| map[n] == dscp)
             }
         }
     }

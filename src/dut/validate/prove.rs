@@ -220,8 +220,8 @@ fn validate(dut: &Dut, only: &[&str], level: Level) -> Results {
 
 /// Returns the result of a test, or that of the tester's check of itself if that ended the run.
 fn result_of<'a>(results: &'a Results, id: &str) -> &'a TestResult {
-    let of = |id: &str| results.tests.iter().find(|test| test.id == id);
-    of(id).or_else(|| of(SELF_CHECK.id)).expect("a run has the tester's check of itself")
+    let find = |id: &str| results.tests.iter().find(|test| test.id == id);
+    find(id).or_else(|| find(SELF_CHECK.id)).expect("a run has the tester's check of itself")
 }
 
 impl Knob {

@@ -199,7 +199,7 @@ impl RealBench {
         let watch = self.watch(to);
         session.start(&flows).map_err(trouble)?;
         let lead = otg::lead(setup);
-        let mut actions = Actions::of(trial, made.as_ref(), lead);
+        let mut actions = Actions::new(trial, made.as_ref(), lead);
         let waited = self.wait(&session, lead + trial.length, &mut actions);
         // Also after a failure and after Ctrl-C.
         actions.restore(&session);

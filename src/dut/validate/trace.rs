@@ -143,8 +143,8 @@ fn rates(trial: &Trial, seen: &Observation, setup: &Setup) -> Vec<FlowRates> {
     for record in seen.records.iter().filter(|record| record.way == Way::Received) {
         let What::Data { flow: FlowId(flow), .. } = record.what else { continue };
         // Frames behind the end of the trial count in the last interval.
-        let at = (record.end.as_picos() / bin).min(BINS - 1) as usize;
-        bits[flow][at] += u64::from(record.len) * 8;
+        let slot = (record.end.as_picos() / bin).min(BINS - 1) as usize;
+        bits[flow][slot] += u64::from(record.len) * 8;
     }
     let seconds = bin as f64 / 1e12;
     let rates = trial.flows.iter().zip(bits).map(|(flow, bits)| {

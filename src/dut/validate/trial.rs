@@ -530,8 +530,8 @@ pub fn pfc_fields(src: Mac, vector: u16, times: [u16; PRIORITIES]) -> Vec<u8> {
     let mut octets = pfc_frame(src, &[]);
     octets[VECTOR..VECTOR + 2].copy_from_slice(&vector.to_be_bytes());
     for (n, time) in times.iter().enumerate() {
-        let at = VECTOR + 2 + 2 * n;
-        octets[at..at + 2].copy_from_slice(&time.to_be_bytes());
+        let offset = VECTOR + 2 + 2 * n;
+        octets[offset..offset + 2].copy_from_slice(&time.to_be_bytes());
     }
     octets
 }

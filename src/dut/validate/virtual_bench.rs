@@ -236,9 +236,9 @@ impl VirtualBench {
         up.sort_by_key(|change| change.at);
         // The network is run to each of these times in their order.
         let clear = |change: &&LinkChange| {
-            let at = Instant::ZERO + otg::lead(&self.setup) + change.at;
-            network.run_until(at);
-            let mut all = reports::read(network, plan, hosts, at);
+            let time = Instant::ZERO + otg::lead(&self.setup) + change.at;
+            network.run_until(time);
+            let mut all = reports::read(network, plan, hosts, time);
             (change.port, all.0.swap_remove(change.port.0))
         };
         up.iter().map(clear).collect()
@@ -313,10 +313,10 @@ impl Bench for VirtualBench {
     fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
         let Prepared { network, hosts } = self.prepare(trial)?;
         let [a, b] = [0, 1].map(|n: usize| unsecured(&network.nodes[hosts[n].index()]));
-        let of = &network.links[link_of(&network, hosts[0]).index()];
+        let line = &network.links[link_of(&network, hosts[0]).index()];
         let end = |n| sim::End { node: NodeId(n), port: ground::units::PortId::MIN };
         // The line of the first port, with its delays, between both hosts.
-        let link = LinkPlan { name: "cable".into(), a: end(0), b: end(1), ..of.clone() };
+        let link = LinkPlan { name: "cable".into(), a: end(0), b: end(1), ..line.clone() };
         let network = NetworkPlan {
             nodes: vec![a, b],
             links: vec![link],
@@ -338,8 +338,8 @@ impl Bench for VirtualBench {
         let mut network =
             ObservedNetwork::new(&plan, None).map_err(|error| Trouble::Error(error.to_string()))?;
         if let Some(reset) = trial.reset {
-            let at = Instant::ZERO + otg::lead(&self.setup) + reset.at;
-            network.run_until(at);
+            let time = Instant::ZERO + otg::lead(&self.setup) + reset.at;
+            network.run_until(time);
             let span = self.resets.get(&reset.kind).copied().ok_or_else(|| {
                 let kind = reset.kind.name();
                 Trouble::Missing(format!("virtual.resets.{kind} is missing; add it to the file"))
@@ -348,12 +348,12 @@ impl Bench for VirtualBench {
                 |node: &NodeId| matches!(plan.nodes[node.index()].kind, NodeKind::Switch(_));
             for switch in (0..plan.nodes.len() as u32).map(NodeId).filter(is_switch) {
                 network
-                    .restart(switch, &plan, at + span)
+                    .restart(switch, &plan, time + span)
                     .map_err(|error| Trouble::Error(error.to_string()))?;
             }
         }
         // Later acknowledgements are no part of the time.
-        let longest = trial.stateful.iter().map(|of| of.length).max().unwrap_or_default();
+        let longest = trial.stateful.iter().map(|wanted| wanted.length).max().unwrap_or_default();
         let stop = (Instant::ZERO + otg::lead(&self.setup) + longest).max(network.now());
         network.run_until(stop);
         let acknowledged = network::acknowledged(&mut network, &tester, trial, stop)?;

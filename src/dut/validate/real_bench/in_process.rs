@@ -140,7 +140,7 @@ fn place(link: usize, end: u8) -> Place {
 /// Returns the ends of rings of a switch's ports. The tester has the first end of its own links.
 fn places(network: &NetworkPlan, node: NodeId, hosts: &[NodeId]) -> Result<Vec<Place>, Trouble> {
     let ports = network.nodes[node.index()].ports();
-    let of = |port: u16| {
+    let ring_end = |port: u16| {
         let end = End { node, port: PortId::new(port)? };
         let n = network.links.iter().position(|link| link.a == end || link.b == end)?;
         let link = &network.links[n];
@@ -151,7 +151,8 @@ fn places(network: &NetworkPlan, node: NodeId, hosts: &[NodeId]) -> Result<Vec<P
     };
     let name = network.nodes[node.index()].name();
     let all = (0..ports).map(|port| {
-        of(port as u16).ok_or_else(|| Trouble::Error(format!("{name}: port {port} has no link")))
+        ring_end(port as u16)
+            .ok_or_else(|| Trouble::Error(format!("{name}: port {port} has no link")))
     });
     all.collect()
 }
@@ -180,7 +181,7 @@ impl Actions {
     }
 
     /// Returns the actions of a trial that begins `lead` after its flows.
-    pub(super) fn of(trial: &Trial, made: Option<&Made>, lead: Duration) -> Self {
+    pub(super) fn new(trial: &Trial, made: Option<&Made>, lead: Duration) -> Self {
         let links = trial.links.iter();
         let links = links.map(|link| (link.at, Action::Link { port: link.port.0, up: link.up }));
         let changes = made.iter().flat_map(|made| &made.changes);

@@ -272,7 +272,8 @@ impl RealBench {
         let watch = self.watch(Far::Device);
         session.start(&flows).map_err(trouble)?;
         let lead = otg::lead(&setup);
-        let longest = trial.stateful.iter().map(|of| of.length).max().unwrap_or(Duration::ZERO);
+        let longest =
+            trial.stateful.iter().map(|wanted| wanted.length).max().unwrap_or(Duration::ZERO);
         let mut interrupted = !self.wait(&session, lead + longest, &mut Actions::none())?;
         // Before the drain, in which late acknowledgements would still be counted.
         let senders = session.senders().map_err(trouble)?;
@@ -288,11 +289,11 @@ impl RealBench {
         if let Some(what) = disturbed(&report) {
             return Err(Trouble::Disturbed(what));
         }
-        let of = |id: &FlowId| {
+        let result = |id: &FlowId| {
             let sender = senders.iter().find(|sender| sender.id == *id).map(otg::acknowledged);
             sender.ok_or_else(|| Trouble::Error("a connection has no sender".to_owned()))
         };
-        let acknowledged = connections.iter().map(of).collect::<Result<_, _>>()?;
+        let acknowledged = connections.iter().map(result).collect::<Result<_, _>>()?;
         Ok((report, acknowledged))
     }
 }

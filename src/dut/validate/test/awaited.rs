@@ -125,12 +125,12 @@ impl Context<'_> {
         let longest = frames.iter().map(|record| record.len).max().unwrap_or(0);
         let (_, value) = Self::received(seen, flow, span);
         // The first and the last frame of both spans are counted whole, and times are uncertain at both ends.
-        let of = |span: &Range<Duration>| {
+        let error = |span: &Range<Duration>| {
             let seconds = span.end.saturating_sub(span.start).as_secs_f64();
             let ends = seen.uncertainty.as_secs_f64() * 2.0 * wanted;
             (f64::from(longest) * 8.0 + ends) / seconds
         };
-        (value / wanted * 100.0, (of(&rest) + of(span)) / wanted * 100.0)
+        (value / wanted * 100.0, (error(&rest) + error(span)) / wanted * 100.0)
     }
 
     /// Judges the rate of a flow at a port in a span against that at rest.

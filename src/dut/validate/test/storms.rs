@@ -40,8 +40,8 @@ fn longest_stop(trial: &Trial, port: Port, priority: Priority, rate: BitsPerSec)
     let mut pauses: Vec<(Duration, Option<Duration>)> = Vec::new();
     for control in trial.control.iter().filter(|control| control.port == port) {
         let Some(quanta) = time_for(&control.octets, priority) else { continue };
-        let at = |n: u32| control.start + control.every.saturating_mul(n.into());
-        pauses.extend((0..control.frames).map(|n| (at(n), Some(quanta.at(rate)))));
+        let time_of = |n: u32| control.start + control.every.saturating_mul(n.into());
+        pauses.extend((0..control.frames).map(|n| (time_of(n), Some(quanta.at(rate)))));
     }
     let damaged = |at: Duration| {
         trial.damage.iter().any(|d| d.port == port && (d.from..d.until).contains(&at))

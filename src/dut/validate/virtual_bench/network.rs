@@ -161,8 +161,8 @@ pub(super) fn acknowledged(
         }
     };
     let one = |(n, wanted): (usize, &crate::trial::Stateful)| {
-        let of = snapshot(wanted.ends.0.0);
-        let sender = of.as_ref().and_then(|of| of.sender(FlowId(FIRST + n as u32)));
+        let station = snapshot(wanted.ends.0.0);
+        let sender = station.as_ref().and_then(|station| station.sender(FlowId(FIRST + n as u32)));
         let sender =
             sender.ok_or_else(|| Trouble::Error("a connection has no sender".to_owned()))?;
         Ok(otg::acknowledged(sender))
@@ -224,6 +224,6 @@ fn weight(change: &Change) -> Result<(TrafficClass, u16), Trouble> {
 
 /// Returns the link of a host.
 pub(crate) fn link_of(network: &NetworkPlan, host: NodeId) -> LinkId {
-    let at = network.links.iter().position(|link| link.a.node == host || link.b.node == host);
-    LinkId(at.expect("a tester's host has a link") as u32)
+    let slot = network.links.iter().position(|link| link.a.node == host || link.b.node == host);
+    LinkId(slot.expect("a tester's host has a link") as u32)
 }

@@ -104,7 +104,7 @@ impl Report {
         // A switch with PFC drops PAUSE, so the counter of that reason is the number of PAUSE frames.
         let pauses = port.drops.iter().find_map(|all| all.get("pause_not_enabled")).copied();
         let sum = |port: &PortCounters| {
-            port.priorities.iter().filter_map(|of| of.get(&Counter::PfcRx)).sum::<u64>()
+            port.priorities.iter().filter_map(|counts| counts.get(&Counter::PfcRx)).sum::<u64>()
         };
         let quantum = Quanta(1).at(rate).as_nanos_f64();
         match self {
@@ -119,12 +119,12 @@ impl Report {
             }
             Self::PfcOfNext => {
                 let mut counts =
-                    port.priorities.each_ref().map(|of| of.get(&Counter::PfcRx).copied());
+                    port.priorities.each_ref().map(|counts| counts.get(&Counter::PfcRx).copied());
                 // The count of priority n goes to n + 1, and the last one to 0.
                 counts.rotate_right(1);
                 let counts: [u64; PRIORITIES] = counts.map(Option::unwrap_or_default);
-                for (of, n) in port.priorities.iter_mut().zip(counts) {
-                    of.insert(Counter::PfcRx, n);
+                for (counts, n) in port.priorities.iter_mut().zip(counts) {
+                    counts.insert(Counter::PfcRx, n);
                 }
             }
             Self::PauseAsPfc => each(port, &[Counter::PfcRx], |n| n + pauses.unwrap_or(0)),
@@ -152,9 +152,9 @@ impl Report {
             // The bench reads the counters again when the link comes up.
             Self::ClearedByLink => {}
             Self::PausesAsStorms => {
-                for of in &mut port.priorities {
-                    let pauses = of.get(&Counter::PfcRx).copied().unwrap_or(0);
-                    of.entry(Counter::StormsDetected).and_modify(|n| *n += pauses);
+                for counts in &mut port.priorities {
+                    let pauses = counts.get(&Counter::PfcRx).copied().unwrap_or(0);
+                    counts.entry(Counter::StormsDetected).and_modify(|n| *n += pauses);
                 }
             }
         }
