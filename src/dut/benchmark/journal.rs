@@ -198,7 +198,6 @@ impl<'a> Journal<'a> {
         )))
     }
 
-    /// Records a report.
     fn keep(&mut self, trial: &Trial, report: &Report) -> Result<(), Trouble> {
         let entry = Entry::new(trial, self.digest(trial), report);
         self.append(&entry)

@@ -327,7 +327,7 @@ fn pause_rows(plan: &Plan, size: u32, counted: &Counted) -> Vec<PauseRow> {
     own.chain(others.map(|(n, priority, pauses)| row(*n, *priority, pauses))).collect()
 }
 
-/// Parts of the time after the overload, each with frames of its own.
+/// Parts of the time after the overload, each with its own frames.
 const PARTS: u32 = 50;
 
 /// Least frames of a part: one of them is well below the loss of rate that counts.

@@ -58,7 +58,6 @@ pub enum BadConfig {
     Preceding,
 }
 
-/// A proposed trial.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Trial {
     /// Intended load in frames/s.

@@ -14,7 +14,7 @@ use crate::trial::Runner;
 /// steady traffic.
 const MARGIN: u64 = 10;
 
-/// Parts of the traffic, each with frames of its own: steady, before the reset, after it, and recovered.
+/// Parts of the traffic, each with its own frames: steady, before the reset, after it, and recovered.
 const SPANS: usize = 4;
 
 /// Time without forwarding after resets of a kind.
@@ -180,7 +180,7 @@ fn outage(
 /// Load of the overload, relative to the throughput.
 const OVERLOAD: f64 = 1.1;
 
-/// Parts of the time after the step, each with frames of its own.
+/// Parts of the time after the step, each with its own frames.
 const PARTS: u32 = 50;
 
 /// Recovery for a frame size.

@@ -15,7 +15,6 @@ use crate::run::Run;
 use crate::trial::Runner;
 use crate::{bridge, search};
 
-/// A test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Test {
     /// Sections 5.1 and 5.3: fully and partially meshed.
@@ -170,7 +169,7 @@ fn forwarding(
         let streams = pattern.streams(plan, size, load, time);
         let bursts = if burst > 1 { format!(", bursts of {burst}") } else { String::new() };
         let name = format!("{size} bytes, {name}{bursts}, {:.3} % of the line", load * 100.0);
-        // Bursts may take longer than the time that was asked for, and rates are over their own length.
+        // Bursts may take longer than `time`, and rates are over their own length.
         let length = runner.length(&streams[0]);
         runner.measure(name, &streams).map(|counted| (counted.sum(), length))
     };

@@ -20,7 +20,6 @@ const STEP: u64 = 1_000;
 /// Trials of a burst before it counts as too long, of devices behind real ports.
 const VERIFIED: u32 = 2;
 
-/// A test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Test {
     /// One queue at a time.

@@ -18,7 +18,6 @@ use crate::trial::{Latency, Runner, Sample, Stream, latency_of};
 /// Ports of the smallest device for the whole set of tests.
 const PORTS: usize = 9;
 
-/// A test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Test {
     /// Section 2.

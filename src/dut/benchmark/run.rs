@@ -14,7 +14,6 @@ pub struct Run<T> {
     pub tables: T,
     /// Durations of the rows.
     pub took: Vec<Took>,
-    /// Number of trials.
     pub trials: u64,
     /// Remarks about the numbers, once each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -25,7 +24,7 @@ pub struct Run<T> {
 }
 
 impl<T: Default> Run<T> {
-    /// Fills the tables by trials of a runner, as far as it comes.
+    /// Fills the tables by trials of a runner, up to the first trouble.
     pub(crate) fn filled<'a>(
         mut runner: Runner<'a>,
         fill: impl FnOnce(&mut Runner<'a>, &mut T) -> Result<(), Trouble>,

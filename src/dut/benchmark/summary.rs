@@ -33,7 +33,6 @@ impl Metric {
         self.keys().map(|(_, value)| value).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the mean.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.samples.iter().sum::<f64>() / self.samples.len() as f64

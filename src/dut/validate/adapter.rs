@@ -106,7 +106,6 @@ pub struct Commands {
     pub numbers: BTreeMap<Counter, Vec<String>>,
     /// Sets counters to zero.
     pub clear: Option<Vec<String>>,
-    /// Changes a setting.
     pub set: Option<Vec<String>>,
     /// Reset the device.
     pub resets: BTreeMap<ResetKind, Vec<String>>,
@@ -409,7 +408,7 @@ fn wait(child: &mut Child, until: Instant) -> std::io::Result<Option<std::proces
     }
 }
 
-/// Reads an output in a thread of its own, which ends with it.
+/// Reads an output in its own thread, which ends with it.
 fn collect(from: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

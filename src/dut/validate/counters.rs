@@ -179,7 +179,7 @@ impl Counters {
 }
 
 /// Returns the counters of a port. Its XON are among its PFC frames, and the shared part of a group has no
-/// maximum of its own.
+/// separate maximum.
 #[must_use]
 pub fn of_snapshot(port: &PortSnapshot) -> PortCounters {
     let all = &port.counters;

@@ -14,7 +14,7 @@ use crate::observation::{Secured, Way, What, ecn_of};
 use crate::setup::{Marking, PortMacsec, Setup};
 use crate::trial::{FlowId, KeyChange, Port, Trial};
 
-/// The keys of the tester's ports in a trial, and what its frames are told apart by.
+/// The keys of the tester's ports in a trial, and what distinguishes its frames.
 #[derive(Debug)]
 pub(crate) struct Openers {
     keys: Vec<Option<Inspector>>,
@@ -112,7 +112,7 @@ pub(crate) fn theirs_of(macsec: &PortMacsec) -> Option<Sci> {
     macsec.plan.receive.first().map(|sc| sc.sci)
 }
 
-/// Knowledge about a trial by which its frames are told apart.
+/// What distinguishes the frames of a trial.
 #[derive(Debug)]
 struct Sorter {
     /// Number of flows that the tester sends.

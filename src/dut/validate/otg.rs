@@ -388,7 +388,7 @@ pub(crate) fn transport(wanted: &Stateful, setup: &Setup, connection: Connection
             (Dscp::MIN, Some(Tag { vid: Some(*vid), pcp }))
         }
     };
-    // Each connection has a port of its own, by which its acknowledgements are told apart.
+    // Each connection has its own port, by which its acknowledgements are recognised.
     let tcp = TcpPlan::new(SENDERS + n as u16, RECEIVER);
     TransportPlan {
         id,

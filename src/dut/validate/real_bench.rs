@@ -142,7 +142,7 @@ impl RealBench {
         interrupted =
             interrupted || !self.wait(&session, lead + trial.length, &mut Actions::none())?;
         session.stop(&flows).map_err(trouble)?;
-        // The action has a bounded time of its own.
+        // The action has its own time limit.
         let begun = running.map_or(Ok(()), |running| {
             running.join().unwrap_or_else(|_| Err(Trouble::Error("the reset ended early".into())))
         });

@@ -14,7 +14,6 @@ use ground::verdict::Verdict;
 use serde::Serialize;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Selection of tests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Selection {
     pub level: Level,
@@ -264,7 +263,6 @@ pub fn run(
     results
 }
 
-/// Runs one test.
 fn run_one(
     setup: &Setup,
     level: Level,

@@ -100,7 +100,7 @@ pub struct Flow {
     pub tag: Option<Vid>,
     /// Priority whose pauses hold the frames at the tester; `None` for that of the frames.
     pub held_by: Option<Priority>,
-    /// Field with a value of its own instead of that of the priority.
+    /// Field with its own value instead of that of the priority.
     pub mark: Option<Mark>,
     pub addresses: Addresses,
 }

@@ -195,7 +195,7 @@ impl Actions {
         Self { left, down: Vec::new() }
     }
 
-    /// Does what is due so many seconds after the start, and returns the seconds until the next action.
+    /// Does what is due `elapsed` seconds after the start, and returns the seconds until the next action.
     ///
     /// # Errors
     /// A link cannot be taken down or up, or the device refuses a setting.

@@ -27,7 +27,7 @@ struct Line {
 struct Lines(Vec<Option<Line>>);
 
 impl Lines {
-    /// Of a network with so many links.
+    /// Lines of a network with this number of links, none of which is the tester's yet.
     fn new(links: usize) -> Self {
         Self(vec![None; 2 * links])
     }
