@@ -10,7 +10,7 @@ use validate::observation::{Observation, Record, Way, What};
 use validate::trial::{Addresses, Control, Damage, Flow, FlowId, Limit, Port, Rate, Trial};
 
 use crate::mlrsearch::Irregular;
-use crate::plan::Plan;
+use crate::plan::{OVERHEAD, Plan};
 use crate::search;
 use crate::trial::{Latency, Runner, latency_of};
 
@@ -241,9 +241,6 @@ const FRAMES: u32 = 100;
 /// Shortest frame, and bytes of the FCS.
 const LEAST: u32 = 64;
 const FCS: u32 = 4;
-
-/// Bytes of a frame on the line that are not part of it: preamble, start delimiter and gap.
-const OVERHEAD: u64 = 20;
 
 /// EtherType of local experiments (IEEE Std 802, 9.2.3), by which the errored frames are known again.
 const EXPERIMENT: [u8; 2] = [0x88, 0xb5];

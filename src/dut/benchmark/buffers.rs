@@ -12,7 +12,7 @@ use validate::bench::Trouble;
 use validate::trial::{Limit, Obeys, Port};
 
 use crate::plan::{Plan, frames_per_second};
-use crate::rfc8239::has;
+use crate::rfc8239::{LINE, has};
 use crate::trial::{Counted, Runner, Stream};
 
 /// Bytes of a frame's preamble and start delimiter.
@@ -173,9 +173,6 @@ fn name(plan: &Plan, size: u32, iteration: &Iteration, time: Duration) -> String
 
 /// Load beyond a full line, as a share of it.
 const EXTRA: f64 = 0.01;
-
-/// Load of the line itself.
-const LINE: f64 = 0.9998;
 
 /// Ports of the smallest test of two pairs: two pairs with full lines, and two ports that send more.
 const PAIRS_LEAST: usize = 6;

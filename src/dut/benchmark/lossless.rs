@@ -16,13 +16,10 @@ use crate::buffers::{Iteration, size_of};
 use crate::mesh::Mesh;
 use crate::mlrsearch::GoalResult;
 use crate::plan::Plan;
-use crate::rfc8239::{Split, blocking};
+use crate::rfc8239::{GROUP, Split, blocking};
 use crate::run::Run;
 use crate::search;
 use crate::trial::{Counted, Latency, Pauses, Runner, Sample, Stream};
-
-/// Ports of the test of head-of-line blocking.
-const GROUP: usize = 4;
 
 /// Table of the profile.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]

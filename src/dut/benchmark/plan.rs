@@ -15,7 +15,7 @@ use validate::trial::Port;
 use crate::mlrsearch::Goal;
 
 /// Bytes of a frame on the line that are not part of it: preamble, start delimiter and gap.
-const OVERHEAD: u64 = 20;
+pub(crate) const OVERHEAD: u64 = 20;
 
 /// Frame sizes of RFC 2544, section 9.1, in bytes with FCS.
 pub const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];

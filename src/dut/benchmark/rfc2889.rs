@@ -10,7 +10,7 @@ use validate::trial::{Flow, Limit, Port, Rate, Trial};
 use crate::mesh::{Mesh, Pattern};
 use crate::mlrsearch::Irregular;
 use crate::plan::Plan;
-use crate::rfc8239::{Split, blocking};
+use crate::rfc8239::{GROUP, Split, blocking};
 use crate::run::Run;
 use crate::trial::Runner;
 use crate::{bridge, search};
@@ -203,9 +203,6 @@ fn forwarding(
     })
 }
 
-/// Ports of a block.
-const BLOCK: usize = 4;
-
 /// A block of two senders, an uncongested and a congested port, for a frame size.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct CongestionRow {
@@ -223,13 +220,13 @@ pub struct CongestionRow {
 
 fn congestion(runner: &mut Runner<'_>, size: u32) -> Result<Option<CongestionRow>, Trouble> {
     let ports = runner.plan.equal_ports();
-    if ports < BLOCK {
+    if ports < GROUP {
         let what =
-            format!("congestion: not run; it needs {BLOCK} ports of one rate, there are {ports}");
+            format!("congestion: not run; it needs {GROUP} ports of one rate, there are {ports}");
         runner.note(what);
         return Ok(None);
     }
-    let row = blocking(runner, size, BLOCK, 0, Split::Halves)?;
+    let row = blocking(runner, size, GROUP, 0, Split::Halves)?;
     runner.row("congestion");
     Ok(Some(CongestionRow {
         size,

@@ -102,7 +102,7 @@ pub(crate) fn has(runner: &mut Runner<'_>, test: &str, least: usize) -> bool {
 }
 
 /// Largest load of the RFC as a share of the line: clocks of ports differ.
-const LOAD: f64 = 0.9998;
+pub(crate) const LINE: f64 = 0.9998;
 
 /// All ports at line rate, for a pattern and a frame size.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -127,7 +127,7 @@ pub struct LineRateRow {
 
 fn line_rate(runner: &mut Runner<'_>, size: u32) -> Result<Vec<LineRateRow>, Trouble> {
     let plan = runner.plan;
-    let load = plan.max_share(size).min(LOAD);
+    let load = plan.max_share(size).min(LINE);
     let mut rows = Vec::new();
     for mesh in [Mesh::Pairs, Mesh::Full] {
         // Two ports are a pair, and a mesh of two is the same.
@@ -160,7 +160,7 @@ fn line_rate(runner: &mut Runner<'_>, size: u32) -> Result<Vec<LineRateRow>, Tro
 }
 
 /// Ports of a group: two senders, an uncongested and a congested receiver.
-const GROUP: usize = 4;
+pub(crate) const GROUP: usize = 4;
 
 /// Distribution of a sender to several ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

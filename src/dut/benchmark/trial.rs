@@ -11,11 +11,8 @@ use validate::observation::Observation;
 use validate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 
 use crate::disturbance::{self, Disturbed, Judge, Use};
-use crate::plan::Plan;
+use crate::plan::{OVERHEAD, Plan};
 use crate::run::Took;
-
-/// Bytes of a frame on the line that are not part of it: preamble, start delimiter and gap.
-const OVERHEAD: u64 = 20;
 
 /// Frames from a port to another.
 #[derive(Clone, Copy, PartialEq, Debug)]
