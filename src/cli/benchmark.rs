@@ -27,9 +27,7 @@ use benchmark::journal::Journal;
 use benchmark::junit::junit as junit_xml;
 use benchmark::plan::{Plan, TesterLimit};
 use benchmark::run;
-use benchmark::{
-    file, lossless, rfc2544, rfc2889, rfc7640, rfc8239, search, soak, summary, table,
-};
+use benchmark::{file, lossless, rfc2544, rfc2889, rfc7640, rfc8239, search, soak, summary, table};
 use lab::World;
 use report::{BenchmarkPage, benchmark_html};
 use validate::bench::{Bench, Trouble};

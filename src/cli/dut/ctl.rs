@@ -7,7 +7,7 @@ use ground::time::Duration;
 use results::Summary;
 use validate::adapter::Adapter;
 use validate::bench::Trouble;
-use validate::counters::{of_summary, Counter, Counters, PortCounters};
+use validate::counters::{Counter, Counters, PortCounters, of_summary};
 
 /// A switch that serves a control socket.
 #[derive(Debug)]
