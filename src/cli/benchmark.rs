@@ -26,10 +26,8 @@ use benchmark::calibrate::calibrate;
 use benchmark::journal::Journal;
 use benchmark::junit::junit as junit_xml;
 use benchmark::plan::{Plan, TesterLimit};
-use benchmark::took;
-use benchmark::{
-    evidence, file, lossless, mlr, rfc2544, rfc2889, rfc7640, rfc8239, soak, summary, table,
-};
+use benchmark::run;
+use benchmark::{file, lossless, rfc2544, rfc2889, rfc7640, rfc8239, search, soak, summary, table};
 use lab::World;
 use report::{BenchmarkPage, benchmark_html};
 use validate::bench::{Bench, Trouble};
@@ -327,7 +325,7 @@ pub fn run(args: &BenchmarkArgs) -> Result<ExitCode> {
         }
         Procedure::Soak { common } => measure(("soak", &()), common, soak::run, table::soak),
         Procedure::Mlrsearch { common } => {
-            measure(("mlrsearch", &()), common, mlr::run, table::mlrsearch)
+            measure(("mlrsearch", &()), common, search::run, table::mlrsearch)
         }
     }
 }
@@ -377,7 +375,7 @@ fn measure<R: Serialize>(
     let bench: &mut dyn Bench = match &args.resume {
         Some(path) => {
             let wrong = |error| bad_input(anyhow!("--resume {}: {error}", path.display()));
-            let opened = Journal::open(path, (procedure, &plan, &known), &mut *device);
+            let opened = Journal::open(path, procedure, &plan, &known, &mut *device);
             journal = opened.map_err(wrong)?;
             if journal.left() > 0 {
                 say!("{} trials are in {}", journal.left(), path.display());
@@ -423,7 +421,7 @@ fn measure<R: Serialize>(
     let warnings = bench.warnings();
     warnings.iter().for_each(|warning| say!("warning: {warning}"));
     let (dut, seed) = (plan.setup.name.as_str(), plan.setup.seed);
-    let values: Vec<Value> = runs.iter().map(took::value).collect::<Result<_, _>>()?;
+    let values: Vec<Value> = runs.iter().map(run::to_json).collect::<Result<_, _>>()?;
     let these = || Runs {
         procedure: procedure.to_owned(),
         dut: dut.to_owned(),
@@ -480,10 +478,10 @@ fn measure<R: Serialize>(
     };
     let written = [
         write(json, &|| format!("{text}\n")),
-        write(jsonl, &|| evidence::json_lines(&value)),
-        write(csv, &|| evidence::csv(&value)),
+        write(jsonl, &|| run::json_lines(&value)),
+        write(csv, &|| run::csv(&value)),
         write(page, &html),
-        write(junit, &|| junit_xml((procedure, &testbed), &values, trouble.as_ref(), compared)),
+        write(junit, &|| junit_xml(procedure, &testbed, &values, trouble.as_ref(), compared)),
     ];
     match args.format {
         Format::Json => terminal::print_json(&document)?,

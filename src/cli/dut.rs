@@ -64,7 +64,8 @@ fn in_process(
 ) -> Result<Box<dyn Bench>> {
     machine.apply()?;
     let eal = lab::real::eal_options();
-    let bench = validate::real_bench::RealBench::in_process(device, eal, Arc::clone(stop))?;
+    let ((setup, lab, reports), stop) = (device, Arc::clone(stop));
+    let bench = validate::real_bench::RealBench::in_process(setup, lab, reports, eal, stop)?;
     Ok(Box::new(bench))
 }
 

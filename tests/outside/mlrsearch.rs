@@ -87,7 +87,7 @@ fn search(seed: u64) -> Found {
     let mut search = Search::new(&config).unwrap();
     let mut device = Device::new(seed);
     while let Some(trial) = search.next() {
-        search.told(device.measure(trial.duration, trial.load)).unwrap();
+        search.record(device.measure(trial.duration, trial.load)).unwrap();
     }
     let bounds = search.results().into_iter().map(|result| {
         assert_eq!(result.irregular, None, "seed {seed}");

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use daemon::messages::{About, Request, SetObject};
 use ground::time::Duration;
 use results::Summary;
-use validate::adapter::{Adapter, of_summary};
+use validate::adapter::Adapter;
 use validate::bench::Trouble;
-use validate::counters::{Counter, Counters, PortCounters};
+use validate::counters::{Counter, Counters, PortCounters, of_summary};
 
 /// A switch that serves a control socket.
 #[derive(Debug)]

@@ -135,7 +135,7 @@ const SENSES: [(Sense, &[&str]); 3] = [
 
 impl Sense {
     /// Returns the sense of a number; `None` of one that this version does not know.
-    fn of(metric: &Metric) -> Option<Self> {
+    fn find(metric: &Metric) -> Option<Self> {
         let path = format!("{}.{}", metric.test, metric.metric);
         let is_end = |name: &&&str| {
             path.strip_suffix(**name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -143,6 +143,7 @@ impl Sense {
         let ends = SENSES.iter().flat_map(|(sense, names)| {
             names.iter().filter(is_end).map(move |name| (name.len(), *sense))
         });
+        // The longest end is the most special: `errors.forwarded` before `forwarded`.
         ends.max_by_key(|(len, _)| *len).map(|(_, sense)| sense)
     }
 }
@@ -209,8 +210,9 @@ impl Runs {
     pub fn difference(&self, parameters: &BTreeMap<String, String>) -> Option<String> {
         let before = self.parameters.as_ref()?;
         let names: BTreeSet<&String> = before.keys().chain(parameters.keys()).collect();
-        let value = |of: &BTreeMap<String, String>, name| {
-            of.get(name).map_or("nothing".to_owned(), |value| {
+        // Files come from elsewhere, so their texts are made safe for a terminal.
+        let value = |all: &BTreeMap<String, String>, name| {
+            all.get(name).map_or("nothing".to_owned(), |value| {
                 ground::printable::excerpt(value).into_owned()
             })
         };
@@ -262,6 +264,7 @@ impl Comparison {
     /// `resolution`, a part of the baseline's value such as the width of the search, is no change.
     #[must_use]
     pub fn of(before: &Runs, now: &Runs, resolution: f64) -> Self {
+        // The same seed in virtual time draws the same numbers, so there is no chance in a difference.
         let is_exact =
             before.world == "virtual" && now.world == "virtual" && before.seed == now.seed;
         let tests = |runs: &Runs| -> BTreeSet<String> {
@@ -273,6 +276,7 @@ impl Comparison {
             tests_before.symmetric_difference(&tests_now).cloned().collect();
         let (found, mut new) = (numbers(&before.runs), numbers(&now.runs));
         let mut pairs: Vec<(Option<Metric>, Option<Metric>)> = Vec::new();
+        // In the order of the baseline, and behind it what only these runs have.
         for base in found {
             let same = new.iter().position(|m| {
                 m.test == base.test && m.metric == base.metric && m.about == base.about
@@ -283,10 +287,11 @@ impl Comparison {
         let (mut numbers, mut not_compared) = (Vec::new(), BTreeSet::new());
         for (before, now) in pairs {
             let Some(about) = before.as_ref().or(now.as_ref()) else { continue };
+            // A test that was not selected would be a missing number in each of its rows.
             if only_one_has.contains(&about.test) {
                 continue;
             }
-            let sense = Sense::of(about);
+            let sense = Sense::find(about);
             if sense == Some(Sense::Neither) {
                 not_compared.insert(about.metric.clone());
                 continue;
@@ -294,7 +299,7 @@ impl Comparison {
             let trend = match (&before, &now, sense) {
                 (_, _, None) => Trend::Unknown,
                 (Some(before), Some(now), Some(sense)) => {
-                    Trend::of(before, now, resolution, is_exact, sense == Sense::More)
+                    Trend::compare(before, now, resolution, is_exact, sense == Sense::More)
                 }
                 _ => Trend::Missing,
             };
@@ -315,14 +320,14 @@ impl Comparison {
     /// parameters are unknown or one of both ended early, and NOT JUDGED if nothing could be compared.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        let of = |number: &Compared| match number.trend {
+        let verdict = |number: &Compared| match number.trend {
             Trend::Regression => Verdict::Fail,
             Trend::Unclear | Trend::Missing | Trend::Unknown => Verdict::Inconclusive,
             Trend::Progression | Trend::NoChange => Verdict::Pass,
         };
         let is_partial = self.parameters_unknown || self.ended.is_some();
         let partial = is_partial.then_some(Verdict::Inconclusive);
-        Verdict::of_all(self.numbers.iter().map(of).chain(partial))
+        Verdict::of_all(self.numbers.iter().map(verdict).chain(partial))
     }
 }
 
@@ -330,6 +335,7 @@ impl Compared {
     fn new(before: Option<Metric>, now: Option<Metric>, trend: Trend) -> Self {
         let (mean, before_samples) =
             before.as_ref().map_or((None, 0), |m| (Some(m.mean()), m.samples.len()));
+        // Percents of 0 do not exist; the trend tells of the change.
         let change = mean.zip(now.as_ref()).filter(|(mean, _)| *mean != 0.0);
         Self {
             before: mean,
@@ -345,7 +351,7 @@ impl Compared {
 
 impl Trend {
     /// Compares a number that both have; `is_exact` if its runs have no chance in them.
-    fn of(
+    fn compare(
         before: &Metric,
         now: &Metric,
         resolution: f64,
@@ -355,6 +361,7 @@ impl Trend {
         let base = before.mean();
         let difference = now.mean() - base;
         let is_beyond = difference.abs() > resolution * base.abs();
+        // A change within the resolution is the search's own, however few runs there are.
         let changed = || match (difference > 0.0) == is_more_better {
             true => Self::Progression,
             false => Self::Regression,
@@ -366,6 +373,7 @@ impl Trend {
             None if is_beyond => Self::Unclear,
             None => Self::NoChange,
             Some(chance) if is_beyond && difference.abs() > chance => changed(),
+            // Not beyond chance, but chance is so large that no change could be: that is no good news.
             Some(chance) if chance > HIDDEN_MAX * base.abs() => Self::Unclear,
             Some(_) => Self::NoChange,
         }
@@ -379,6 +387,7 @@ fn chance(a: &Metric, b: &Metric) -> Option<f64> {
     let spread = |m: &Metric| m.deviation().powi(2) / m.samples.len() as f64;
     let (of_a, of_b) = (degrees(a)?, degrees(b)?);
     let (va, vb) = (spread(a), spread(b));
+    // All samples are equal on both sides: any difference is a change, and 0 / 0 below is none.
     if va + vb == 0.0 {
         return Some(0.0);
     }

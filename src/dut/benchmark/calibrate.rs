@@ -35,6 +35,7 @@ pub fn calibrate(
         let mut trial = Trial::new(format!("{size} bytes, the tester alone"), TIME + TIME.div(2));
         let flow = Flow::new((Port(0), Port(1)), plan.priority, Limit::Time(TIME)).size(size);
         trial.flow(flow.rate(Rate::Line(plan.max_load)));
+        // Pauses of the device must not pass for a limit of the tester.
         trial.obeys.push((Port(0), Obeys::Nothing));
         let mut attempt = 1;
         let limit = loop {
@@ -46,12 +47,14 @@ pub fn calibrate(
                 other => break other?,
             }
         };
+        // A bench without limits has none for any size.
         let Some(frames) = limit else { return Ok(()) };
         if frames == 0 {
             let what = format!("the tester alone carries no frame of {size} bytes");
             return Err(Trouble::Error(what));
         }
         let rate = frames as f64 / TIME.as_secs_f64();
+        // Only a tester that is clearly short of the line limits the plan, and then with a margin.
         if rate < plan.max_rate(size) * KEEPS {
             plan.tester.push(TesterLimit { size, frames_per_second: rate * SURE });
         }

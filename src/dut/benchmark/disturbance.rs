@@ -9,7 +9,6 @@
 //! frames are always in doubt. A search goes on with such a doubt if it is no more than the width of the
 //! search, and clears it at the end by a load that is higher.
 
-use ground::units::Priority;
 use tester::report::{DeviceCpu, Report, Unattended};
 use validate::observation::Observation;
 use validate::setup::Setup;
@@ -84,8 +83,8 @@ impl Judge<'_> {
         };
         let paused = |(flow, _): (&Flow, _)| {
             let port = report.ports.get(flow.from.0)?;
-            let of = |priority: Priority| pauses(port, priority);
-            let found = of(flow.held_by.unwrap_or(flow.priority));
+            let found = pauses(port, flow.held_by.unwrap_or(flow.priority));
+            // A pause without a measurable length has held the sender all the same.
             (found.pauses > 0).then_some(found.paused_ns.max(1.0) / 1e9)
         };
         let frames = Frames {
@@ -135,13 +134,14 @@ impl Judge<'_> {
             })
             .collect();
         // Parts of a trial one after the other are not at their rates together.
-        let at = |time: f64| {
+        let rate_at = |time: f64| {
             let running = spans.iter().filter(|(start, end, _)| *start <= time && time < *end);
             running.map(|(.., rate)| rate).sum::<f64>()
         };
         Frames {
             intended: own.iter().map(|flow| flow.intended(line(flow))).sum(),
-            rate: spans.iter().map(|(start, ..)| at(*start)).fold(0.0, f64::max),
+            // The sum grows only where a flow starts, so one of these times has the largest.
+            rate: spans.iter().map(|(start, ..)| rate_at(*start)).fold(0.0, f64::max),
             ..Frames::default()
         }
     }
@@ -155,10 +155,11 @@ impl Judge<'_> {
 
     fn frames(&self, trial: &Trial, frames: &Frames, unattended: &Unattended) -> Option<Disturbed> {
         let Frames { intended, sent, lost, paused_s, rate } = *frames;
+        // A sender that the device pauses is behind its schedule for the device's reason.
         let is_held = paused_s > 0.0;
         let short = intended.saturating_sub(sent);
-        // A larger error of the load than the width of the search would move its result. What a port cannot
-        // send while a reset takes its link down is part of the result.
+        // A larger error of the load than the width of the search would move its result; every flow may end a frame
+        // short. What a port cannot send while a reset takes its link down is part of the result.
         let pacing = (self.width * intended as f64).max(trial.flows.len() as f64);
         if sent > 0 && !is_held && trial.reset.is_none() && short as f64 > pacing {
             let who = match &unattended.who[..] {
@@ -174,6 +175,7 @@ impl Judge<'_> {
         if unattended.seconds <= 0.0 {
             return None;
         }
+        // Behind a pause, frames that were not sent are held back by the device, and count like lost ones.
         let missing = lost + if is_held { short } else { 0 };
         // A wait that is shorter than the interval of two frames misses none.
         let most = (unattended.seconds * rate) as u64;
@@ -181,15 +183,19 @@ impl Judge<'_> {
         let is_within = most as f64 <= self.width * intended as f64;
         let is_small = is_within && matches!(self.used, Use::Limits(_));
         if missing == 0 {
+            // A pause that is no longer than the wait may be the doing of a device that had no CPU.
             let explains = is_held && paused_s <= unattended.seconds;
             let why = || format!("the device paused the tester, and {who}");
             return explains.then(|| Disturbed { why: why(), is_small });
         }
+        // More than the wait explains is lost by the device for certain.
         let sure = missing.saturating_sub(most);
         let is_open = match self.used {
             Use::Number => {
                 sure == 0 || missing.min(most) as f64 > (self.width * intended as f64).max(1.0)
             }
+            // In doubt only where the search's decision depends on it: its limit is between what is lost for
+            // certain and all that is missing.
             Use::Limits(limits) => limits.iter().any(|limit| {
                 let limit = limit * intended as f64;
                 sure as f64 <= limit && limit < missing as f64

@@ -125,7 +125,9 @@ impl<'a> Journal<'a> {
     /// The file cannot be read or written, or is of something else.
     pub fn open(
         path: &Path,
-        (procedure, plan, known): (&str, &Plan, &str),
+        procedure: &str,
+        plan: &Plan,
+        known: &str,
         bench: &'a mut dyn Bench,
     ) -> Result<Self, JournalError> {
         let run = Run {
@@ -139,6 +141,7 @@ impl<'a> Journal<'a> {
         let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
+        // A run that was killed while it wrote leaves a line without an end.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let mut recorded = VecDeque::new();
         let mut lines = text[..whole].lines().enumerate();
@@ -147,6 +150,7 @@ impl<'a> Journal<'a> {
             None if text.is_empty() || text.starts_with("{\"sluice\"") => true,
             None => return Err(JournalError::Line(1, "it is no first line".to_owned())),
             Some((_, first)) => {
+                // Other results than those of the same run would lead the procedure astray.
                 let before: Run = parsed(0, first)?;
                 if before != run {
                     return Err(JournalError::Other(before.difference(&run)));
@@ -194,9 +198,8 @@ impl<'a> Journal<'a> {
         )))
     }
 
-    /// Records a report.
     fn keep(&mut self, trial: &Trial, report: &Report) -> Result<(), Trouble> {
-        let entry = Entry::of(trial, self.digest(trial), report);
+        let entry = Entry::new(trial, self.digest(trial), report);
         self.append(&entry)
     }
 
@@ -235,6 +238,7 @@ fn append(file: &mut File, line: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_string(line)?;
     text.push('\n');
     file.write_all(text.as_bytes())?;
+    // A machine that fails loses at most the trial that runs.
     match file.sync_data() {
         // A pipe or a special file has no disk.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -271,6 +275,7 @@ impl Bench for Journal<'_> {
         }
         let limit = self.bench.limit(trial)?;
         if let Some(frames_rx) = limit {
+            // Recorded as a trial with one flow that carries the limit.
             let flow = Flow { frames_rx, ..Flow::default() };
             self.keep(trial, &Report { flows: vec![flow], ..Report::default() })?;
         }
@@ -288,7 +293,7 @@ impl Bench for Journal<'_> {
             return Self::same(entry, digest, MEMORY).map(|entry| entry.memory);
         }
         let memory = self.bench.memory()?;
-        let entry = Entry { memory, ..Entry::of(&trial, digest, &Report::default()) };
+        let entry = Entry { memory, ..Entry::new(&trial, digest, &Report::default()) };
         self.append(&entry)?;
         Ok(memory)
     }
@@ -303,6 +308,7 @@ impl Bench for Journal<'_> {
     }
 
     fn rest(&mut self, time: Duration) {
+        // A recorded trial takes no time, so the device has rested long enough.
         if self.recorded.is_empty() {
             self.bench.rest(time);
         }
@@ -318,11 +324,12 @@ impl Bench for Journal<'_> {
 }
 
 impl Entry {
-    fn of(trial: &Trial, digest: u64, report: &Report) -> Self {
+    fn new(trial: &Trial, digest: u64, report: &Report) -> Self {
         let counts = |flow: &Flow| Counts {
             tx: flow.frames_tx,
             rx: flow.frames_rx,
             pace: flow.pacing.as_ref().map(|pacing| pacing.sent_fps),
+            // With one receiver it is `rx` again.
             by_port: match flow.frames_rx_by_port.len() {
                 0 | 1 => Vec::new(),
                 _ => flow.frames_rx_by_port.clone(),
@@ -360,39 +367,41 @@ impl Entry {
 
     /// Returns the report again, with what benchmarks read of it.
     fn report(self) -> Report {
+        // The recorded times were read through the floor already, so they are taken as they are.
         let time = |ns: f64| Stamps::default().measured(ns);
-        let flow = |of: Counts| Flow {
-            frames_tx: of.tx,
-            frames_rx: of.rx,
-            frames_rx_by_port: of.by_port,
-            first_rx_s: of.arrivals.map(|(first, _)| first),
-            last_rx_s: of.arrivals.map(|(_, last)| last),
-            pacing: of.pace.map(|sent_fps| Pacing { sent_fps, ..Pacing::default() }),
-            latency: of.latency.map(|of| report::Latency {
-                frames: of.frames,
-                min_ns: time(of.min_ns),
-                mean_ns: time(of.mean_ns),
-                p50_ns: time(of.p50_ns),
-                p99_ns: time(of.p99_ns),
-                p999_ns: time(of.p999_ns),
-                max_ns: time(of.max_ns),
+        let flow = |counts: Counts| Flow {
+            frames_tx: counts.tx,
+            frames_rx: counts.rx,
+            frames_rx_by_port: counts.by_port,
+            first_rx_s: counts.arrivals.map(|(first, _)| first),
+            last_rx_s: counts.arrivals.map(|(_, last)| last),
+            pacing: counts.pace.map(|sent_fps| Pacing { sent_fps, ..Pacing::default() }),
+            latency: counts.latency.map(|latency| report::Latency {
+                frames: latency.frames,
+                min_ns: time(latency.min_ns),
+                mean_ns: time(latency.mean_ns),
+                p50_ns: time(latency.p50_ns),
+                p99_ns: time(latency.p99_ns),
+                p999_ns: time(latency.p999_ns),
+                max_ns: time(latency.max_ns),
                 distribution: None,
             }),
             ..Flow::default()
         };
-        let priority = |of: Paused| Priority {
-            priority: of.priority,
-            pauses_rx: of.pauses,
-            resumes_rx: of.resumes,
-            transitions: of.transitions,
-            paused_ns: of.ns,
+        let priority = |paused: Paused| Priority {
+            priority: paused.priority,
+            pauses_rx: paused.pauses,
+            resumes_rx: paused.resumes,
+            transitions: paused.transitions,
+            paused_ns: paused.ns,
             ..Priority::default()
         };
-        let port = |of: Vec<Paused>| Port {
-            priorities: of.into_iter().map(priority).collect(),
+        let port = |paused: Vec<Paused>| Port {
+            priorities: paused.into_iter().map(priority).collect(),
             ..Port::default()
         };
         Report {
+            // One number of the two of a report: benchmarks read their floor alone.
             stamps: Stamps { source: "journal", resolution_ns: self.floor_ns, uncertainty_ns: 0.0 },
             ports: self.ports.into_iter().map(port).collect(),
             flows: self.flows.into_iter().map(flow).collect(),

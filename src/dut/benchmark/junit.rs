@@ -7,21 +7,22 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::Value;
 
 use crate::baseline::{Compared, Comparison, Trend};
+use crate::run::TOOK;
 use crate::summary::{Metric, metrics};
-use crate::took;
 use validate::bench::Trouble;
 use validate::evidence::{Testbed, only_suite};
 
 /// Returns the results of a procedure as JUnit XML, in the form that sonic-mgmt's uploader takes. A case has the
-/// time of its trials in all runs: virtual for a virtual device, which is the topology of the testbed. Measured rows pass; a run that ended early has a case
-/// with an error, of the type `inconclusive` if the machine disturbed it. Of a comparison, a regression fails, and numbers that are unclear or missing are
-/// errors: they may be regressions.
+/// time of its trials in all runs: virtual for a virtual device, which is the topology of the testbed. Measured rows
+/// pass; a run that ended early has a case with an error, of the type `inconclusive` if the machine disturbed it. Of
+/// a comparison, a regression fails, and numbers that are unclear or missing are errors: they may be regressions.
 ///
 /// # Panics
 /// Never: all texts have a form in XML.
 #[must_use]
 pub fn junit(
-    (procedure, testbed): (&str, &Testbed),
+    procedure: &str,
+    testbed: &Testbed,
     runs: &[Value],
     ended: Option<&Trouble>,
     compared: Option<&Comparison>,
@@ -30,6 +31,7 @@ pub fn junit(
     for (name, value) in testbed.properties() {
         suite.add_property((name, value));
     }
+    // Numbers of a row stand one behind the other, and each row is a case.
     let all = metrics(runs);
     let mut rest = &all[..];
     while let Some(first) = rest.first() {
@@ -50,6 +52,7 @@ pub fn junit(
     for number in compared.iter().flat_map(|compared| &compared.numbers) {
         suite.add_test_case(of_number(procedure, number));
     }
+    // Without this case a comparison of nothing would pass.
     if compared.is_some_and(|compared| compared.numbers.is_empty()) {
         let why = "no number is in both";
         let status = failed(NonSuccessKind::Error, "not judged", why);
@@ -70,6 +73,7 @@ fn case(procedure: &str, name: &str, status: TestCaseStatus) -> TestCase {
     // A case that runs no trial takes no time.
     case.set_time(Duration::ZERO);
     case.extra.insert("file".into(), PAGE.into());
+    // sonic-mgmt's uploader wants a line; the page as a whole is meant.
     case.extra.insert("line".into(), "1".into());
     case
 }
@@ -86,7 +90,8 @@ fn measured(procedure: &str, row: &[Metric]) -> TestCase {
     let name = format!("{} {}", row[0].test, row[0].row());
     let mut case = case(procedure, name.trim(), TestCaseStatus::success());
     for metric in row {
-        if metric.metric == took::FIELD {
+        // The time of a case in all runs is the sum, not the mean.
+        if metric.metric == TOOK {
             case.set_time(Duration::from_secs_f64(metric.samples.iter().sum()));
             continue;
         }
@@ -138,12 +143,12 @@ mod tests {
     fn of(before: Option<f64>, now: Option<f64>) -> String {
         let (before, now) = (runs(before), runs(now));
         let compared = Comparison::of(&before, &now, 0.01);
-        junit(("rfc2544", &testbed("a<b")), &now.runs, None, Some(&compared))
+        junit("rfc2544", &testbed("a<b"), &now.runs, None, Some(&compared))
     }
 
     #[test]
     fn rows_pass_and_have_their_numbers() {
-        let xml = junit(("rfc2544", &testbed("a<b")), &runs(Some(5.0)).runs, None, None);
+        let xml = junit("rfc2544", &testbed("a<b"), &runs(Some(5.0)).runs, None, None);
         assert!(xml.contains("tests=\"1\""), "{xml}");
         assert!(xml.contains("sluice benchmark rfc2544 a&lt;b"), "{xml}");
         assert!(xml.contains("name=\"throughput 64\""), "{xml}");
@@ -155,7 +160,7 @@ mod tests {
     fn cases_have_times_and_the_root_is_the_suite_with_all_properties() {
         let mut runs = runs(Some(5.0)).runs;
         runs[0]["throughput"][0]["took_s"] = json!(0.25);
-        let xml = junit(("rfc2544", &testbed("a")), &runs, Some(&Trouble::Interrupted), None);
+        let xml = junit("rfc2544", &testbed("a"), &runs, Some(&Trouble::Interrupted), None);
         let root = xml.split_once("<testsuite ").map(|(before, _)| before);
         assert!(root.is_some_and(|before| !before.contains("testsuites")), "{xml}");
         for name in
@@ -195,7 +200,7 @@ mod tests {
     #[test]
     fn a_run_that_ended_early_has_an_error() {
         let of =
-            |why: &Trouble| junit(("soak", &testbed("a")), &runs(Some(5.0)).runs, Some(why), None);
+            |why: &Trouble| junit("soak", &testbed("a"), &runs(Some(5.0)).runs, Some(why), None);
         let xml = of(&Trouble::Interrupted);
         assert!(xml.contains("errors=\"1\"") && xml.contains("type=\"ended early\""), "{xml}");
         let xml = of(&Trouble::Disturbed("no CPU for 9 ms".to_owned()));

@@ -1,21 +1,22 @@
 //! Benchmarks of a device under test: how fast is it?
 //!
-//! A [`plan::Plan`] comes from a benchmark file ([`mod@file`]). A procedure ([`rfc2544`], [`rfc2889`], [`rfc7640`], [`rfc8239`], [`mlr`], [`lossless`], [`soak`]) runs
-//! trials on a bench of `validate`, behind real ports or virtual, and returns rows of results that
-//! [`table`] shows. [`mlrsearch`] is the search alone, without ports.
+//! A [`plan::Plan`] comes from a benchmark file ([`mod@file`]). A procedure ([`rfc2544`], [`rfc2889`], [`rfc7640`],
+//! [`rfc8239`], [MLRsearch](search), [`lossless`], [`soak`]) runs trials on a bench of `validate`, behind real ports or
+//! virtual, and returns rows of results that [`table`] shows. [`mlrsearch`] is the search alone, without ports.
 
 pub mod baseline;
+mod bridge;
+mod buffers;
 pub mod calibrate;
 mod disturbance;
-pub mod evidence;
 pub mod file;
 pub mod journal;
 pub mod junit;
 pub mod lossless;
 pub mod mesh;
-pub mod mlr;
 pub mod mlrsearch;
 pub mod plan;
+mod recovery;
 pub mod rfc2544;
 pub mod rfc2889;
 pub mod rfc7640;
@@ -25,7 +26,6 @@ pub mod search;
 pub mod soak;
 pub mod summary;
 pub mod table;
-pub mod took;
 pub mod trial;
 
 #[cfg(test)]

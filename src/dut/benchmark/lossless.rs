@@ -2,32 +2,24 @@
 //!
 //! PFC turns loss into waiting, so one rate says little: a device can lose nothing at any load and
 //! yet carry no more than its line. Two rates, the frames held back, and the pauses say more.
+//!
+//! A message says how long pauses delay traffic, senders that obey pauses late say how large the headroom is as time,
+//! and the recovery how fast a sender has its rate again.
 
-mod late;
-mod message;
-mod pauses;
-mod recovery;
-
-use ground::units::PrioritySet;
+use ground::time::Duration;
+use ground::units::{Bytes, PrioritySet, Quanta};
 use serde::Serialize;
 use validate::bench::{Bench, Trouble};
-use validate::trial::Limit;
+use validate::trial::{Limit, Obeys, Port};
 
+use crate::buffers::{Iteration, size_of};
 use crate::mesh::Mesh;
 use crate::mlrsearch::GoalResult;
 use crate::plan::Plan;
-use crate::rfc8239::buffer::{self, Iteration};
-use crate::rfc8239::{Split, holb};
+use crate::rfc8239::{GROUP, Split, blocking};
 use crate::run::Run;
 use crate::search;
-use crate::trial::{Counted, Latency, Runner};
-
-pub use message::Message;
-pub use pauses::PauseRow;
-pub use recovery::Recovery;
-
-/// Ports of the test of head-of-line blocking.
-const GROUP: usize = 4;
+use crate::trial::{Counted, Latency, Pauses, Runner, Sample, Stream};
 
 /// Table of the profile.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -98,12 +90,13 @@ pub fn run(
     progress: &mut dyn FnMut(&str) -> bool,
 ) -> (Run<Tables>, Option<Trouble>) {
     let plan = in_class(plan);
-    Run::of(Runner::new(&plan, bench, progress), all)
+    Run::filled(Runner::new(&plan, bench, progress), all)
 }
 
 /// Returns the plan with a lossless priority.
 fn in_class(plan: &Plan) -> Plan {
     let set: PrioritySet = plan.setup.lossless;
+    // A priority of the file is kept if it is lossless.
     let own = set.iter().next().filter(|_| !set.contains(plan.priority));
     Plan { priority: own.unwrap_or(plan.priority), ..plan.clone() }
 }
@@ -118,7 +111,7 @@ fn all(runner: &mut Runner<'_>, tables: &mut Tables) -> Result<(), Trouble> {
         return Err(Trouble::Missing(what.to_owned()));
     }
     for size in runner.plan.sizes.clone() {
-        let (row, pauses) = of_size(runner, size)?;
+        let (row, pauses) = profile(runner, size)?;
         tables.rows.push(row);
         runner.row("rows");
         runner.also("pauses", pauses.len());
@@ -127,7 +120,7 @@ fn all(runner: &mut Runner<'_>, tables: &mut Tables) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn of_size(runner: &mut Runner<'_>, size: u32) -> Result<(LosslessRow, Vec<PauseRow>), Trouble> {
+fn profile(runner: &mut Runner<'_>, size: u32) -> Result<(LosslessRow, Vec<PauseRow>), Trouble> {
     let ports = runner.plan.equal_ports();
     let line = runner.plan.line_rate(0, size);
     let percent = |result: &GoalResult| result.lower.map(|bound| bound.load / line * 100.0);
@@ -138,25 +131,26 @@ fn of_size(runner: &mut Runner<'_>, size: u32) -> Result<(LosslessRow, Vec<Pause
     let no_pause = rate(runner, size, |counted| {
         let sum = counted.sum();
         // A pause that the tester made up for is one, too.
+        // One frame less than intended, so that the search takes the trial for one with loss.
         let forwarded = sum.forwarded.min(sum.intended - u64::from(sum.paused));
         (sum.intended, forwarded)
     })?;
     let (overload, pauses) = overload(runner, size)?;
     let one = Iteration::port(0, ports);
-    let xoff = buffer::size_of(runner, (size, &one), false)?;
-    let loss = buffer::size_of(runner, (size, &one), true)?;
+    let xoff = size_of(runner, size, &one, false)?;
+    let loss = size_of(runner, size, &one, true)?;
     let beside = match ports {
         0..GROUP => None,
-        _ => Some(holb::measure(runner, size, (GROUP, 0), Split::Halves)?),
+        _ => Some(blocking(runner, size, GROUP, 0, Split::Halves)?),
     };
     let row = LosslessRow {
         size,
         senders: ports - 1,
         no_loss_percent: percent(&no_loss),
         no_pause_percent: percent(&no_pause),
-        response_ns: late::response(runner, size)?,
-        message: message::measure(runner, size)?,
-        recovery: recovery::measure(runner, size)?,
+        response_ns: response(runner, size)?,
+        message: message(runner, size)?,
+        recovery: recovery(runner, size)?,
         overload,
         xoff_bytes: (!xoff.at_limit).then_some(xoff.bytes),
         loss_bytes: (!loss.at_limit).then_some(loss.bytes),
@@ -189,20 +183,24 @@ fn incast(runner: &mut Runner<'_>, size: u32, load: f64, limit: Limit) -> Result
     runner.measure(format!("{size} bytes, incast, {:.3} % of the line", load * 100.0), &streams)
 }
 
-fn overload(runner: &mut Runner<'_>, size: u32) -> Result<(Overload, Vec<PauseRow>), Trouble> {
+pub(crate) fn overload(
+    runner: &mut Runner<'_>,
+    size: u32,
+) -> Result<(Overload, Vec<PauseRow>), Trouble> {
     let plan = runner.plan;
     let counted = incast(runner, size, plan.max_share(size), Limit::Time(plan.trial))?;
     let sum = counted.sum();
     let seconds = plan.trial.as_secs_f64();
     let senders = plan.equal_ports() - 1;
-    let of = counted.pauses[..senders].iter().enumerate();
-    let worst = of.max_by(|(_, a), (_, b)| a.paused_ns.total_cmp(&b.paused_ns));
+    let all = counted.pauses[..senders].iter().enumerate();
+    let worst = all.max_by(|(_, a), (_, b)| a.paused_ns.total_cmp(&b.paused_ns));
     let (worst, paused) = worst.expect("there is a sender");
-    let rows = pauses::rows(plan, size, &counted);
+    let rows = pause_rows(plan, size, &counted);
     let overload = Overload {
         intended: sum.intended,
         offered: sum.offered,
         forwarded: sum.forwarded,
+        // What pauses kept at the senders is neither lost nor carried.
         held_back: sum.intended - sum.offered,
         lost: sum.lost(),
         goodput_percent: sum.forwarded as f64 / (plan.line_rate(0, size) * seconds) * 100.0,
@@ -214,5 +212,176 @@ fn overload(runner: &mut Runner<'_>, size: u32) -> Result<(Overload, Vec<PauseRo
     Ok((overload, rows))
 }
 
-#[cfg(test)]
-mod tests;
+/// Bits of a quantum of a pause.
+const QUANTUM_BITS: f64 = 512.0;
+
+/// Returns the longest response to a pause without loss, in nanoseconds, to the time of a frame; `None` if the
+/// shortest loses frames, or the longest does not.
+pub(crate) fn response(runner: &mut Runner<'_>, size: u32) -> Result<Option<f64>, Trouble> {
+    let plan = runner.plan;
+    let quantum_ns = QUANTUM_BITS / plan.setup.rate.get() as f64 * 1e9;
+    // A frame in flight ends after the pause, so a finer step than its time shows nothing.
+    let step = (plan.frame_time(size).as_nanos_f64() / quantum_ns).max(1.0) as u16;
+    if !is_lossless(runner, size, 0)? {
+        runner.note("response: not measured, senders that respond at once lose frames");
+        return Ok(None);
+    }
+    if is_lossless(runner, size, u16::MAX)? {
+        runner.note("response: not measured, senders that take the longest time lose nothing");
+        return Ok(None);
+    }
+    let (mut good, mut bad) = (0, u16::MAX);
+    while bad - good > step {
+        let middle = good.midpoint(bad);
+        *(if is_lossless(runner, size, middle)? { &mut good } else { &mut bad }) = middle;
+    }
+    Ok(Some(f64::from(good) * quantum_ns))
+}
+
+/// True if all senders at the largest load lose nothing, although they stop these quanta after a pause.
+fn is_lossless(runner: &mut Runner<'_>, size: u32, late: u16) -> Result<bool, Trouble> {
+    let plan = runner.plan;
+    let senders = plan.equal_ports() - 1;
+    let (load, limit) = (plan.max_share(size), Limit::Time(plan.trial));
+    let streams = Mesh::Partial(senders).streams(plan, size, load, limit);
+    let obeys: Vec<_> = (0..senders).map(|n| (Port(n), Obeys::Pfc(Quanta(late)))).collect();
+    let name = format!("{size} bytes, senders late by {late} quanta");
+    Ok(runner.measure_with(name, &streams, &obeys)?.sum().lost() == 0)
+}
+
+/// Bytes of a message. A choice: more than most buffers hold of a port.
+const MESSAGE_BYTES: u32 = 1_000_000;
+
+/// Completion of messages of 1 MB that all senders begin at the same time, at their largest load.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Message {
+    /// Frames of each message.
+    pub frames: u32,
+    /// Time from the first bit sent to the last bit of all messages received, in microseconds; absent if frames
+    /// were lost.
+    pub completion_us: Option<f64>,
+    /// The least possible: the time of all frames on the receiver's line.
+    pub least_us: f64,
+}
+
+pub(crate) fn message(runner: &mut Runner<'_>, size: u32) -> Result<Message, Trouble> {
+    let plan = runner.plan;
+    let senders = plan.equal_ports() - 1;
+    let frames = MESSAGE_BYTES.div_ceil(size);
+    let load = plan.max_share(size);
+    let streams = Mesh::Partial(senders).streams(plan, size, load, Limit::Frames(frames));
+    let name = format!("{size} bytes, messages of {frames} frames");
+    let counted = runner.measure(name, &streams)?;
+    let sum = counted.sum();
+    // A message that was still in the device at the end of the trial is not lost, but not complete either.
+    let whole = sum.lost() == 0 && sum.forwarded == u64::from(frames) * senders as u64;
+    let first = counted.arrivals.iter().flatten().map(|(first, _)| *first).reduce(f64::min);
+    let last = counted.arrivals.iter().flatten().map(|(_, last)| *last).reduce(f64::max);
+    // The first frame to arrive has waited for none, so that its latency is the least.
+    let begin = first.zip(sum.latency).map(|(first, latency)| first - latency.min_ns / 1e9);
+    let completion = begin.zip(last).filter(|_| whole).map(|(begin, last)| (last - begin) * 1e6);
+    if completion.is_none() {
+        runner.note("message: not measured, frames were lost, or `drain` is too short");
+    }
+    let least_us = f64::from(frames) * senders as f64 / plan.line_rate(0, size) * 1e6;
+    Ok(Message { frames, completion_us: completion, least_us })
+}
+
+/// Pauses of a priority that a port of the tester received in a trial.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PauseRow {
+    /// Frame size in bytes, FCS included.
+    pub size: u32,
+    pub port: String,
+    pub priority: u8,
+    /// Received pauses, those that renew another included.
+    pub received: u64,
+    /// Received frames that end a pause (XON).
+    pub resumes: u64,
+    /// Transitions from running to paused.
+    pub pauses: u64,
+    /// Time in which the priority was paused, in percent of the trial.
+    pub paused_percent: f64,
+}
+
+/// Returns the pauses of all senders in their own priority, and all others that any port received.
+fn pause_rows(plan: &Plan, size: u32, counted: &Counted) -> Vec<PauseRow> {
+    let row = |port: usize, priority: ground::units::Priority, pauses: &Pauses| PauseRow {
+        size,
+        port: plan.setup.ports[port].name.clone(),
+        priority: priority.get(),
+        received: pauses.received,
+        resumes: pauses.resumes,
+        pauses: pauses.pauses,
+        paused_percent: pauses.paused_ns / (plan.trial.as_secs_f64() * 1e9) * 100.0,
+    };
+    let senders = plan.equal_ports() - 1;
+    let own = counted.pauses.iter().enumerate();
+    // Senders have a row even without pauses; the receiver has one only if it was paused.
+    let own = own.filter(|(n, pauses)| *n < senders || **pauses != Pauses::default());
+    let own = own.map(|(n, pauses)| row(n, plan.priority, pauses));
+    let others = counted.others.iter();
+    own.chain(others.map(|(n, priority, pauses)| row(*n, *priority, pauses))).collect()
+}
+
+/// Parts of the time after the overload, each with its own frames.
+const PARTS: u32 = 50;
+
+/// Least frames of a part: one of them is well below the loss of rate that counts.
+const PART_FRAMES: u64 = 100;
+
+/// Share of its rate from which on a sender has recovered.
+const RECOVERED: f64 = 0.98;
+
+/// Quanta of the longest pause, twice: a device that never sends XON needs that long.
+const LONGEST_QUANTA: u64 = 2 * 65_535;
+
+/// Recovery of the first sender: all senders have the largest load, then it alone has half of that.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Recovery {
+    /// Time from the end of the overload until it sends 98 % of its rate, in microseconds. Absent if it was not
+    /// paused, or did not recover.
+    pub mean_us: Option<f64>,
+    /// Time until the last lost frame (RFC 2544, 26.5); 0 if none was lost. Absent as the other.
+    pub to_last_lost_us: Option<f64>,
+    /// Largest error of both: the length of a part of the time.
+    pub uncertainty_us: f64,
+}
+
+pub(crate) fn recovery(runner: &mut Runner<'_>, size: u32) -> Result<Recovery, Trouble> {
+    let plan = runner.plan;
+    let senders = plan.equal_ports() - 1;
+    let load = plan.max_share(size);
+    let time = plan.recovery.duration;
+    let rate = plan.setup.rate;
+    let longest = rate.time_for(Bytes(LONGEST_QUANTA * 512 / 8)).div(u64::from(PARTS));
+    let frames = plan.frame_time(size).saturating_mul(2 * PART_FRAMES);
+    // All parts together last as long as the longest pause twice, and each has enough frames to count a rate.
+    let part = longest.max(Duration::from_picos((frames.as_picos() as f64 / load) as u64));
+    let mut streams = Mesh::Partial(senders).streams(plan, size, load, Limit::Time(time));
+    let ends = (Port(0), Port(senders));
+    for n in 0..PARTS {
+        let (start, limit) = (time + part.saturating_mul(n.into()), Limit::Time(part));
+        // Half of the load: alone the sender congests nothing, so it is held back by old pauses only.
+        streams.push(Stream { ends, size, share: load / 2.0, start, limit });
+    }
+    let counted = runner.measure(format!("{size} bytes, recovery of a paused sender"), &streams)?;
+    let after = &counted.samples[senders..];
+    // Parts are numbered from 1, so that the number of the last one is the time until its end.
+    let last =
+        |is: &dyn Fn(&Sample) -> bool| after.iter().rposition(is).map_or(0, |n| n as u32 + 1);
+    let slow = last(&|part| (part.offered as f64) < RECOVERED * part.intended as f64);
+    let lost = last(&|part| part.lost() > 0);
+    let uncertainty_us = part.as_secs_f64() * 1e6;
+    let paused = counted.pauses.first().is_some_and(|sender| sender.pauses > 0);
+    let why = match (paused, slow.max(lost) == PARTS) {
+        (false, _) => "the sender was not paused in the overload",
+        (true, true) => "the sender did not recover in two longest pauses",
+        (true, false) => {
+            let us = |parts: u32| Some(f64::from(parts) * uncertainty_us);
+            return Ok(Recovery { mean_us: us(slow), to_last_lost_us: us(lost), uncertainty_us });
+        }
+    };
+    runner.note(format!("recovery: not judged, {why}"));
+    Ok(Recovery { uncertainty_us, ..Recovery::default() })
+}

@@ -6,7 +6,7 @@ use validate::trial::{Bursts, Limit, Port};
 use crate::plan::Plan;
 use crate::trial::Stream;
 
-/// Least number of bursts in a trial. A choice: the load is right within a tenth wherever it is looked at.
+/// Least number of bursts in a trial. A choice: the load is right within a tenth in any span of the trial.
 pub const BURSTS: u32 = 10;
 
 /// The two ends of a flow, and its share of what its sender sends.
@@ -48,6 +48,7 @@ impl Mesh {
             others.into_iter().map(move |to| ((Port(from), Port(to)), part))
         };
         match self {
+            // Partners differ in the lowest bit: 0 and 1, 2 and 3. A last odd port stays idle.
             Self::Pairs => (0..ports / 2 * 2).map(|n| ((Port(n), Port(n ^ 1)), 1.0)).collect(),
             Self::Full => (0..ports).flat_map(|from| to_all(from, 0..ports)).collect(),
             Self::Partial(senders) => {
@@ -69,33 +70,12 @@ impl Mesh {
                 }
                 time @ Limit::Time(_) => time,
             };
+            // One frame interval of the sender apart, so that the frames of its streams alternate.
             let line = plan.setup.line_time(size).as_picos() as f64 / load;
             let start = Duration::from_picos((line * f64::from(turn)) as u64);
             Stream { ends, size, share: load * part, start, limit }
         };
         self.in_turn(plan.equal_ports()).into_iter().map(stream).collect()
-    }
-
-    /// Returns the streams of a pattern in bursts of at least `frames` frames of each sender at line rate,
-    /// so often that the load is `load`, for `time`, or for [`BURSTS`] bursts where they take longer: fewer are
-    /// no load.
-    #[must_use]
-    pub fn bursts(
-        self,
-        plan: &Plan,
-        size: u32,
-        (load, frames): (f64, u32),
-        time: Duration,
-    ) -> Vec<Stream> {
-        let flows = self.flows(plan.equal_ports());
-        let receivers = flows.iter().filter(|((from, _), _)| from.0 == 0).count() as u32;
-        let frames = frames.next_multiple_of(receivers);
-        let line = plan.setup.line_time(size);
-        let every = line.saturating_mul(frames.into()).as_picos() as f64 / load;
-        let count = (time.as_picos() as f64 / every) as u32;
-        let every = Duration::from_picos(every.ceil() as u64);
-        let bursts = Bursts { count: count.max(BURSTS), frames, every };
-        self.streams(plan, size, 1.0, Limit::Bursts(bursts))
     }
 
     /// Returns the flows with the place of each among those of its sender.
@@ -108,6 +88,38 @@ impl Mesh {
             (flow, turn)
         };
         self.flows(ports).into_iter().map(turn).collect()
+    }
+}
+
+/// A mesh whose senders send their frames in bursts at line rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pattern {
+    pub mesh: Mesh,
+    /// Frames that each sender sends one behind the other; 1 is a constant load.
+    pub burst: u32,
+}
+
+impl Pattern {
+    /// Returns the streams for `time` at a load of each sender. Bursts are so frequent that the load is kept, and
+    /// there are at least [`BURSTS`] of them even where they take longer: fewer are no load.
+    #[must_use]
+    pub fn streams(self, plan: &Plan, size: u32, load: f64, time: Duration) -> Vec<Stream> {
+        let Self { mesh, burst } = self;
+        if burst == 1 {
+            return mesh.streams(plan, size, load, Limit::Time(time));
+        }
+        let flows = mesh.flows(plan.equal_ports());
+        let receivers = flows.iter().filter(|((from, _), _)| from.0 == 0).count() as u32;
+        // Every receiver gets the same number of frames, so bursts are rounded up.
+        let frames = burst.next_multiple_of(receivers);
+        let line = plan.setup.line_time(size);
+        let every = line.saturating_mul(frames.into()).as_picos() as f64 / load;
+        let count = (time.as_picos() as f64 / every) as u32;
+        // Rounded up: the load must not be above the intended one.
+        let every = Duration::from_picos(every.ceil() as u64);
+        let bursts = Bursts { count: count.max(BURSTS), frames, every };
+        // The load is in the rests; within a burst frames follow at line rate.
+        mesh.streams(plan, size, 1.0, Limit::Bursts(bursts))
     }
 }
 

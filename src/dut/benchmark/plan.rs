@@ -1,20 +1,21 @@
-//! Parameters of benchmarks, resolved.
+//! Parameters of benchmarks, resolved, and their defaults, which depend on the device, virtual or real, and on its
+//! rate.
 
 use core::fmt;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Bytes, Priority};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use text::{Align, Table};
-use validate::setup::{Setup, TesterPort};
+use validate::file::Dut;
+use validate::setup::{Setup, TesterPort, Times};
 use validate::trial::Port;
 
 use crate::mlrsearch::Goal;
 
 /// Bytes of a frame on the line that are not part of it: preamble, start delimiter and gap.
-const OVERHEAD: u64 = 20;
+pub(crate) const OVERHEAD: u64 = 20;
 
 /// Frame sizes of RFC 2544, section 9.1, in bytes with FCS.
 pub const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
@@ -147,6 +148,7 @@ impl Plan {
     /// because what is lost above that is not the device's loss.
     #[must_use]
     pub fn max_rate(&self, size: u32) -> f64 {
+        // `calibrate` knows no limit for a tester that keeps the line, which then decides.
         (self.line_rate(0, size) * self.max_load).min(self.tester_rate(size))
     }
 
@@ -180,6 +182,24 @@ impl Plan {
     /// Returns all parameters by name, as text. Ports are numbered, because two devices have other names.
     #[must_use]
     pub fn parameters(&self) -> Vec<(String, String)> {
+        let goal = |(name, goal): &(String, Goal)| {
+            let value = format!(
+                "loss {} %, exceed {} %, width {} %, {} of {}",
+                goal.loss_ratio * 100.0,
+                goal.exceed_ratio * 100.0,
+                goal.width * 100.0,
+                goal.final_duration,
+                goal.duration_sum
+            );
+            (format!("goal {name}"), value)
+        };
+        let all = self.of_traffic().into_iter().chain(self.of_procedures()).chain(self.optional());
+        let all = all.map(|(name, value)| (name.to_owned(), value));
+        all.chain(self.goals.iter().map(goal)).collect()
+    }
+
+    /// Returns the parameters that all procedures share.
+    fn of_traffic(&self) -> Vec<(&'static str, String)> {
         let number = |port: Port| port.0 + 1;
         let flows: Vec<_> = self
             .flows
@@ -188,13 +208,8 @@ impl Plan {
             .collect();
         let rates: Vec<_> = self.setup.ports.iter().map(|port| port.rate.to_string()).collect();
         let sizes: Vec<_> = self.sizes.iter().map(ToString::to_string).collect();
-        let times = |of: Repeated| format!("{} x {}", of.repeats, of.duration);
-        let reset = &self.reset;
-        let learning = &self.learning;
-        let protected = |port: &&TesterPort| port.macsec.is_some();
-        let protected = self.setup.ports.iter().filter(protected).count();
         let priorities: Vec<_> = self.setup.lossless.iter().map(|p| p.to_string()).collect();
-        let mut all = vec![
+        vec![
             ("rates", rates.join(", ")),
             ("marking", self.setup.marking.to_string()),
             ("flow control", self.setup.flow_control.to_string()),
@@ -206,6 +221,14 @@ impl Plan {
             ("trial", self.trial.to_string()),
             ("drain", self.drain.to_string()),
             ("width", format!("{} %", self.width * 100.0)),
+        ]
+    }
+
+    /// Returns the parameters of single procedures, which all plans have.
+    fn of_procedures(&self) -> Vec<(&'static str, String)> {
+        let times = |it: Repeated| format!("{} x {}", it.repeats, it.duration);
+        let Self { reset, learning, .. } = self;
+        vec![
             ("latency", times(self.latency)),
             ("loss step", format!("{} %", self.loss_step * 100.0)),
             ("back-to-back", times(self.back_to_back)),
@@ -231,7 +254,14 @@ impl Plan {
                     self.soak.interval
                 ),
             ),
-        ];
+        ]
+    }
+
+    /// Returns the others, most of which are named only where they differ from their defaults.
+    fn optional(&self) -> Vec<(&'static str, String)> {
+        let mut all = Vec::new();
+        let protected = |port: &&TesterPort| port.macsec.is_some();
+        let protected = self.setup.ports.iter().filter(protected).count();
         if protected > 0 {
             all.push(("ports with MACsec", protected.to_string()));
         }
@@ -247,19 +277,7 @@ impl Plan {
         if self.snake > 1 {
             all.push(("snake", format!("{} passes", self.snake)));
         }
-        let goal = |(name, goal): &(String, Goal)| {
-            let value = format!(
-                "loss {} %, exceed {} %, width {} %, {} of {}",
-                goal.loss_ratio * 100.0,
-                goal.exceed_ratio * 100.0,
-                goal.width * 100.0,
-                goal.final_duration,
-                goal.duration_sum
-            );
-            (format!("goal {name}"), value)
-        };
-        let all = all.into_iter().map(|(name, value)| (name.to_owned(), value));
-        all.chain(self.goals.iter().map(goal)).collect()
+        all
     }
 }
 
@@ -269,7 +287,7 @@ impl fmt::Display for Plan {
             Table::new([("benchmark of", Align::Left), (&self.setup.name, Align::Left)]);
         let version = self.setup.version.as_deref().unwrap_or("unknown");
         let calibration = match &self.setup.calibration {
-            Some(of) => format!("{}: {}, not subtracted", of.cabling, of.latency),
+            Some(known) => format!("{}: {}, not subtracted", known.cabling, known.latency),
             None => "none".to_owned(),
         };
         let ports: Vec<&str> = self.setup.ports.iter().map(|port| port.name.as_str()).collect();
@@ -298,4 +316,107 @@ impl fmt::Display for Plan {
 #[must_use]
 pub fn frames_per_second(rate: BitsPerSec, size: u32) -> f64 {
     rate.get() as f64 / (8 * (u64::from(size) + OVERHEAD)) as f64
+}
+
+/// Bytes of a trial of a virtual device. The first trials of MLRsearch have a tenth of them.
+const VIRTUAL: u64 = 20_000_000;
+
+/// Trials at a load that decide about it, of CSIT's goals.
+const SUM: u64 = 21;
+
+/// Parts of a soak of a virtual device.
+pub(crate) const PARTS: u64 = 10;
+
+impl Plan {
+    /// Returns the plan of a device with the defaults of all parameters but the duration of a trial, if that is
+    /// known.
+    pub(crate) fn with_defaults(dut: &Dut, trial: Option<Duration>) -> Self {
+        let seconds = Duration::from_secs;
+        let repeated = |duration, repeats| Repeated { duration, repeats };
+        let setup = &dut.setup;
+        let real = Self {
+            flows: (0..setup.ports.len() / 2).map(|n| (Port(2 * n), Port(2 * n + 1))).collect(),
+            // Pauses would hide loss, so the benchmarks of loss take a priority without PFC.
+            priority: setup.lossy.iter().next().unwrap_or(Priority::ALL[0]),
+            sizes: sizes(setup),
+            max_load: 1.0,
+            trial: trial.unwrap_or(seconds(60)),
+            drain: Times::REAL_DRAIN,
+            rest: seconds(5),
+            width: 0.001,
+            latency: repeated(seconds(120), 20),
+            loss_step: 0.1,
+            back_to_back: repeated(seconds(2), 50),
+            recovery: repeated(seconds(60), 3),
+            reset: Resets { steady: seconds(15), longest: seconds(120), repeats: 3 },
+            snake: 1,
+            bursts: vec![1],
+            burst_target: 100_000,
+            // The default ageing time of 802.1Q is 300 s; some more, so that the table is empty for certain.
+            learning: Learning { addresses: 16_384, rate: 1_000, ageing: seconds(310) },
+            soak: Soak { load: 0.8, duration: seconds(24 * 60 * 60), interval: seconds(60) },
+            search: MlrSearch { warmup: seconds(1), longest: seconds(1_200) },
+            goals: csit(first_trial(dut)),
+            setup: setup.clone(),
+            tester: Vec::new(),
+        };
+        if dut.lab.is_none() {
+            return real;
+        }
+        // A virtual device is exact: it shows in one short trial what others show in many long ones.
+        let trial = trial.unwrap_or_else(|| virtual_trial(dut));
+        let once = repeated(trial, 1);
+        let longest = dut.resets.values().max().copied().unwrap_or(trial);
+        Self {
+            trial,
+            drain: setup.times.drain,
+            rest: Duration::ZERO,
+            latency: once,
+            back_to_back: once,
+            recovery: once,
+            reset: Resets { steady: trial, longest: longest.saturating_mul(2), repeats: 1 },
+            soak: Soak { duration: trial.saturating_mul(PARTS), interval: trial, ..real.soak },
+            search: MlrSearch { warmup: Duration::ZERO, ..real.search },
+            ..real
+        }
+    }
+}
+
+/// Returns the duration of a trial of a virtual device, whose slowest port decides.
+fn virtual_trial(dut: &Dut) -> Duration {
+    let rates = dut.setup.ports.iter().map(|port| port.rate);
+    rates.min().unwrap_or(dut.setup.rate).time_for(Bytes(VIRTUAL))
+}
+
+/// Returns the duration of a goal's first trials.
+pub(crate) fn first_trial(dut: &Dut) -> Duration {
+    match dut.lab {
+        Some(_) => virtual_trial(dut).div(10),
+        None => Duration::from_secs(1),
+    }
+}
+
+/// Returns the frame sizes of RFC 2544 that a device forwards. Shorter ones than the shortest are made as long as it.
+fn sizes(setup: &Setup) -> Vec<u32> {
+    let least = setup.shortest();
+    SIZES.map(|size| size.max(least)).into_iter().filter(|size| *size <= setup.max_frame).collect()
+}
+
+/// Returns the goals of FD.io CSIT.
+fn csit(first: Duration) -> Vec<(String, Goal)> {
+    let without_loss = goal(first, first);
+    let partial = Goal { loss_ratio: 0.005, ..without_loss };
+    vec![("NDR".to_owned(), without_loss), ("PDR".to_owned(), partial)]
+}
+
+/// Returns a goal with these durations of the first trials, and of the full-length ones.
+pub(crate) fn goal(initial_duration: Duration, final_duration: Duration) -> Goal {
+    Goal {
+        loss_ratio: 0.0,
+        exceed_ratio: 0.5,
+        width: 0.005,
+        initial_duration,
+        final_duration,
+        duration_sum: final_duration.saturating_mul(SUM),
+    }
 }

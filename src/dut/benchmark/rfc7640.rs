@@ -20,7 +20,6 @@ const STEP: u64 = 1_000;
 /// Trials of a burst before it counts as too long, of devices behind real ports.
 const VERIFIED: u32 = 2;
 
-/// A test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Test {
     /// One queue at a time.
@@ -68,6 +67,13 @@ pub struct HuntRow {
     pub pdv_p99_ns: Option<f64>,
 }
 
+/// Senders and receiver of bursts, and the queues that they fill.
+#[derive(Clone, Copy)]
+struct Queues<'a> {
+    ends: &'a [(Port, Port)],
+    priorities: &'a [Priority],
+}
+
 /// Counters of a burst to a queue.
 #[derive(Clone, Copy)]
 struct Part {
@@ -92,7 +98,7 @@ pub fn run(
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
 ) -> (Run<Tables>, Option<Trouble>) {
-    Run::of(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
+    Run::filled(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
 }
 
 fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), Trouble> {
@@ -108,12 +114,18 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(
     for size in runner.plan.sizes.clone() {
         if tests.contains(&Test::BurstHunt) {
             for priority in &priorities {
-                tables.burst_hunt.extend(hunt(runner, size, (&ends, &[*priority]))?);
+                tables.burst_hunt.extend(hunt(
+                    runner,
+                    size,
+                    Queues { ends: &ends, priorities: &[*priority] },
+                )?);
                 runner.row("burst_hunt");
             }
         }
         if tests.contains(&Test::Queues) {
-            tables.queues.extend(hunt(runner, size, (&ends, &priorities))?);
+            let all = Queues { ends: &ends, priorities: &priorities };
+            tables.queues.extend(hunt(runner, size, all)?);
+            // All queues were measured by the same trials.
             runner.rows("queues", priorities.len());
         }
     }
@@ -124,6 +136,7 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(
 fn ends(plan: &Plan) -> Option<Vec<(Port, Port)>> {
     let (from, to) = plan.flows[0];
     let rate = |port| plan.setup.port(port).rate;
+    // One faster sender fills the queue by itself.
     if rate(from) > rate(to) {
         return Some(vec![(from, to)]);
     }
@@ -133,23 +146,20 @@ fn ends(plan: &Plan) -> Option<Vec<(Port, Port)>> {
 
 /// Searches for the longest burst to each of some queues at once: from the target upwards if it is accepted,
 /// else between the smallest burst and the target.
-fn hunt(
-    runner: &mut Runner<'_>,
-    size: u32,
-    to: (&[(Port, Port)], &[Priority]),
-) -> Result<Vec<HuntRow>, Trouble> {
+fn hunt(runner: &mut Runner<'_>, size: u32, queues: Queues<'_>) -> Result<Vec<HuntRow>, Trouble> {
     let plan = runner.plan;
     let line = plan.line_rate(0, size) * plan.trial.as_secs_f64() * f64::from(size);
     // In steps, to one queue of those that share the line.
-    let most = ((line / to.1.len() as f64) as u64 / STEP).max(1);
+    let most = ((line / queues.priorities.len() as f64) as u64 / STEP).max(1);
     let target = plan.burst_target.div_ceil(STEP).clamp(1, most);
-    let mut best = burst(runner, (size, target), to)?;
+    let mut best = burst(runner, size, target, queues)?;
     let target_accepted = best.accepted;
     let (mut good, mut bad, mut above) = (target, most + 1, None);
     if target_accepted {
+        // Doubling finds an upper bound in few trials, however far from the target the queue's limit is.
         let mut next = target.saturating_mul(2).min(most);
         while good < most {
-            let tried = burst(runner, (size, next), to)?;
+            let tried = burst(runner, size, next, queues)?;
             if !tried.accepted {
                 (bad, above) = (next, Some(tried));
                 break;
@@ -158,13 +168,14 @@ fn hunt(
             next = next.saturating_mul(2).min(most);
         }
     } else {
+        // A burst of nothing is accepted without a trial, and has no latency.
         (good, bad) = (0, target);
         above = Some(best);
         best = Burst { parts: Vec::new(), accepted: true };
     }
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;
-        let tried = burst(runner, (size, middle), to)?;
+        let tried = burst(runner, size, middle, queues)?;
         match tried.accepted {
             true => (good, best) = (middle, tried),
             false => (bad, above) = (middle, Some(tried)),
@@ -183,26 +194,28 @@ fn hunt(
             at_limit: good == most,
             lost_above: above.as_ref().map(|burst| burst.parts[n].lost),
             latency,
-            pdv_p99_ns: latency.map(|of| of.p99_ns - of.min_ns),
+            pdv_p99_ns: latency.map(|latency| latency.p99_ns - latency.min_ns),
         }
     };
-    Ok(to.1.iter().enumerate().map(row).collect())
+    Ok(queues.priorities.iter().enumerate().map(row).collect())
 }
 
 /// Sends a burst of a number of steps to each queue, again if a device behind real ports loses some of it.
 fn burst(
     runner: &mut Runner<'_>,
-    (size, steps): (u32, u64),
-    (ends, priorities): (&[(Port, Port)], &[Priority]),
+    size: u32,
+    steps: u64,
+    queues: Queues<'_>,
 ) -> Result<Burst, Trouble> {
-    let plan = runner.plan;
+    let (plan, Queues { ends, priorities }) = (runner.plan, queues);
+    // Rounded up to whole frames of every sender, so a burst is never shorter than its name says.
     let each = (steps * STEP).div_ceil(u64::from(size) * ends.len() as u64);
     let each = u32::try_from(each).unwrap_or(u32::MAX);
     let share = 1.0 / priorities.len() as f64;
     let line = plan.line_rate(0, size) * share;
     let time = ground::time::Duration::from_picos((f64::from(each) / line * 1e12) as u64);
-    let queues = priorities.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let name = format!("{size} bytes, a burst of {} bytes to queues {queues}", steps * STEP);
+    let names = priorities.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let name = format!("{size} bytes, a burst of {} bytes to queues {names}", steps * STEP);
     let mut trial = Trial::new(name, time + plan.drain);
     for priority in priorities {
         for ends in ends {
@@ -212,8 +225,8 @@ fn burst(
     }
     let mut attempt = 1;
     loop {
-        let found = runner
-            .attempts(&trial, plan.rest, |_, report| read(&report, each, (ends, priorities)))?;
+        let found = runner.attempts(&trial, plan.rest, |_, report| read(&report, each, queues))?;
+        // A loss may come from outside of the device; a virtual one does the same again.
         if found.accepted || runner.is_exact() || attempt == VERIFIED {
             return Ok(found);
         }
@@ -225,9 +238,10 @@ fn burst(
 fn read(
     report: &Report,
     each: u32,
-    (ends, priorities): (&[(Port, Port)], &[Priority]),
+    Queues { ends, priorities }: Queues<'_>,
 ) -> Result<Burst, Trouble> {
     let mut parts = Vec::new();
+    // In the order of the trial: all senders of a queue, one queue after the other. Learning flows stand behind.
     for flows in report.flows.chunks(ends.len()).take(priorities.len()) {
         let sent: u64 = flows.iter().map(|flow| flow.frames_tx).sum();
         let wanted = u64::from(each) * ends.len() as u64;

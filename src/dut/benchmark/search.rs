@@ -1,10 +1,13 @@
-//! A search for throughputs on a device: MLRsearch with trials.
+//! Searches for throughputs on a device by trials: of one throughput as RFC 2544 wants it, and MLRsearch, the
+//! throughputs of several goals for each frame size.
 
 use ground::time::Duration;
-use validate::bench::Trouble;
+use serde::Serialize;
+use validate::bench::{Bench, Trouble};
 
 use crate::mlrsearch::{Config, Goal, GoalResult, Measured, Search};
-use crate::plan::MlrSearch;
+use crate::plan::{MlrSearch, Plan};
+use crate::run::Run;
 use crate::trial::Runner;
 
 /// Smallest load of a search, as a share of the largest.
@@ -39,7 +42,8 @@ type Measure<'a> = dyn FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Troub
 /// forwarded.
 pub fn search(
     runner: &mut Runner<'_>,
-    (goals, how): (Vec<Goal>, Option<MlrSearch>),
+    goals: Vec<Goal>,
+    how: Option<MlrSearch>,
     max_load: f64,
     mut measure: impl FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Trouble>,
 ) -> Found {
@@ -51,6 +55,7 @@ pub fn search(
         search_duration: how.map(|how| how.longest),
         warmup: how.map(|how| how.warmup).filter(|time| *time > Duration::ZERO),
     };
+    // A disturbance matters only where it could move a trial across one of these.
     let limits = config.goals.iter().map(|goal| goal.loss_ratio).collect();
     runner.searching(limits, |runner| searched(runner, &config, &mut measure))
 }
@@ -65,13 +70,15 @@ fn searched(runner: &mut Runner<'_>, config: &Config, measure: &mut Measure<'_>)
     let (mut trouble, mut doubted) = (None, false);
     while let Some(trial) = search.next() {
         let offer = Offer { load: trial.load, duration: trial.duration };
-        let told = measure(runner, offer).and_then(|(expected, forwarded)| {
+        let recorded = measure(runner, offer).and_then(|(expected, forwarded)| {
+            // More than all is no better than all, and the search would refuse it.
             let forwarded = forwarded.min(expected);
             let measured = Measured { duration: trial.duration, expected, forwarded };
-            search.told(measured).map_err(|bad| error(&bad))
+            search.record(measured).map_err(|bad| error(&bad))
         });
+        // The search takes doubtful frames for lost by the device; `confirm` clears the doubt at the end.
         doubted |= runner.doubt().is_some();
-        if let Err(why) = told {
+        if let Err(why) = recorded {
             trouble = Some(why);
             break;
         }
@@ -81,9 +88,8 @@ fn searched(runner: &mut Runner<'_>, config: &Config, measure: &mut Measure<'_>)
     if trouble.is_none() && (doubted || !runner.is_exact()) {
         let all = config.goals.iter().zip(&goals);
         let mut bounds = all.filter_map(|(goal, result)| Some((goal, result.upper?.load)));
-        trouble = bounds.find_map(|(goal, upper)| {
-            confirm(runner, (goal, upper), config.max_load, measure).err()
-        });
+        trouble = bounds
+            .find_map(|(goal, upper)| confirm(runner, goal, upper, config.max_load, measure).err());
     }
     Found { goals, trials, trouble }
 }
@@ -94,7 +100,8 @@ fn searched(runner: &mut Runner<'_>, config: &Config, measure: &mut Measure<'_>)
 /// of the search is too low.
 fn confirm(
     runner: &mut Runner<'_>,
-    (goal, upper): (&Goal, f64),
+    goal: &Goal,
+    upper: f64,
     max_load: f64,
     measure: &mut Measure<'_>,
 ) -> Result<(), Trouble> {
@@ -134,10 +141,67 @@ pub fn rfc2544(
     measure: impl FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Trouble>,
 ) -> Result<(GoalResult, u64), Trouble> {
     let goal = Goal::rfc2544(runner.plan.trial, runner.plan.width);
-    let Found { mut goals, trials, trouble } =
-        search(runner, (vec![goal], None), max_load, measure);
+    let Found { mut goals, trials, trouble } = search(runner, vec![goal], None, max_load, measure);
     match trouble {
         Some(trouble) => Err(trouble),
         None => Ok((goals.swap_remove(0), trials)),
     }
+}
+
+/// Table of the search.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Tables {
+    pub rows: Vec<MlrRow>,
+}
+
+/// Result of a goal for a frame size.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MlrRow {
+    /// Frame size in bytes, FCS included.
+    pub size: u32,
+    /// Name of the goal.
+    pub goal: String,
+    /// Rate of a full line, in frames/s.
+    pub line_frames_per_second: f64,
+    #[serde(flatten)]
+    pub result: GoalResult,
+}
+
+/// Searches for the throughputs. `progress` is called before each trial with its description, and
+/// ends the run by returning false.
+pub fn run(
+    plan: &Plan,
+    bench: &mut dyn Bench,
+    progress: &mut dyn FnMut(&str) -> bool,
+) -> (Run<Tables>, Option<Trouble>) {
+    Run::filled(Runner::new(plan, bench, progress), |runner, tables: &mut Tables| {
+        for size in runner.plan.sizes.clone() {
+            let (rows, ended) = search_size(runner, size);
+            runner.rows("rows", rows.len());
+            tables.rows.extend(rows);
+            ended.map_or(Ok(()), Err)?;
+        }
+        Ok(())
+    })
+}
+
+fn search_size(runner: &mut Runner<'_>, size: u32) -> (Vec<MlrRow>, Option<Trouble>) {
+    let plan = runner.plan;
+    let goals = plan.goals.iter().map(|(_, goal)| *goal).collect();
+    let found = search(runner, goals, Some(plan.search), plan.max_rate(size), |runner, trial| {
+        let sample = runner.offer(size, trial.load, trial.duration)?;
+        Ok((sample.intended, sample.forwarded))
+    });
+    let line = plan.line_rate(0, size);
+    // The bounds of a search that ended early are no results; goals that were settled before are.
+    let ended = found.trouble.is_some();
+    let is_whole = |result: &GoalResult| !ended || result.irregular.is_none();
+    let all = plan.goals.iter().zip(found.goals).filter(|(_, result)| is_whole(result));
+    let rows = all.map(|((name, _), result)| MlrRow {
+        size,
+        goal: name.clone(),
+        line_frames_per_second: line,
+        result,
+    });
+    (rows.collect(), found.trouble)
 }

@@ -69,9 +69,10 @@ pub fn run(
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
 ) -> (Run<Tables>, Option<Trouble>) {
-    Run::of(Runner::new(plan, bench, progress), |runner, tables: &mut Tables| {
+    Run::filled(Runner::new(plan, bench, progress), |runner, tables: &mut Tables| {
         for size in runner.plan.sizes.clone() {
-            let (row, ended) = of_size(runner, size);
+            let (row, ended) = soak(runner, size);
+            // A soak that was ended early still tells of the hours before.
             tables.rows.push(row);
             runner.row("rows");
             ended.map_or(Ok(()), Err)?;
@@ -80,14 +81,16 @@ pub fn run(
     })
 }
 
-fn of_size(runner: &mut Runner<'_>, size: u32) -> (SoakRow, Option<Trouble>) {
+fn soak(runner: &mut Runner<'_>, size: u32) -> (SoakRow, Option<Trouble>) {
     let soak = runner.plan.soak;
     let load = runner.plan.line_rate(0, size) * soak.load;
     let (all, part) = (soak.duration.as_picos(), soak.interval.as_picos());
     let (mut parts, mut trouble) = (Vec::new(), None);
+    // Whole parts only: a shorter one at the end would weigh as much in the slope.
     for n in 0..(all / part).max(1) {
         let at_s = n as f64 * soak.interval.as_secs_f64();
-        let one = runner.at(size, load, soak.interval);
+        let one = runner.offer(size, load, soak.interval);
+        // After the trial: while frames pass, buffers in use would look like growth.
         let one = one.and_then(|sample| Ok((sample, runner.memory()?)));
         match one {
             Ok((sample, memory_bytes)) => parts.push(SoakPart {
@@ -106,11 +109,11 @@ fn of_size(runner: &mut Runner<'_>, size: u32) -> (SoakRow, Option<Trouble>) {
     if !runner.has(Faculty::Memory) {
         runner.note("memory: not judged; add `adapter.command.memory` to the DUT file");
     }
-    (SoakRow::of(size, soak.load, parts), trouble)
+    (SoakRow::new(size, soak.load, parts), trouble)
 }
 
 impl SoakRow {
-    fn of(size: u32, load: f64, parts: Vec<SoakPart>) -> Self {
+    fn new(size: u32, load: f64, parts: Vec<SoakPart>) -> Self {
         let mean = |part: &SoakPart| Some((part.at_s, part.latency?.mean_ns));
         let memory = |part: &SoakPart| Some((part.at_s, part.memory_bytes? as f64));
         let latencies: Vec<_> = parts.iter().filter_map(mean).collect();
@@ -118,6 +121,7 @@ impl SoakRow {
         let per_hour = |points: &[(f64, f64)]| slope(points).map(|per_second| per_second * 3600.0);
         let growth = per_hour(&memories);
         let span = memories.first().zip(memories.last()).map_or(0.0, |(a, b)| b.0 - a.0);
+        // A device that has just started grows for a while without a leak.
         let judged = memories.len() >= JUDGED.0 && span >= JUDGED.1;
         Self {
             size,
@@ -156,7 +160,7 @@ mod tests {
             latency: None,
             memory_bytes: Some((5e8 + growth * n as f64 / 60.0) as u64),
         };
-        SoakRow::of(512, 0.8, (0..minutes).map(part).collect())
+        SoakRow::new(512, 0.8, (0..minutes).map(part).collect())
     }
 
     #[test]
@@ -175,7 +179,7 @@ mod tests {
         for part in row.parts.iter_mut().skip(1) {
             part.memory_bytes = None;
         }
-        let one = SoakRow::of(512, 0.8, row.parts);
+        let one = SoakRow::new(512, 0.8, row.parts);
         assert_eq!((one.memory_slope_bytes_per_hour, one.memory_leak), (None, None));
     }
 }

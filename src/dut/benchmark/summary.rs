@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::evidence::{self, KEYS};
+use crate::run::{self, KEYS};
 
 /// A measured number in all runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -33,7 +33,6 @@ impl Metric {
         self.keys().map(|(_, value)| value).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the mean.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.samples.iter().sum::<f64>() / self.samples.len() as f64
@@ -47,6 +46,7 @@ impl Metric {
             return 0.0;
         }
         let squares: f64 = self.samples.iter().map(|x| (x - mean).powi(2)).sum();
+        // Of a sample, hence one degree of freedom less.
         (squares / (count - 1) as f64).sqrt()
     }
 
@@ -80,7 +80,7 @@ pub(crate) fn numbers(runs: &[Value]) -> Vec<Metric> {
 fn collected(runs: &[Value], number: impl Fn(&Value) -> Option<f64>) -> Vec<Metric> {
     let mut all: Vec<Metric> = Vec::new();
     for run in runs {
-        for line in evidence::lines(run) {
+        for line in run::lines(run) {
             let text = |value: &Value| match value {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
@@ -88,9 +88,11 @@ fn collected(runs: &[Value], number: impl Fn(&Value) -> Option<f64>) -> Vec<Metr
             let key = |name: &&str| Some(((*name).to_owned(), text(line.fields.get(*name)?)));
             let about: BTreeMap<String, String> = KEYS.iter().filter_map(key).collect();
             for (name, value) in &line.fields {
+                // A key such as the size is a number, too, but no figure.
                 let Some(value) = number(value).filter(|_| !about.contains_key(name)) else {
                     continue;
                 };
+                // A row is the same in all runs if the columns that say what it is about are.
                 let is_same =
                     |m: &&mut Metric| m.test == line.table && m.metric == *name && m.about == about;
                 match all.iter_mut().find(is_same) {

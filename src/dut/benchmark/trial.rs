@@ -11,11 +11,8 @@ use validate::observation::Observation;
 use validate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 
 use crate::disturbance::{self, Disturbed, Judge, Use};
-use crate::plan::Plan;
-use crate::took::Took;
-
-/// Bytes of a frame on the line that are not part of it: preamble, start delimiter and gap.
-const OVERHEAD: u64 = 20;
+use crate::plan::{OVERHEAD, Plan};
+use crate::run::Took;
 
 /// Frames from a port to another.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -105,6 +102,7 @@ impl Latency {
             |value: fn(&Self) -> f64| all.iter().map(|(_, l)| value(l)).fold(0.0, f64::max);
         (frames > 0.0).then(|| Self {
             min_ns: all.iter().map(|(_, l)| l.min_ns).fold(f64::INFINITY, f64::min),
+            // Over all frames, so a stream weighs as much as it has frames.
             mean_ns: all.iter().map(|(n, l)| n * l.mean_ns).sum::<f64>() / frames,
             p50_ns: largest(|l| l.p50_ns),
             p99_ns: largest(|l| l.p99_ns),
@@ -173,6 +171,7 @@ impl<'a> Runner<'a> {
         bench: &'a mut dyn Bench,
         progress: &'a mut dyn FnMut(&str) -> bool,
     ) -> Self {
+        // Outside of a search every missing frame is part of a result.
         let (notes, took, used) = (Vec::new(), Vec::new(), Use::Number);
         let (spent, left, doubt) = (0.0, ATTEMPTS, None);
         Self { plan, bench, progress, trials: 0, notes, took, spent, used, left, doubt }
@@ -228,9 +227,10 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// As [`Self::measure`].
-    pub fn at(&mut self, size: u32, load: f64, duration: Duration) -> Result<Sample, Trouble> {
+    pub fn offer(&mut self, size: u32, load: f64, duration: Duration) -> Result<Sample, Trouble> {
+        // A division may end a little above the line.
         let share = (load / self.plan.line_rate(0, size)).min(1.0);
-        let streams = self.flows(size, share, (Duration::ZERO, Limit::Time(duration)));
+        let streams = self.flows(size, share, Duration::ZERO, Limit::Time(duration));
         let what = format!("{size} bytes, {:.3} % of the line", share * 100.0);
         self.measure(what, &streams).map(|counted| counted.sum())
     }
@@ -240,16 +240,16 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// As [`Self::measure`].
     pub fn burst(&mut self, size: u32, frames: u32) -> Result<Sample, Trouble> {
-        let streams = self.flows(size, 1.0, (Duration::ZERO, Limit::Frames(frames)));
+        let streams = self.flows(size, 1.0, Duration::ZERO, Limit::Frames(frames));
         let what = format!("{size} bytes, a burst of {frames} frames");
         self.measure(what, &streams).map(|counted| counted.sum())
     }
 
     /// Returns a stream for each of the plan's flows.
     #[must_use]
-    pub fn flows(&self, size: u32, share: f64, (start, limit): (Duration, Limit)) -> Vec<Stream> {
-        let of = |ends: &(Port, Port)| Stream { ends: *ends, size, share, start, limit };
-        self.plan.flows.iter().map(of).collect()
+    pub fn flows(&self, size: u32, share: f64, start: Duration, limit: Limit) -> Vec<Stream> {
+        let stream = |ends: &(Port, Port)| Stream { ends: *ends, size, share, start, limit };
+        self.plan.flows.iter().map(stream).collect()
     }
 
     /// Runs a trial of streams, again if the machine disturbs it.
@@ -276,6 +276,7 @@ impl<'a> Runner<'a> {
     ) -> Result<Counted, Trouble> {
         let ends = streams.iter().map(|stream| stream.start + self.length(stream));
         let end = ends.max().unwrap_or(Duration::ZERO);
+        // Frames that the device still holds when the last sender stops are not lost.
         let mut trial = Trial::new(name, end + self.plan.drain);
         trial.obeys = obeys.to_vec();
         for stream in streams {
@@ -296,6 +297,7 @@ impl<'a> Runner<'a> {
             Limit::Frames(frames) => {
                 let rate = self.plan.setup.port(stream.ends.0).rate;
                 let line = rate.time_for(Bytes(u64::from(stream.size) + OVERHEAD));
+                // Each frame takes its slot on the line, which a share of the line makes longer.
                 let all = line.saturating_mul(frames.into());
                 Duration::from_picos((all.as_picos() as f64 / stream.share) as u64)
             }
@@ -315,6 +317,7 @@ impl<'a> Runner<'a> {
     ) -> Result<T, Trouble> {
         self.repeated(trial, rest, |runner| {
             let report = runner.bench.count(trial)?;
+            // First the disturbance: `read` may take its effect for an error of the set-up.
             runner.undisturbed(trial, &report)?;
             read(runner, report)
         })
@@ -368,8 +371,10 @@ impl<'a> Runner<'a> {
         rest: Duration,
         mut run: impl FnMut(&mut Self) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
+        // A doubt that is still there is about an earlier trial.
         self.doubt = None;
         for left in (0..ATTEMPTS).rev() {
+            // `repeat` accepts a small doubt when no run is left.
             self.left = left;
             if !(self.progress)(&trial.name) {
                 return Err(Trouble::Interrupted);
@@ -378,6 +383,7 @@ impl<'a> Runner<'a> {
             self.bench.rest(rest);
             self.trials += 1;
             let ended = run(self);
+            // Virtual time, so that the durations of a virtual device are the same on every machine.
             self.spent += match self.is_exact() {
                 true => trial.length.as_secs_f64(),
                 false => begun.elapsed().as_secs_f64(),
@@ -425,11 +431,13 @@ impl<'a> Runner<'a> {
             report.ports.iter().map(|port| pauses(port, self.plan.priority)).collect();
         let all = || flows.iter().zip(&report.flows);
         let offered: u64 = all().map(|(_, counts)| counts.frames_tx).sum();
+        // A ratio of nothing says nothing, and a port that is down must not look like a device that drops.
         if offered == 0 {
             return Err(Trouble::Error("the tester sent nothing".to_owned()));
         }
         let mut samples = Vec::new();
         for (flow, counts) in all() {
+            // Pauses of a port hold all of its flows, so they count for each of them.
             let paused = pauses.get(flow.from.0).is_some_and(|p| p.pauses > 0);
             let (offered, forwarded) = (counts.frames_tx, counts.frames_rx);
             let intended = flow.intended(self.plan.setup.port(flow.from).rate);
@@ -462,6 +470,7 @@ pub(crate) fn latency_of(flow: &tester::report::Flow, report: &Report) -> Option
 pub(crate) fn pauses(port: &tester::report::Port, priority: Priority) -> Pauses {
     let found = port.priorities.iter().find(|p| p.priority == priority.get());
     found.map_or_else(Pauses::default, |p| Pauses {
+        // The frames that resume are among the received ones.
         received: p.pauses_rx - p.resumes_rx.min(p.pauses_rx),
         resumes: p.resumes_rx,
         pauses: p.transitions,

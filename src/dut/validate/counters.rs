@@ -1,11 +1,14 @@
-//! Counters of a device.
+//! Counters of a device, and those of a switch of this program in the same form.
 
 use std::collections::BTreeMap;
 
-use crate::trial::Port;
+use contracts::stats::PortSnapshot;
 use ground::units::{PRIORITIES, Priority};
+use results::{MacsecSummary, PortSummary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::trial::Port;
 
 /// Declares the counters once: variant, name, unit, and if it is of a priority and a maximum.
 macro_rules! counters {
@@ -128,6 +131,7 @@ impl PortCounters {
     pub fn since(&self, base: &Self) -> Self {
         let drops = self.drops.as_ref().map(|drops| {
             let before = base.drops.as_ref();
+            // A reason that was not there before has dropped nothing before.
             let old = |name| before.and_then(|all| all.get(name)).copied().unwrap_or(0);
             drops.iter().map(|(name, n)| (name.clone(), n.saturating_sub(old(name)))).collect()
         });
@@ -143,8 +147,10 @@ fn since(now: &BTreeMap<Counter, u64>, base: &BTreeMap<Counter, u64>) -> BTreeMa
     let since = |(counter, n): (&Counter, &u64)| {
         let old = *base.get(counter)?;
         let value = match counter.kind() {
+            // A maximum that did not grow may be from before the trial.
             Kind::Peak if old > 0 && *n <= old => return None,
             Kind::Peak => *n,
+            // A sum that shrank was cleared in between, so the difference is unknown.
             Kind::Port | Kind::Priority => n.checked_sub(old)?,
         };
         Some((*counter, value))
@@ -170,6 +176,72 @@ impl Counters {
     pub fn dropped(&self) -> Option<u64> {
         self.0.iter().map(|port| Some(port.drops.as_ref()?.values().sum::<u64>())).sum()
     }
+}
+
+/// Returns the counters of a port. Its XON are among its PFC frames, and the shared part of a group has no
+/// separate maximum.
+#[must_use]
+pub fn of_snapshot(port: &PortSnapshot) -> PortCounters {
+    let all = &port.counters;
+    let sum = |value: fn(&contracts::stats::PriorityCounters) -> u64| {
+        all.priorities.iter().map(value).sum()
+    };
+    let priorities = all.priorities.map(|priority| {
+        BTreeMap::from([
+            (Counter::PfcRx, priority.pfc_rx_frames),
+            (Counter::PfcTx, priority.pfc_tx_frames),
+            (Counter::Paused, priority.pfc_rx_paused.as_nanos()),
+            (Counter::BufferPeak, priority.buffer_peak_bytes),
+            (Counter::HeadroomPeak, priority.headroom_peak_bytes),
+            (Counter::StormsDetected, priority.storms_detected),
+            (Counter::StormsRestored, priority.storms_restored),
+        ])
+    });
+    let mut sums = BTreeMap::from([
+        (Counter::RxOk, sum(|priority| priority.rx_frames)),
+        (Counter::RxDrop, all.drops.total()),
+        (Counter::TxOk, sum(|priority| priority.tx_frames)),
+        (Counter::PfcRxAll, all.pfc_rx_frames),
+        (Counter::PfcTxAll, all.pfc_tx_frames),
+        (Counter::PauseRx, all.pause_rx_frames),
+    ]);
+    // Without MACsec the counter is unknown, not 0.
+    if let Some(secy) = &port.secy {
+        sums.insert(Counter::MacsecRejected, rejected(&MacsecSummary::new(secy)));
+    }
+    let drops = all.drops.by_name().into_iter().map(|(name, n)| (name.to_owned(), n));
+    PortCounters { port: sums, priorities, drops: Some(drops.collect()) }
+}
+
+/// Returns the counters of a port in a summary, which has those of MACsec beside the others.
+#[must_use]
+pub fn of_summary(port: &PortSummary) -> PortCounters {
+    let mut counters = of_snapshot(&port.port);
+    if port.hardware_pfc {
+        // What the device sends and obeys is not counted here.
+        for counter in [Counter::PfcRxAll, Counter::PfcTxAll] {
+            counters.port.remove(&counter);
+        }
+        for of in &mut counters.priorities {
+            of.retain(|counter, _| {
+                !matches!(counter, Counter::PfcRx | Counter::PfcTx | Counter::Paused)
+            });
+        }
+    }
+    if let Some(macsec) = &port.macsec {
+        counters.port.insert(Counter::MacsecRejected, rejected(macsec));
+    }
+    counters
+}
+
+/// Returns the frames that a SecY rejected as not its peer's, or not new.
+fn rejected(macsec: &MacsecSummary) -> u64 {
+    let sum = |counters: &BTreeMap<String, u64>, names: &[&str]| {
+        names.iter().filter_map(|name| counters.get(*name)).sum::<u64>()
+    };
+    let late = ["InPktsLate", "in_pkts_replayed", "InPktsNotValid"];
+    let channels = macsec.receive.iter().map(|channel| sum(&channel.counters, &late));
+    channels.sum::<u64>() + sum(&macsec.counters, &["InPktsNoSAError"])
 }
 
 #[cfg(test)]

@@ -1,21 +1,26 @@
 //! DUT files: from YAML to a set-up. All errors of a file are reported at once, each with its place
-//! and a remedy.
+//! and a remedy. A file says how the device is accessed beside its ports, too.
 
+mod device;
+mod expectation;
 mod raw;
 mod resolve;
 
 pub use raw::DutFile;
 
+use core::time::Duration as StdDuration;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::adapter::Commands;
+use config::{ConfigError, Cx, Place, Warning, de, read_text, schema_of, tree};
+use ground::time::Duration;
+use lab::raw::Lab;
+use resolve::span;
+
+use crate::adapter::{Commands, TIMEOUT, has_placeholder};
 use crate::setup::Setup;
 use crate::trial::ResetKind;
 use crate::virtual_bench::Reports;
-use config::{ConfigError, Place, Warning, de, read_text, schema_of, tree};
-use ground::time::Duration;
-use lab::raw::Lab;
 
 /// Error text for an empty file.
 const EMPTY: &str = "the file is empty; the least is `rate`, two `ports`, and `virtual` if the device \
@@ -74,6 +79,101 @@ pub fn is_dut(text: &str) -> bool {
 #[must_use]
 pub fn schema() -> serde_json::Value {
     schema_of::<DutFile>("Sluice DUT file")
+}
+
+/// Default of the time until counters are current: switches poll those of their chip each second.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// Characters of a port's name beside letters and digits: none has a meaning to a shell at the far end of
+/// `ssh`.
+const PLAIN: &str = "_-./:";
+
+/// Returns the access that a file describes.
+pub(super) fn access(
+    cx: &mut Cx,
+    place: &Place<'_>,
+    raw: &raw::Adapter,
+    is_virtual: bool,
+    setup: &Setup,
+) -> Option<Access> {
+    if is_virtual {
+        cx.error(place, "a virtual device needs none: its counters are read without; leave it out");
+        return None;
+    }
+    // Both at once could contradict each other.
+    match (&raw.ctl, &raw.command) {
+        (Some(path), None) => Some(Access::Ctl(path.clone())),
+        (None, Some(raw)) => Some(Access::Command(commands(cx, &place.key("command"), raw, setup))),
+        _ => {
+            cx.error(place, "an adapter is exactly one of `ctl` and `command`");
+            None
+        }
+    }
+}
+
+fn commands(cx: &mut Cx, place: &Place<'_>, raw: &raw::Commands, setup: &Setup) -> Commands {
+    // Benchmarks need no counters: a device that is only reset, or asked for its memory, is enough for them.
+    let others = !raw.resets.is_empty() || raw.version.is_some() || raw.memory.is_some();
+    if raw.counters.is_none() && raw.numbers.is_empty() && !others {
+        cx.error(place, "it reads no counters; add `counters` or `numbers`");
+    }
+    let numbers = raw.numbers.iter().map(|(counter, line)| {
+        let mut needed = vec!["port"];
+        needed.extend(counter.is_of_priority().then_some("priority"));
+        (place.key("numbers").key(counter.name()), line, needed)
+    });
+    let lines = [
+        (place.key("counters"), raw.counters.as_ref(), vec![]),
+        (place.key("clear"), raw.clear.as_ref(), vec![]),
+        (place.key("version"), raw.version.as_ref(), vec![]),
+        (place.key("memory"), raw.memory.as_ref(), vec![]),
+        (place.key("set"), raw.set.as_ref(), vec!["port", "name", "value"]),
+    ];
+    let lines = lines.into_iter().filter_map(|(place, line, needed)| Some((place, line?, needed)));
+    let resets = raw.resets.iter();
+    let resets = resets.map(|(kind, line)| (place.key("resets").key(kind.name()), line, vec![]));
+    // Each line with the placeholders without which it could not mean the right port or value.
+    for (place, line, needed) in lines.chain(numbers).chain(resets) {
+        if line.first().is_none_or(String::is_empty) {
+            cx.error(&place, "the command is empty; give a program and its arguments");
+        }
+        for name in needed.into_iter().filter(|name| !has_placeholder(line, name)) {
+            cx.error(&place, format!("`{{{name}}}` is in no argument; add it"));
+        }
+        if has_placeholder(line, "port") {
+            names(cx, &place, setup);
+        }
+    }
+    let timeout = span(raw.timeout, Duration::from_nanos(TIMEOUT.as_nanos() as u64));
+    Commands {
+        counters: raw.counters.clone(),
+        numbers: raw.numbers.clone(),
+        clear: raw.clear.clone(),
+        set: raw.set.clone(),
+        resets: raw.resets.clone(),
+        version: raw.version.clone(),
+        memory: raw.memory.clone(),
+        timeout: StdDuration::from_nanos(timeout.as_nanos()),
+        settle: span(raw.settle, SETTLE),
+        priorities: setup.lossless,
+    }
+}
+
+/// Checks the names that replace `{port}`.
+fn names(cx: &mut Cx, place: &Place<'_>, setup: &Setup) {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || PLAIN.contains(c);
+    for port in &setup.ports {
+        // A program would take such a name for an option.
+        let is_option = port.dut.starts_with('-');
+        if is_option || port.dut.is_empty() || !port.dut.chars().all(is_plain) {
+            let what = format!(
+                "port `{}` replaces `{{port}}`; give it a `dut` of letters, digits and {PLAIN}, not \
+                 beginning with -",
+                port.dut
+            );
+            cx.error(place, what);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -29,7 +29,8 @@ impl Outcome {
         [Self::Pass, Self::Skip, Self::Policy, Self::Inconclusive, Self::Fail, Self::Error];
 
     /// Returns the outcome of several values of one test: the heaviest, which is a pass if some were
-    /// only recorded, and no pass if a part was not run. A test without any value is an error, because nothing was judged.
+    /// only recorded, and no pass if a part was not run. A test without any value is an error, because
+    /// nothing was judged.
     pub fn of_all(values: impl IntoIterator<Item = Self>) -> Self {
         values.into_iter().max().unwrap_or(Self::Error)
     }
@@ -134,6 +135,7 @@ impl Measurement {
         uncertainty: f64,
         unit: &'static str,
     ) -> Self {
+        // Distance to the closest limit: the uncertainty decides if it is large enough on either side.
         let margin = limits.margin(value);
         let outcome = if !value.is_finite() {
             Outcome::Error
@@ -200,6 +202,7 @@ impl Measurement {
 
 /// Returns the sentence about a value.
 fn detail(what: &str, value: f64, limits: Limits, u: f64, unit: &'static str) -> String {
+    // One unit for all numbers of the sentence, by the largest of them.
     let numbers = [Some(value), limits.at_least, limits.at_most];
     let most = numbers.into_iter().flatten().filter(|n| n.is_finite()).fold(0.0, f64::max);
     let (scale, unit) = scale(most, unit);
@@ -241,6 +244,7 @@ fn scale(most: f64, unit: &'static str) -> (f64, &'static str) {
 /// Returns a number with as many digits as a reader needs: whole numbers as they are, others with
 /// three decimals.
 fn number(value: f64) -> String {
+    // Above this, doubles no longer tell whole numbers apart.
     if value.fract() == 0.0 && value.abs() < 1e15 {
         format!("{value:.0}")
     } else if value.abs() < 0.001 {

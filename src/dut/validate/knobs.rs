@@ -121,6 +121,7 @@ pub(crate) fn features(knobs: &[Knob]) -> Result<Vec<Feature>, KnobError> {
         if let Some(device) = unknown {
             return Err(KnobError::Device { id: name.clone(), device: device.clone() });
         }
+        // A misspelt fault would silently not be tried.
         let unknown = without.keys().find(|fault| !knobs.iter().any(|knob| knob.fault == **fault));
         if let Some(fault) = unknown {
             return Err(KnobError::Fault { feature: name.clone(), fault: fault.clone() });
@@ -175,6 +176,7 @@ impl Knob {
             merge(&mut file, &feature.told);
         }
         merge(&mut file, &self.told);
+        // The fault comes last: what the file tells must not undo it.
         let mut change = self.change.clone();
         if let Some(value) = value {
             substitute(&mut change, value);
@@ -208,6 +210,7 @@ impl Feature {
         for (n, port) in ports.iter_mut().enumerate() {
             port["location"] = format!("h{}", n + 1).into();
         }
+        // The same star that a profile stands for, so that only the feature makes a difference.
         let hosts = format!("h1..h{}", ports.len());
         let mut lab = json!({
             "nodes": {"switches": [{"name": "s1", "profile": "dut"}], "hosts": [hosts]},
@@ -229,6 +232,7 @@ fn good_file(device: &str) -> Value {
 
 /// Changes a value as a JSON merge patch does (RFC 7396): `null` removes a field. Faults are added to others.
 fn merge(value: &mut Value, patch: &Value) {
+    // RFC 7396: a patch that is no object replaces the value as a whole; an absent one changes nothing.
     let Value::Object(patch) = patch else {
         if !patch.is_null() {
             *value = patch.clone();

@@ -15,7 +15,6 @@
 pub mod adapter;
 pub mod bench;
 pub mod catalogue;
-mod connection;
 pub mod counters;
 pub mod evidence;
 mod expected;

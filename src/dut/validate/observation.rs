@@ -1,9 +1,5 @@
 //! All frames that the tester's ports sent and received in a trial, and questions about them.
 
-mod sorter;
-
-pub(crate) use sorter::Sorter;
-
 use core::ops::Range;
 use std::collections::{HashMap, HashSet};
 
@@ -208,6 +204,7 @@ impl Observation {
     pub fn tally(&self, flow: FlowId) -> Tally {
         let mut tally = Tally { sent: self.of(flow, Way::Sent).count() as u64, ..Tally::default() };
         let arrived = self.of(flow, Way::Received).filter_map(|record| record.what.sequence());
+        // In order and without duplicates, as nearly always: no set is needed.
         if arrived.clone().is_sorted_by(|earlier, later| earlier < later) {
             return Tally { received: arrived.count() as u64, ..tally };
         }
@@ -248,6 +245,7 @@ impl Observation {
     pub fn lost(&self, flow: FlowId, span: &Range<Duration>) -> Vec<&Record> {
         let arrived = self.of(flow, Way::Received).filter_map(|record| record.what.sequence());
         let mut arrived: Vec<_> = arrived.collect();
+        // A sorted list is enough for the question, and smaller than a set of all frames.
         arrived.sort_unstable();
         let is_lost = |n| arrived.binary_search(&n).is_err();
         let sent = self.of(flow, Way::Sent).filter(|record| span.contains(&record.end));
@@ -258,9 +256,10 @@ impl Observation {
     /// frames of a flow that arrived in a span.
     #[must_use]
     pub fn latencies(&self, flow: FlowId, span: &Range<Duration>) -> Vec<Duration> {
-        let of = |way| self.of(flow, way).filter_map(|r| Some((r.what.sequence()?, r.end)));
-        let sent: HashMap<u64, Duration> = of(Way::Sent).collect();
-        let arrived = of(Way::Received).filter(|(_, end)| span.contains(end));
+        // Frames of NICs have the number 0 alone, so latencies are those of the tester's own flows.
+        let ends = |way| self.of(flow, way).filter_map(|r| Some((r.what.sequence()?, r.end)));
+        let sent: HashMap<u64, Duration> = ends(Way::Sent).collect();
+        let arrived = ends(Way::Received).filter(|(_, end)| span.contains(end));
         arrived.filter_map(|(n, end)| Some(end.saturating_sub(*sent.get(&n)?))).collect()
     }
 
@@ -283,9 +282,9 @@ impl Observation {
     /// address and the contents of a sent one, whatever their destination and tags are now.
     #[must_use]
     pub fn relayed(&self) -> Vec<&Record> {
-        let of = |way| self.records.iter().filter(move |record| record.way == way);
-        let sent: HashSet<_> = of(Way::Sent).filter_map(|r| identity(&r.what)).collect();
-        of(Way::Received)
+        let all = |way| self.records.iter().filter(move |record| record.way == way);
+        let sent: HashSet<_> = all(Way::Sent).filter_map(|r| identity(&r.what)).collect();
+        all(Way::Received)
             .filter(|r| identity(&r.what).is_some_and(|own| sent.contains(&own)))
             .collect()
     }

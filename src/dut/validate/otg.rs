@@ -1,10 +1,9 @@
-//! Conversion of a trial to a configuration of the Open Traffic Generator model, which the traffic
-//! generator runs in either world, and which anybody can run again.
+//! Conversion of a trial for the traffic generator, which runs it in either world: to a configuration of the Open
+//! Traffic Generator model, which anybody can run again, and to plans of connections with acknowledgements, which the
+//! model does not have.
 
-use crate::setup::{FlowControl, Marking, Setup, TesterPort, line_time};
-use crate::trial::{
-    Addresses, Bursts, Control, Flow, LEARNING, Limit, Mark, Obeys, Port, Rate, Trial, Version,
-};
+use core::net::Ipv6Addr;
+
 use ::otg::model::capture::{Capture, Format};
 use ::otg::model::config::{self, Config, Ieee8021Qbb, Ieee8023x, Layer1, PauseKind, Speed};
 use ::otg::model::flow::{
@@ -17,10 +16,18 @@ use ::otg::model::header::{
 };
 use ::otg::model::pattern::{Counter, Pattern, Values};
 use ::otg::model::read::MacText;
-use core::net::Ipv6Addr;
-use ground::time::Duration;
-use ground::units::{BitsPerSec, Bytes, Mac, Quanta};
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Bytes, Dscp, Mac, Pcp, Quanta};
+use host::plan::Tag;
+use host::{FlowId, SenderCounters, TcpPlan, Transport, TransportPlan};
 use wire::ip::Ecn;
+
+use crate::bench::Acknowledged;
+use crate::setup::{FlowControl, Marking, Setup, TesterPort, line_time};
+use crate::trial::{
+    Addresses, Bursts, Control, Flow, LEARNING, Limit, Mark, Obeys, Port, Rate, Stateful, Trial,
+    Version,
+};
 
 /// Bytes of a frame that a capture keeps: all headers, and the probe behind them.
 const SNAP: u32 = 128;
@@ -35,6 +42,7 @@ pub const BEFORE: u64 = 1000;
 /// Time for the learning frames, before the trial's own traffic.
 #[must_use]
 pub fn lead(setup: &Setup) -> Duration {
+    // The last of three learning frames at a tenth of the line begins after 20 times its own, and none is longer.
     line_time(setup.slowest(), setup.max_frame).saturating_mul(20)
 }
 
@@ -47,6 +55,7 @@ pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -
     for (n, flow) in trial.flows[..trial.own_flows()].iter().enumerate() {
         flows.push(data(&format!("flow{n}"), flow, setup, lead));
     }
+    // Behind the data flows, whose numbers are those of the trial.
     for port in ports.clone().filter(|_| !trial.unknown) {
         flows.push(learning(port, setup));
     }
@@ -78,13 +87,16 @@ pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -
 /// Returns the bytes that a capture keeps of a frame. A protected frame is read as a whole.
 fn kept(trial: &Trial, setup: &Setup) -> u32 {
     let secured = setup.overhead();
+    // A frame can be decrypted only as a whole.
     let all = if secured > 0 { setup.max_frame + secured } else { 0 };
     all.max(if trial.whole { WHOLE } else { SNAP })
 }
 
 /// Returns the configuration for counters and latencies without captures.
 pub fn counting(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -> Config {
+    // The same traffic as with captures, so that both kinds of trials are comparable.
     let mut config = config(trial, setup, location);
+    // Trials that are counted may last for hours, for which no capture has room.
     config.captures.clear();
     let mode = LatencyMode::CutThrough;
     let latency = LatencyMetrics { enable: true, mode, ..LatencyMetrics::default() };
@@ -95,6 +107,7 @@ pub fn counting(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String)
 }
 
 fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Layer1 {
+    // What a port obeys unless the trial says otherwise: the device's kind of flow control, without delay.
     let own = match setup.flow_control {
         FlowControl::Pfc => Obeys::Pfc(Quanta(0)),
         FlowControl::Pause => Obeys::Pause,
@@ -117,7 +130,9 @@ fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Layer1 {
     Layer1 {
         name: format!("link of {name}"),
         port_names: vec![name.clone()],
+        // The MTU of the model is without Ethernet header and FCS.
         mtu: setup.max_frame.max(longest(trial)) - 18 + setup.overhead(),
+        // Frames to other addresses are evidence, too: flooded or wrongly forwarded ones.
         promiscuous: true,
         // Ports without a link rate of their own are paced at this one.
         speed: speed(setup.port(port).rate),
@@ -133,6 +148,7 @@ fn longest(trial: &Trial) -> u32 {
 
 /// Returns the model's word for a rate; `None` if it has none.
 fn speed(rate: BitsPerSec) -> Option<Speed> {
+    // The model has words for whole Gb/s, and for other rates in Mb/s.
     let mbps = rate.get() / 1_000_000;
     let word = match mbps % 1_000 {
         0 => format!("speed_{}_gbps", mbps / 1_000),
@@ -147,8 +163,9 @@ fn value<T>(value: impl Into<T>) -> Option<Pattern<T>> {
 
 fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> flow::Flow {
     let (src, dst) = (setup.port(flow.from), setup.port(flow.to));
+    // The queue of the generator, which pauses of this priority hold; the frame is marked with its own.
     let queue = flow.held_by.unwrap_or(flow.priority);
-    let mut packet = vec![addressed(flow, (src.mac, dst.mac), queue.get())];
+    let mut packet = vec![addressed(flow, src.mac, dst.mac, queue.get())];
     let (dscp, tag) = match (flow.mark, &setup.marking) {
         (Some(Mark::Dscp(dscp)), _) => (dscp.get(), None),
         (Some(Mark::Pcp(pcp, vid)), _) => (0, Some((vid.get(), pcp.get()))),
@@ -162,7 +179,7 @@ fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> flow::Flow {
         let vlan = FlowVlan { id: value(id), priority: value(pcp), ..FlowVlan::default() };
         packet.push(FlowHeader::Vlan(vlan));
     }
-    packet.push(ip(flow, (src, dst), dscp));
+    packet.push(ip(flow, src, dst, dscp));
     packet.push(FlowHeader::Udp(FlowUdp::default()));
     let rate = match flow.rate {
         Rate::Line(share) => {
@@ -178,7 +195,7 @@ fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> flow::Flow {
             delay,
             ..FixedSeconds::default()
         }),
-        Limit::Bursts(bursts) => burst(bursts, (flow, setup), delay),
+        Limit::Bursts(bursts) => burst(bursts, flow, setup, delay),
     };
     flow::Flow {
         packet,
@@ -195,7 +212,7 @@ fn packets(packets: u32, delay: Option<FlowDelay>) -> FlowDuration {
 }
 
 /// Returns the duration of a flow in bursts.
-fn burst(bursts: Bursts, (flow, setup): (&Flow, &Setup), delay: Option<FlowDelay>) -> FlowDuration {
+fn burst(bursts: Bursts, flow: &Flow, setup: &Setup, delay: Option<FlowDelay>) -> FlowDuration {
     let rate = setup.port(flow.from).rate;
     let line = line_time(rate, flow.size + setup.overhead());
     let interval = match flow.rate {
@@ -217,7 +234,7 @@ fn burst(bursts: Bursts, (flow, setup): (&Flow, &Setup), delay: Option<FlowDelay
 
 /// Returns the IP header of a flow. IPv6 addresses are those of benchmarks, 2001:2::/48 (RFC 5180),
 /// with the IPv4 address in their last bits.
-fn ip(flow: &Flow, (src, dst): (&TesterPort, &TesterPort), dscp: u8) -> FlowHeader {
+fn ip(flow: &Flow, src: &TesterPort, dst: &TesterPort, dscp: u8) -> FlowHeader {
     let ecn = ecn(flow.ecn);
     match flow.version {
         Version::V4 => {
@@ -235,6 +252,7 @@ fn ip(flow: &Flow, (src, dst): (&TesterPort, &TesterPort), dscp: u8) -> FlowHead
         }
         Version::V6 => {
             let address = |port: &TesterPort| {
+                // The last two groups of the mapped address are the IPv4 address.
                 let [.., high, low] = port.ip.to_ipv6_mapped().segments();
                 value(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, high, low))
             };
@@ -266,7 +284,7 @@ fn receivers<'s>(flow: &Flow, setup: &'s Setup) -> Vec<&'s str> {
 const MANY: Mac = Mac([0x02, 0x53, 0x4d, 0, 0, 1]);
 
 /// Returns the Ethernet header of a flow.
-fn addressed(flow: &Flow, (src, dst): (Mac, Mac), queue: u8) -> FlowHeader {
+fn addressed(flow: &Flow, src: Mac, dst: Mac, queue: u8) -> FlowHeader {
     let many = |count: u32| {
         let (start, step) = (Some(MacText(MANY)), Some(MacText(Mac([0, 0, 0, 0, 0, 1]))));
         let values = Values::Increment(Counter { start, step, count, ..Counter::default() });
@@ -277,6 +295,7 @@ fn addressed(flow: &Flow, (src, dst): (Mac, Mac), queue: u8) -> FlowHeader {
         Addresses::Nic(mac, _) => mac,
         Addresses::Ports | Addresses::Sources(_) | Addresses::Destinations(_) => dst,
     };
+    // Many addresses replace that of one end; the other end is a port of the tester.
     let mut header = ethernet(src, dst, queue);
     match flow.addresses {
         Addresses::Ports | Addresses::Broadcast | Addresses::Nic(..) => {}
@@ -316,8 +335,10 @@ fn octets(name: &str, control: &Control, setup: &Setup, lead: Duration) -> flow:
     let bytes = control.octets.iter().map(|octet| format!("{octet:02x}")).collect();
     let from = setup.port(control.port);
     let next = setup.port(Port((control.port.0 + 1) % setup.ports.len()));
+    // The model wants a receiver; of a frame to a group any other port may be it.
     let is_receiver = |port: &&TesterPort| control.octets.starts_with(&port.mac.0);
     let to = setup.ports.iter().find(is_receiver).unwrap_or(next);
+    // Rounded up: a storm of pauses must not have a gap, and the model has whole frames per second.
     let pps = (1e12 / control.every.as_picos().max(1) as f64).ceil().max(1.0) as u64;
     flow::Flow {
         packet: vec![FlowHeader::Custom(FlowCustom { bytes, ..FlowCustom::default() })],
@@ -338,5 +359,63 @@ const fn ecn(ecn: Ecn) -> u8 {
         Ecn::Ect1 => 1,
         Ecn::Ect0 => 2,
         Ecn::Ce => 3,
+    }
+}
+
+/// Port of the receivers (iperf's); senders have a port each, from the first dynamic one on (RFC 6335).
+const RECEIVER: u16 = 5_001;
+const SENDERS: u16 = 0xc000;
+
+/// A connection of a trial.
+pub(crate) struct Connection {
+    /// Its number in the trial.
+    pub(crate) n: usize,
+    pub(crate) id: FlowId,
+    /// Time at which it begins.
+    pub(crate) start: Instant,
+    /// Shortest retransmission timeout of its sender.
+    pub(crate) timeout: Duration,
+}
+
+/// Returns the plan of a connection.
+pub(crate) fn transport(wanted: &Stateful, setup: &Setup, connection: Connection) -> TransportPlan {
+    let Connection { n, id, start, timeout } = connection;
+    let [src, dst] = [wanted.ends.0, wanted.ends.1].map(|port| setup.port(port));
+    let (dscp, tag) = match &setup.marking {
+        Marking::Dscp(map) => (map[wanted.priority.index()], None),
+        Marking::Pcp(map, vid) => {
+            let pcp: Pcp = map[wanted.priority.index()];
+            (Dscp::MIN, Some(Tag { vid: Some(*vid), pcp }))
+        }
+    };
+    // Each connection has its own port, by which its acknowledgements are recognised.
+    let tcp = TcpPlan::new(SENDERS + n as u16, RECEIVER);
+    TransportPlan {
+        id,
+        src: src.mac,
+        dst: dst.mac,
+        src_ip: src.ip,
+        dst_ip: dst.ip,
+        tag,
+        priority: wanted.priority,
+        dscp,
+        ecn: Ecn::NotEct,
+        size: wanted.size,
+        rate: None,
+        start,
+        stop: start + wanted.length,
+        message: None,
+        work: host::Work::default(),
+        kind: Transport::TcpLike(TcpPlan { timeout_min: timeout, ..tcp }),
+    }
+}
+
+/// Returns the result of a connection from the counters of its sender.
+pub(crate) const fn acknowledged(sender: &SenderCounters) -> Acknowledged {
+    Acknowledged {
+        bytes: sender.acknowledged,
+        frames: sender.frames,
+        retransmitted: sender.retransmitted,
+        timeouts: sender.timeouts,
     }
 }

@@ -3,21 +3,19 @@
 //!
 //! The smallest size of a [fault](crate::knobs) that a test still finds is its detection limit.
 
-mod knob_run;
-#[cfg(test)]
-mod matrix;
 mod mutant;
-mod table;
-#[cfg(test)]
-mod tests;
 
 pub use mutant::Mutant;
-pub use table::table;
 
 use core::fmt;
 use core::ops::ControlFlow;
 use core::sync::atomic::AtomicBool;
+
+use ground::verdict::Verdict;
+use lab::study::{in_order, jobs};
 use serde::Serialize;
+use serde_json::Value;
+use text::{Align, Table};
 
 use crate::catalogue::SELF_CHECK;
 use crate::file::{self, Dut};
@@ -26,8 +24,6 @@ use crate::knobs::{GOOD, Knob, unproven};
 use crate::suite::{self, Results, Selection, TestResult};
 use crate::test::Level;
 use crate::virtual_bench::VirtualBench;
-use ground::verdict::Verdict;
-use lab::study::{in_order, jobs};
 
 /// A good device for the test of deadlocks alone: all others would congest the ring.
 const RING: &str = "ring";
@@ -97,6 +93,7 @@ impl Proof {
         let knobs = self.knobs.iter().flat_map(|knob| &knob.cells).all(|cell| cell.found);
         let mutants = self.mutants.iter().all(|run| run.outcome == Outcome::Error);
         let held = Verdict::of(good && knobs && mutants);
+        // A failure so far stands, whatever the rest would have been.
         let open = self.interrupted.then_some(Verdict::Inconclusive);
         Verdict::of_all([held].into_iter().chain(open))
     }
@@ -151,6 +148,7 @@ pub fn run(
     stop: &AtomicBool,
     mut progress: impl FnMut(usize, &str),
 ) -> Proof {
+    // Wrong testers first: without an error there, nothing else proves anything.
     let goods = (1..=seeds)
         .flat_map(|seed| GOOD.iter().map(move |&(device, text)| Part::Good { device, text, seed }));
     let all =
@@ -179,6 +177,7 @@ pub fn run(
 
 /// Runs all tests on a good device.
 fn good(device: &'static str, text: &str, seed: u64) -> GoodRun {
+    // The tests that a good device of this kind is for.
     let only: &[&str] = match device {
         RING => &["V-I05"],
         DYNAMIC => &["V-H*", "V-X*"],
@@ -221,6 +220,137 @@ fn validate(dut: &Dut, only: &[&str], level: Level) -> Results {
 
 /// Returns the result of a test, or that of the tester's check of itself if that ended the run.
 fn result_of<'a>(results: &'a Results, id: &str) -> &'a TestResult {
-    let of = |id: &str| results.tests.iter().find(|test| test.id == id);
-    of(id).or_else(|| of(SELF_CHECK.id)).expect("a run has the tester's check of itself")
+    let find = |id: &str| results.tests.iter().find(|test| test.id == id);
+    find(id).or_else(|| find(SELF_CHECK.id)).expect("a run has the tester's check of itself")
 }
+
+impl Knob {
+    fn level(&self) -> Level {
+        if self.full { Level::Full } else { Level::Quick }
+    }
+
+    /// Runs the tests on a device with this value of the fault.
+    fn with(&self, value: Option<&Value>, tests: &[&str]) -> Results {
+        validate(&device(&self.file(value)), tests, self.level())
+    }
+
+    /// Returns true if a result tells of the fault: a failure, or for open behaviour a report that
+    /// the good device does not have.
+    fn is_found(&self, result: &TestResult) -> bool {
+        if !self.open {
+            return result.outcome == Outcome::Fail;
+        }
+        let reports = |result: &TestResult| {
+            let policies = result.measurements.iter().filter(|m| m.outcome == Outcome::Policy);
+            policies.map(|m| m.detail.clone()).collect::<Vec<_>>()
+        };
+        // The same file without the fault: what it reports is the usual.
+        let none = Self { change: Value::Null, ..self.clone() };
+        let good = none.with(None, &[result.id]);
+        reports(result) != reports(result_of(&good, result.id))
+    }
+
+    /// Runs the tests named with the fault: at its largest value, and down to the first one that is
+    /// not found.
+    #[must_use]
+    pub fn run(&self) -> KnobRun {
+        let tests: Vec<_> = self.caught_by.iter().map(String::as_str).collect();
+        // All tests at the largest value in one run; smaller values are tried for each test alone.
+        let results = self.with(self.values.first(), &tests);
+        let cells = tests.iter().map(|test| {
+            let result = result_of(&results, test);
+            let found = self.is_found(result);
+            Cell {
+                test: (*test).to_owned(),
+                found,
+                outcome: result.outcome,
+                limit: found.then(|| self.limit(test)).flatten(),
+                detail: result.detail.clone(),
+            }
+        });
+        let cells = cells.collect();
+        let Self { id, fault, unit, .. } = self.clone();
+        KnobRun { id, fault, unit, cells }
+    }
+
+    /// Returns the smallest value that a test finds, if all larger ones are found.
+    fn limit(&self, test: &str) -> Option<String> {
+        let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+        // The largest was found already; below the first miss a find would be chance.
+        let mut smallest = self.values.first();
+        for value in self.values.iter().skip(1) {
+            let results = self.with(Some(value), &[test]);
+            if !self.is_found(result_of(&results, test)) {
+                break;
+            }
+            smallest = Some(value);
+        }
+        smallest.map(text)
+    }
+}
+
+/// Returns the table, the wrong testers, the good devices, and what did not hold.
+#[must_use]
+pub fn table(proof: &Proof) -> String {
+    let left = |name| (name, Align::Left);
+    let mut table = Table::new(["knob", "fault", "test", "found", "limit"].map(left));
+    for knob in &proof.knobs {
+        for (n, cell) in knob.cells.iter().enumerate() {
+            let first = |text: &str| if n == 0 { text.to_owned() } else { String::new() };
+            let found = if cell.found { "yes" } else { "NO" };
+            let (id, fault) = (first(&knob.id), first(&knob.fault));
+            table.row([id, fault, cell.test.clone(), found.into(), limit(knob, cell)]);
+        }
+    }
+    let mut text = format!("{table}\n");
+    let mut table = Table::new(["wrong tester", "ends with"].map(left));
+    for run in &proof.mutants {
+        table.row([run.mutant.to_string(), run.outcome.name().to_owned()]);
+    }
+    text += &format!("{table}\n");
+    let good = proof.good.iter().filter(|run| run.others.is_empty()).count();
+    // A good device that skips everything fails nothing either, so its passes are counted.
+    let least = proof.good.iter().map(|run| run.passed).min().unwrap_or(0);
+    text += &format!("good devices: {good} of {} runs without a failure", proof.good.len());
+    text += &format!(", each with {least} passes or more\n");
+    text += &misses(proof);
+    if !proof.unproven.is_empty() {
+        text += &format!("tests that no fault proves: {}\n", proof.unproven.join(" "));
+    }
+    if proof.interrupted {
+        text += "interrupted: the rest was not run\n";
+    }
+    text
+}
+
+fn limit(knob: &KnobRun, cell: &Cell) -> String {
+    cell.limit.as_ref().map_or(String::new(), |limit| format!("{limit} {}", knob.unit))
+}
+
+/// Returns a line for everything that did not hold.
+fn misses(proof: &Proof) -> String {
+    let mut text = String::new();
+    for knob in &proof.knobs {
+        for cell in knob.cells.iter().filter(|cell| !cell.found) {
+            let Cell { test, outcome, detail, .. } = cell;
+            text += &format!(
+                "{} {} is not found by {test} ({}): {detail}\n",
+                knob.id,
+                knob.fault,
+                outcome.name()
+            );
+        }
+    }
+    for run in proof.mutants.iter().filter(|run| run.outcome != Outcome::Error) {
+        text += &format!("wrong tester: {}: {}: {}\n", run.mutant, run.outcome.name(), run.detail);
+    }
+    for run in &proof.good {
+        for (test, detail) in &run.others {
+            text += &format!("good device {}, seed {}: {test}: {detail}\n", run.device, run.seed);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

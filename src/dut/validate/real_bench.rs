@@ -1,14 +1,10 @@
 //! A DUT behind real ports. The traffic generator runs each trial, and captures both directions of
 //! every port.
 
-mod actions;
-mod connections;
-mod dates;
-mod device_cpu;
-mod drain;
 mod in_process;
 mod numbers;
-mod spread;
+mod recording;
+mod traffic;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,27 +13,24 @@ use std::time::Duration as StdDuration;
 
 use crate::adapter::{Action, Adapter};
 use crate::bench::{Acknowledged, Bench, Faculty, RINGS, Trouble};
-use crate::observation::{Observation, Record};
-use crate::opened::Openers;
+use crate::observation::Observation;
 use crate::otg;
 use crate::setup::{FlowControl, Setup};
 use crate::trial::{Port, Trial, pause_frame, pfc_frame};
 use crate::virtual_bench::Reports;
-use actions::{Actions, trouble};
-use dates::{Arrival, record, uncertainty};
-use device_cpu::Watch;
 use dpdk::{Eal, EalOptions};
 use ground::time::Duration;
 use ground::units::{Priority, Quanta};
-use in_process::{InProcess, Made};
+use in_process::{Actions, InProcess, Made, trouble};
 use lab::raw::Lab;
 use numbers::{Far, Numbers};
-use spread::{Parts, end_of_cable, recorded};
+use recording::{Arrival, Watch, disturbed, linked, missed, records};
 use tester::plan::{Place, TestPlan};
 use tester::report::{Report, Unattended};
 use tester::session::{Bench as Ports, DevicePlan, Session};
+use traffic::{Parts, end_of_cable, recorded};
 
-/// Interval at which a running trial looks for the user's end.
+/// Longest time until a running trial notices that the user has ended the run.
 const LOOK: StdDuration = StdDuration::from_millis(50);
 
 /// Times as long as it should that a trial may take.
@@ -75,6 +68,7 @@ impl RealBench {
         stop: Arc<AtomicBool>,
     ) -> Result<Self, Trouble> {
         let devices = setup.ports.iter().filter_map(|port| {
+            // Devices that EAL has to probe; a location that is wrong is refused when the ports are opened.
             let location = tester::plan::Location::parse(&port.location).ok()?;
             match location.place {
                 Place::Device(name) => Some(name),
@@ -94,7 +88,9 @@ impl RealBench {
     /// # Errors
     /// DPDK cannot be started, or the device needs what such ports do not have.
     pub fn in_process(
-        (setup, lab, reports): (Setup, Lab, Reports),
+        setup: Setup,
+        lab: Lab,
+        reports: Reports,
         eal: EalOptions,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, Trouble> {
@@ -121,12 +117,12 @@ impl RealBench {
     }
 
     /// Runs a trial without captures between ports at these locations, and returns the counters.
-    fn counts(&mut self, trial: &Trial, (setup, to): (&Setup, Far)) -> Result<Report, Trouble> {
+    fn counts(&mut self, trial: &Trial, setup: &Setup, to: Far) -> Result<Report, Trouble> {
         let location = |port: Port| setup.port(port).location.clone();
         let mut config = otg::counting(trial, setup, location);
         let parts = Parts::spread(&mut config, trial, setup);
         let mut plan = resolved(&config)?;
-        self.numbers.secure(&mut plan, trial, (setup, to));
+        self.numbers.secure(&mut plan, trial, setup, to);
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
         let (session, _) = self.open(plan, trial, to)?;
         if to == Far::Device {
@@ -140,12 +136,13 @@ impl RealBench {
         let mut running = None;
         if let Some((at, action)) = reset {
             interrupted = !self.wait(&session, lead + at, &mut Actions::none())?;
+            // Beside the wait: a command may take as long as the device takes to come back.
             running = (!interrupted).then(|| thread::spawn(action));
         }
         interrupted =
             interrupted || !self.wait(&session, lead + trial.length, &mut Actions::none())?;
         session.stop(&flows).map_err(trouble)?;
-        // The action has a bounded time of its own.
+        // The action has its own time limit.
         let begun = running.map_or(Ok(()), |running| {
             running.join().unwrap_or_else(|_| Err(Trouble::Error("the reset ended early".into())))
         });
@@ -191,21 +188,18 @@ impl RealBench {
     }
 
     /// Runs a trial between ports at these locations.
-    fn observe(
-        &mut self,
-        trial: &Trial,
-        (setup, to): (&Setup, Far),
-    ) -> Result<Observation, Trouble> {
+    fn observe(&mut self, trial: &Trial, setup: &Setup, to: Far) -> Result<Observation, Trouble> {
         let mut plan = plan(trial, setup)?;
-        self.numbers.secure(&mut plan, trial, (setup, to));
+        self.numbers.secure(&mut plan, trial, setup, to);
         let all: Vec<usize> = (0..plan.ports.len()).collect();
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
         let (session, made) = self.open(plan, trial, to)?;
         session.capture(&all, true).map_err(trouble)?;
+        // Immediately around the flows, so that other work of the machine is not counted.
         let watch = self.watch(to);
         session.start(&flows).map_err(trouble)?;
         let lead = otg::lead(setup);
-        let mut actions = Actions::of(trial, made.as_ref(), lead);
+        let mut actions = Actions::new(trial, made.as_ref(), lead);
         let waited = self.wait(&session, lead + trial.length, &mut actions);
         // Also after a failure and after Ctrl-C.
         actions.restore(&session);
@@ -217,8 +211,9 @@ impl RealBench {
         }
         let mut report = session.report().map_err(trouble)?;
         report.device = watch.end();
+        // A device in this process hands frames over at their first bit; of others nothing is known.
         let arrival = if made.is_some() { Arrival::FirstBit } else { Arrival::Unknown };
-        let mut seen = records((trial, arrival), setup, &session, &report)?;
+        let mut seen = records(trial, arrival, setup, &session, &report)?;
         if let (Some(device), Some(made), true) = (&self.device, &made, trial.counters) {
             let switches = session.device(|device, now| device.snapshots(now)).map_err(trouble)?;
             seen.counters = Some(device.counters(made, &switches));
@@ -236,6 +231,7 @@ impl RealBench {
     ) -> Result<bool, Trouble> {
         let begun = std::time::Instant::now();
         let slower = if self.device.is_some() { SLOWER_MAX_DEVICE } else { SLOWER_MAX };
+        // The clock of ports in memory may stand still for long; at some factor a trial will not end.
         let most = StdDuration::from_nanos(span.as_nanos()).saturating_mul(slower) + LOOK;
         loop {
             if self.stop.load(Ordering::Relaxed) {
@@ -244,6 +240,7 @@ impl RealBench {
             let report = session.report_of(Some(&[]), false).map_err(trouble)?;
             let elapsed = report.elapsed_s.unwrap_or(0.0);
             let next = actions.due(session, elapsed)?;
+            // The trial ends by the session's clock; the one of the machine only limits how long that may take.
             let left = span.as_secs_f64() - elapsed;
             if left <= 0.0 {
                 return Ok(true);
@@ -265,6 +262,7 @@ impl RealBench {
         if ports.is_empty() || self.device.is_some() {
             return Ok(());
         }
+        // A time of zero resumes, whether or not the port is paused.
         let mut release = Trial::new("release", Duration::from_millis(10));
         for port in ports {
             let src = self.setup.port(port).mac;
@@ -275,7 +273,7 @@ impl RealBench {
             release.frame(port, octets, Duration::ZERO);
         }
         let mut plan = plan(&release, &self.setup)?;
-        self.numbers.secure(&mut plan, &release, (&self.setup, Far::Device));
+        self.numbers.secure(&mut plan, &release, &self.setup, Far::Device);
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
         let session = self.ports.set(plan).map_err(trouble)?;
         session.start(&flows).map_err(trouble)?;
@@ -290,15 +288,16 @@ impl RealBench {
     fn counted(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
         let setup = self.setup.clone();
         if !trial.counters || self.device.is_some() {
-            return self.observe(trial, (&setup, Far::Device));
+            return self.observe(trial, &setup, Far::Device);
         }
         let ports: Vec<&str> = setup.ports.iter().map(|port| port.dut.as_str()).collect();
         let adapter = self.adapter.as_mut().ok_or_else(no_adapter)?;
         let settle = StdDuration::from_nanos(adapter.settle().as_nanos());
         adapter.clear()?;
+        // Switches poll the counters of their chip: a value read at once would be an old one.
         thread::sleep(settle);
         let before = adapter.read(&ports)?;
-        let mut seen = self.observe(trial, (&setup, Far::Device))?;
+        let mut seen = self.observe(trial, &setup, Far::Device)?;
         thread::sleep(settle);
         let adapter = self.adapter.as_mut().ok_or_else(no_adapter)?;
         seen.counters = Some(adapter.read(&ports)?.since(&before));
@@ -336,20 +335,21 @@ impl Bench for RealBench {
 
     fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
         let setup = on_cable(&self.setup);
-        self.observe(trial, (&setup, Far::Cable))
+        self.observe(trial, &setup, Far::Cable)
     }
 
     /// The least of these: frames that a cable in memory carries, that the sender's port takes, and that
     /// the receiver's port has if it misses some.
     fn limit(&mut self, trial: &Trial) -> Result<Option<u64>, Trouble> {
-        let cable = self.counts(trial, (&on_cable(&self.setup), Far::Cable))?;
+        let cable = self.counts(trial, &on_cable(&self.setup), Far::Cable)?;
         let setup = self.setup.clone();
-        let ports = self.counts(trial, (&setup, Far::Device))?;
+        let ports = self.counts(trial, &setup, Far::Device)?;
         let (Some(flow), [carried, ..]) = (trial.flows.first(), &cable.flows[..]) else {
             return Err(Trouble::Error("a trial without a flow has no limit".to_owned()));
         };
         let counted = &ports.flows[0];
         let sent = counted.frames_tx.saturating_sub(ports.ports[flow.from.0].tx_dropped);
+        // A receiver that misses frames limits the tester; one that misses none may wait for the device.
         let missed = ports.ports[flow.to.0].rx_missed.unwrap_or(0) > 0;
         let received = if missed { counted.frames_rx } else { u64::MAX };
         let limit = carried.frames_rx.min(sent).min(received);
@@ -365,7 +365,7 @@ impl Bench for RealBench {
 
     fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
         let setup = self.setup.clone();
-        let counts = self.counts(trial, (&setup, Far::Device));
+        let counts = self.counts(trial, &setup, Far::Device);
         let released = self.release(trial);
         let counts = counts?;
         released?;
@@ -401,7 +401,7 @@ impl Bench for RealBench {
             Faculty::ShortFrames | Faculty::WrongFcs | Faculty::ShortGap => false,
             Faculty::Keys => false,
             // No test of a device in this process has connections: benchmarks do, of other devices.
-            Faculty::Stateful => self.device.is_none() && connections::possible(&self.setup),
+            Faculty::Stateful => self.device.is_none() && traffic::possible(&self.setup),
             Faculty::Changes => self.device.is_some(),
             Faculty::Counters | Faculty::Settings if self.device.is_some() => true,
             Faculty::Counters => self.adapter.as_ref().is_some_and(|adapter| adapter.can_read()),
@@ -452,84 +452,4 @@ fn plan(trial: &Trial, setup: &Setup) -> Result<TestPlan, Trouble> {
 fn resolved(config: &::otg::model::Config) -> Result<TestPlan, Trouble> {
     let resolved = tester::resolve::resolve(config);
     resolved.map(|(plan, _)| plan).map_err(|refusal| Trouble::Error(refusal.errors.join("; ")))
-}
-
-/// Returns what the captures of a trial hold.
-fn records(
-    (trial, arrival): (&Trial, Arrival),
-    setup: &Setup,
-    session: &Session,
-    report: &Report,
-) -> Result<Observation, Trouble> {
-    let epoch = session.epoch().ok_or_else(|| Trouble::Error("no flow was started".into()))?;
-    let start = epoch + otg::lead(setup);
-    linked(report)?;
-    let openers = Openers::new(setup, trial)?;
-    let mut records = Vec::new();
-    for (n, port) in report.ports.iter().enumerate() {
-        if port.capture_missed > 0 {
-            let what = format!(
-                "the capture of port {} is full: {} frames are missing; shorten `times.hold` or lower \
-                 `rate`",
-                port.name, port.capture_missed
-            );
-            return Err(Trouble::Error(what));
-        }
-        let capture = session.recorded(n).map_err(trouble)?;
-        records.extend(
-            capture.frames().filter_map(|kept| {
-                record(&kept, (Port(n), setup, &openers), (start, trial, arrival))
-            }),
-        );
-    }
-    records.sort_by_key(|record: &Record| record.end);
-    let taken_down = |port: usize| trial.links.iter().any(|link| link.port.0 == port);
-    let disturbed = disturbed_but(report, taken_down);
-    let disturbed = disturbed.or_else(|| drain::missing(&records, trial.length));
-    Ok(Observation {
-        records,
-        damaged: Vec::new(),
-        uncertainty: uncertainty(report, (trial, arrival), setup),
-        disturbed,
-        unattended: report.unattended(),
-        starved: Duration::from_nanos_f64(report.device_waited_ns()),
-        counters: None,
-    })
-}
-
-/// An error if the link of a port is down.
-fn linked(report: &Report) -> Result<(), Trouble> {
-    match report.ports.iter().find(|port| !port.link_up) {
-        Some(port) => {
-            let what = format!("the link of port {} is down; check the cable", port.name);
-            Err(Trouble::Error(what))
-        }
-        None => Ok(()),
-    }
-}
-
-/// True if a port lost frames before the tester saw them.
-fn missed(port: &tester::report::Port) -> bool {
-    port.rx_missed.unwrap_or(0) > 0
-}
-
-/// Returns the frames that the machine lost before the tester saw them, in words.
-fn disturbed(report: &Report) -> Option<String> {
-    disturbed_but(report, |_| false)
-}
-
-/// Does the same, but not for frames that a port cannot send while the trial takes its link down: they are
-/// part of the result.
-fn disturbed_but(report: &Report, taken_down: impl Fn(usize) -> bool) -> Option<String> {
-    let unsent = |n, port: &tester::report::Port| port.tx_dropped > 0 && !taken_down(n);
-    let mut ports = report.ports.iter().enumerate();
-    ports.find(|(n, port)| missed(port) || unsent(*n, port)).map(|(_, port)| {
-        format!(
-            "port {} lost {} received frames and dropped {} to send: the machine is too busy, or the \
-             rate too high for it",
-            port.name,
-            port.rx_missed.unwrap_or(0),
-            port.tx_dropped
-        )
-    })
 }

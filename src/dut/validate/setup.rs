@@ -168,6 +168,7 @@ impl PortMacsec {
     /// Returns the packet number of the port's first frame.
     #[must_use]
     pub fn first_pn(&self) -> u64 {
+        // The association that it sends with; the others are for later.
         self.plan.transmit[self.plan.encoding.index()].as_ref().map_or(1, |sa| sa.pn)
     }
 
@@ -372,6 +373,7 @@ impl Setup {
     #[must_use]
     pub fn storm_max(&self) -> Duration {
         let detection = self.expected.watchdog.map_or(Duration::MAX, |dog| dog.detection);
+        // A choice: a fifth of reserve before the watchdog acts.
         detection.div(5).saturating_mul(4)
     }
 
@@ -387,6 +389,7 @@ impl Setup {
     #[must_use]
     pub fn pause_max(&self) -> Quanta {
         let fits = self.storm_max().as_picos() / Quanta(1).at(self.rate).as_picos().max(1);
+        // At least a quantum: a time of zero would resume.
         Quanta(u16::try_from(fits).unwrap_or(u16::MAX).max(1))
     }
 
@@ -399,6 +402,7 @@ impl Setup {
     /// Returns the bits per second of a share of a line of this rate, without preamble and gap.
     #[must_use]
     pub fn share_of(&self, rate: BitsPerSec, share: f64, size: u32) -> f64 {
+        // What MACsec adds is on the line as well, but not part of the frame that is counted.
         let line = f64::from(size + LINE_OVERHEAD + self.overhead());
         share * rate.get() as f64 * f64::from(size) / line
     }
@@ -454,6 +458,7 @@ impl fmt::Display for Setup {
 pub const fn reaction_limit(rate: BitsPerSec) -> Quanta {
     let quanta = match rate.get() {
         0..10_000_000_000 => 2,
+        // SONiC's figure; sums of 802.3's delays give 60, and 74 with 10GBASE-T.
         10_000_000_000..25_000_000_000 => 67,
         25_000_000_000..40_000_000_000 => 80,
         40_000_000_000..50_000_000_000 => 118,

@@ -14,7 +14,6 @@ use ground::verdict::Verdict;
 use serde::Serialize;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Selection of tests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Selection {
     pub level: Level,
@@ -100,7 +99,7 @@ impl Bench for NoBench {
 /// Returns the reason why a test will be skipped for lack of something in the file; `None` if it begins.
 #[must_use]
 pub fn skip_reason(setup: &Setup, level: Level, test: &Test) -> Option<String> {
-    let result = run_one(setup, level, &mut NoBench::default(), (test, &[]));
+    let result = run_one(setup, level, &mut NoBench::default(), test, &[]);
     (result.outcome == Outcome::Skip).then_some(result.detail)
 }
 
@@ -108,13 +107,13 @@ pub fn skip_reason(setup: &Setup, level: Level, test: &Test) -> Option<String> {
 /// each port if it is run so. The number of further trials depends on what the device does.
 #[must_use]
 pub fn least_time(setup: &Setup, selection: &Selection) -> Duration {
-    let of = |test: &Test| {
+    let time = |test: &Test| {
         let mut bench = NoBench::default();
-        run_one(setup, selection.level, &mut bench, (test, &[]));
+        run_one(setup, selection.level, &mut bench, test, &[]);
         let turns = if with_each_port(selection.level, test) { setup.alike() as u64 } else { 1 };
         bench.0.saturating_mul(turns)
     };
-    selection.tests_of(setup).into_iter().map(of).fold(Duration::ZERO, |all, time| all + time)
+    selection.tests_of(setup).into_iter().map(time).fold(Duration::ZERO, |all, time| all + time)
 }
 
 /// Returns true if a test is run with each port in each of its roles.
@@ -129,10 +128,12 @@ fn matches(pattern: &str, name: &str) -> bool {
     let behind = |text: &str, first: char| text[first.len_utf8()..].to_owned();
     let rest = behind(pattern, front);
     if front == '*' {
+        // Including the empty tail: `*` may stand for the whole rest.
         let mut tails = name.char_indices().map(|(n, _)| &name[n..]).chain([""]);
         return tails.any(|tail| matches(&rest, tail));
     }
     let Some(first) = name.chars().next() else { return false };
+    // A bracket without an end is a character like any other, which no name has.
     let class = rest.split_once(']').filter(|_| front == '[');
     let (is_one, rest) = match class {
         Some((class, rest)) => (is_in(class, first), rest),
@@ -200,6 +201,7 @@ impl Results {
     pub fn verdict(&self, strict: bool) -> Verdict {
         let of_dut = self.tests.iter().filter(|test| test.id != catalogue::SELF_CHECK.id);
         let of_dut = of_dut.filter(|test| test.applies);
+        // The self-check judges the tester: it adds to the verdict only if it fails, and is no pass of the DUT.
         let own = self.tests.iter().filter(|test| test.id == catalogue::SELF_CHECK.id);
         let own = own.map(|test| test.outcome).filter(|outcome| *outcome != Outcome::Pass);
         let all = of_dut.map(|test| test.outcome).chain(own);
@@ -236,19 +238,22 @@ pub fn run(
             results.interrupted = true;
             break;
         }
-        let mut result = run_one(setup, selection.level, bench, (test, &unproven));
+        let mut result = run_one(setup, selection.level, bench, test, &unproven);
+        // In virtual time the same would happen again.
         let most = if bench.world() == VIRTUAL { 0 } else { selection.retry };
         while result.outcome == Outcome::Inconclusive && result.attempts <= most {
             if !progress(n, all, test) {
                 results.interrupted = true;
                 break;
             }
-            let again = run_one(setup, selection.level, bench, (test, &unproven));
+            let again = run_one(setup, selection.level, bench, test, &unproven);
+            // The last run counts; start and duration are those of all runs.
             let duration_s = result.duration_s + again.duration_s;
             let (attempts, start_s) = (result.attempts + 1, result.start_s);
             result = TestResult { attempts, start_s, duration_s, ..again };
         }
         result.applies = result.outcome != Outcome::Skip || selection.applies(setup, test);
+        // Test 0 is the tester's check of itself: without it no verdict about the DUT is worth anything.
         let trusted = result.outcome != Outcome::Error || n > 0;
         results.tests.push(result);
         if !trusted || results.interrupted {
@@ -258,17 +263,18 @@ pub fn run(
     results
 }
 
-/// Runs one test.
 fn run_one(
     setup: &Setup,
     level: Level,
     bench: &mut dyn Bench,
-    (test, unproven): (&Test, &[&str]),
+    test: &Test,
+    unproven: &[&str],
 ) -> TestResult {
     let begun = Instant::now();
     let start_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64());
     let mut context = Context::new(setup, level, bench);
     let needed = test.topology.ports();
+    // Only the test of different rates uses ports of another rate than the common one.
     let given = if test.topology == Topology::Ts { setup.ports.len() } else { setup.alike() };
     let ended = if let Some(why) = catalogue::other_kind(test, setup) {
         Err(Trouble::Missing(why))
@@ -288,6 +294,7 @@ fn run_one(
         },
         Ok(()) if measurements.is_empty() => (Outcome::Error, "nothing was judged".to_owned()),
         Ok(()) => {
+            // A value that explains others stands for them, whichever came first.
             let mut decisive = measurements.iter().filter(|m| m.outcome == judged);
             let first = decisive.clone().next();
             let decided = decisive.find(|m| m.explains).or(first);
@@ -328,6 +335,7 @@ fn run_at_ports(context: &mut Context<'_>, test: &Test) -> Result<(), Trouble> {
         (test.run)(context)?;
         context.name_turn();
     }
+    // Named in the results, so that a reader does not take these ports for tested.
     for port in &setup.ports[setup.alike()..] {
         let what = format!("port {} was not looked at, which has", port.name);
         let why = format!("tests of a port use those of {}", setup.rate);
@@ -407,7 +415,7 @@ mod tests {
             let setup = file(fields);
             for test in catalogue::TESTS {
                 for level in [Level::Quick, Level::Full] {
-                    let result = run_one(&setup, level, &mut NoBench::default(), (test, &[]));
+                    let result = run_one(&setup, level, &mut NoBench::default(), test, &[]);
                     assert_ne!(
                         result.outcome,
                         Outcome::Error,

@@ -138,8 +138,9 @@ impl<'a> Context<'a> {
             Keep::Frames => self.bench.run(&Trial { keep: true, ..trial.clone() })?,
             Keep::Nothing | Keep::Traces => self.bench.run(trial)?,
         };
+        // Kept before it is checked: the trial that ended a test is the one to look at.
         self.keep(trial, &seen);
-        self.starved.add(self.measured.len(), (trial, &seen), self.setup);
+        self.starved.add(self.measured.len(), trial, &seen, self.setup);
         let seen = self.trusted(trial, seen)?;
         self.cabled(trial, &seen)?;
         Ok(seen)
@@ -169,6 +170,7 @@ impl<'a> Context<'a> {
     /// the first one all of it.
     fn release(&mut self) {
         let failed = self.measured[self.before..].iter().any(|m| m.outcome >= Outcome::Fail);
+        // The first trial stays as an example of how the test looks when it passes.
         let kept = self.seen.len();
         if kept > 1 && (!failed || kept >= SEEN_MAX) {
             self.seen.pop();
@@ -236,9 +238,11 @@ impl<'a> Context<'a> {
             return Err(Trouble::Disturbed(why.clone()));
         }
         let ports = (0..self.setup.ports.len()).map(Port);
+        // A protected frame is compared as it was made and as it was on the line: a test may make either.
         let octets: Vec<Vec<_>> = ports.map(|port| seen.sent_octets(port).collect()).collect();
         for (n, control) in trial.control.iter().enumerate() {
             let same = |octets: &[u8]| {
+                // Captures have the first bytes of a frame only.
                 let common = octets.len().min(control.octets.len());
                 octets[..common] == control.octets[..common]
             };
@@ -455,7 +459,7 @@ impl<'a> Context<'a> {
     ) {
         let of = &trial.flows[flow.0];
         if of.is_awaited() {
-            return self.awaited_rate(seen, (flow, of), span);
+            return self.awaited_rate(seen, flow, of, span);
         }
         let Flow { to, priority, size, .. } = *of;
         let wanted = self.intended(of);
@@ -471,7 +475,7 @@ impl<'a> Context<'a> {
         let time = |other: &Flow| self.setup.line_time(other.size).as_secs_f64();
         let delay: f64 = others.map(|(_, other)| time(other)).sum();
         let delayed = delay / seconds * wanted;
-        let unsent = self.unsent(seen, trial, (flow, span));
+        let unsent = self.unsent(seen, trial, flow, span);
         let u = (frame + ends + delayed + unsent) / wanted * 100.0;
         let limits = Limits::around(100.0, self.setup.limits.rate * 100.0);
         self.judge(format!("rate of priority {priority}"), value, limits, u, "%");
@@ -479,12 +483,7 @@ impl<'a> Context<'a> {
 
     /// Returns the bits per second by which the tester sent less than intended, if no pause of the
     /// DUT held it back: the machine was too slow, and the DUT is not to blame.
-    fn unsent(
-        &self,
-        seen: &Observation,
-        trial: &Trial,
-        (id, span): (FlowId, &Range<Duration>),
-    ) -> f64 {
+    fn unsent(&self, seen: &Observation, trial: &Trial, id: FlowId, span: &Range<Duration>) -> f64 {
         let flow = &trial.flows[id.0];
         if self.first_stop(seen, flow.from, flow.priority).is_some() {
             return 0.0;
@@ -523,7 +522,7 @@ impl<'a> Context<'a> {
     ) -> Result<(), Trouble> {
         for (n, flow) in trial.flows.iter().enumerate() {
             if flow.is_awaited() {
-                self.is_sent(seen, (FlowId(n), flow), span)?;
+                self.is_sent(seen, FlowId(n), flow, span)?;
                 continue;
             }
             if flow.start > span.start {

@@ -93,6 +93,7 @@ impl Seen {
             (kept.port, kept.way, kept.end, kept.len)
                 == (record.port, record.way, record.end, record.len)
         };
+        // Frames are kept by their ends, so those of the same time stand together.
         let first = self.frames.partition_point(|kept| kept.end < record.end);
         let same = self.frames[first..].iter().take_while(|kept| kept.end == record.end).count();
         let comment = Some(why.to_owned());
@@ -115,6 +116,7 @@ impl Seen {
 /// Returns all frames, or if there are too many the control frames and a share of the data frames.
 fn frames(seen: &Observation) -> Vec<Kept> {
     let is_data = |record: &&Record| matches!(record.what, What::Data { .. });
+    // Control frames are the evidence of flow control, so data frames alone are thinned.
     let every = seen.records.len().div_ceil(FRAMES_MAX).max(1);
     let mut n = 0;
     let kept = seen.records.iter().filter(|record| {
@@ -140,8 +142,9 @@ fn rates(trial: &Trial, seen: &Observation, setup: &Setup) -> Vec<FlowRates> {
     let mut bits = vec![vec![0_u64; BINS as usize]; trial.flows.len()];
     for record in seen.records.iter().filter(|record| record.way == Way::Received) {
         let What::Data { flow: FlowId(flow), .. } = record.what else { continue };
-        let at = (record.end.as_picos() / bin).min(BINS - 1) as usize;
-        bits[flow][at] += u64::from(record.len) * 8;
+        // Frames behind the end of the trial count in the last interval.
+        let slot = (record.end.as_picos() / bin).min(BINS - 1) as usize;
+        bits[flow][slot] += u64::from(record.len) * 8;
     }
     let seconds = bin as f64 / 1e12;
     let rates = trial.flows.iter().zip(bits).map(|(flow, bits)| {
@@ -149,6 +152,7 @@ fn rates(trial: &Trial, seen: &Observation, setup: &Setup) -> Vec<FlowRates> {
         let (from, to) = (&setup.port(flow.from).name, &setup.port(flow.to).name);
         let name = format!("{from} to {to}, priority {}", flow.priority);
         let mut points: Vec<(f64, f64)> = bits.into_iter().enumerate().map(point).collect();
+        // A rate lasts up to the next point; the last one needs an end.
         if let Some((_, last)) = points.last().copied() {
             points.push((trial.length.as_nanos_f64(), last));
         }
@@ -172,11 +176,13 @@ fn pauses(seen: &Observation, setup: &Setup) -> Vec<PauseSpan> {
             let key = (record.port.0, record.way == Way::Sent, priority);
             let until = record.end + time.at(setup.rate);
             match open.get_mut(&key) {
+                // In force still: the latest time replaces what was left of the one before.
                 Some((_, end)) if *end >= record.end => *end = until,
                 Some(old) => {
                     let span = core::mem::replace(old, (record.end, until));
                     close(key, span);
                 }
+                // XON without a pause before it opens nothing.
                 None if time > Quanta(0) => {
                     open.insert(key, (record.end, until));
                 }
@@ -185,6 +191,7 @@ fn pauses(seen: &Observation, setup: &Setup) -> Vec<PauseSpan> {
         }
     }
     open.into_iter().for_each(|(key, span)| close(key, span));
+    // A pause that was resumed at once has no length to draw.
     spans.retain(|span| span.until > span.from);
     spans.sort_by_key(|span| span.from);
     spans.truncate(PAUSES_MAX);

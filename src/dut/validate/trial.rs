@@ -100,7 +100,7 @@ pub struct Flow {
     pub tag: Option<Vid>,
     /// Priority whose pauses hold the frames at the tester; `None` for that of the frames.
     pub held_by: Option<Priority>,
-    /// Field with a value of its own instead of that of the priority.
+    /// Field with its own value instead of that of the priority.
     pub mark: Option<Mark>,
     pub addresses: Addresses,
 }
@@ -343,6 +343,7 @@ impl Trial {
 
     /// Adds one frame that is sent byte for byte.
     pub fn frame(&mut self, port: Port, octets: Vec<u8>, at: Duration) {
+        // One frame has no interval; any will do.
         let every = Duration::from_millis(1);
         self.control.push(Control { port, octets, start: at, every, frames: 1 });
     }
@@ -362,6 +363,7 @@ impl Trial {
     ) {
         let times: Vec<_> = set.iter().map(|p| (p, Quanta::MAX)).collect();
         let pause = Quanta::MAX.at(rate);
+        // A renewal that is late by less than half of the time leaves no gap.
         self.repeat((port, pause), pfc_frame(src, &times), pause.div(2), span);
     }
 
@@ -373,6 +375,7 @@ impl Trial {
         every: Duration,
         (start, until): (Duration, Duration),
     ) {
+        // The last pause ends within the span, so its own time is not for renewals.
         let span = until.saturating_sub(start).saturating_sub(pause);
         let frames = (1 + span.as_picos() / every.as_picos().max(1)) as u32;
         self.control.push(Control { port, octets, start, every, frames });
@@ -387,6 +390,7 @@ impl Trial {
     /// Returns the reaction of a port to pauses if the trial names one.
     #[must_use]
     pub fn reaction(&self, port: Port) -> Option<Obeys> {
+        // The last entry of a port counts.
         let named = self.obeys.iter().rev().find(|(named, _)| *named == port);
         named.map(|(_, obeys)| *obeys)
     }
@@ -416,6 +420,7 @@ impl Flow {
     /// Returns true if the NIC under test sends it, and not the tester.
     #[must_use]
     pub const fn is_awaited(&self) -> bool {
+        // A flow to a NIC has one port, too, but the tester sends it.
         self.from.0 == self.to.0 && !self.is_to_nic()
     }
 
@@ -444,6 +449,7 @@ impl Flow {
             Limit::Frames(frames) => frames.into(),
             Limit::Bursts(bursts) => bursts.frames_in_all(),
             Limit::Time(time) => {
+                // The first frame is sent however short the time is.
                 ((self.frames_per_second(line) * time.as_secs_f64()).floor() as u64).max(1)
             }
         }
@@ -520,11 +526,12 @@ pub fn pfc_frame(src: Mac, times: &[(Priority, Quanta)]) -> Vec<u8> {
 /// times of all priorities, enabled or not.
 #[must_use]
 pub fn pfc_fields(src: Mac, vector: u16, times: [u16; PRIORITIES]) -> Vec<u8> {
+    // A `Repr` sends reserved bits as 0, so the fields are written into a finished frame.
     let mut octets = pfc_frame(src, &[]);
     octets[VECTOR..VECTOR + 2].copy_from_slice(&vector.to_be_bytes());
     for (n, time) in times.iter().enumerate() {
-        let at = VECTOR + 2 + 2 * n;
-        octets[at..at + 2].copy_from_slice(&time.to_be_bytes());
+        let offset = VECTOR + 2 + 2 * n;
+        octets[offset..offset + 2].copy_from_slice(&time.to_be_bytes());
     }
     octets
 }

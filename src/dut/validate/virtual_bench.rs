@@ -1,18 +1,32 @@
 //! A DUT in the virtual world: a lab whose hosts are the ports of the tester. Each trial begins with
 //! a new network, so it depends on nothing that happened before.
 
-pub(crate) mod changes;
-mod count;
-mod counters;
-mod nics;
+pub(crate) mod network;
 mod recorder;
-mod stateful;
+mod reports;
 
-use changes::link_of;
-pub use counters::{Report, Reports};
-use recorder::Recorder;
+pub use reports::{Report, Reports};
 
 use std::collections::BTreeMap;
+
+use ::otg::model::Config;
+use ground::time::{Duration, Instant};
+use host::StationSnapshot;
+use lab::raw::Lab;
+use lab::{LabPlan, LabTester};
+use network::link_of;
+use recorder::Recorder;
+use sim::{
+    Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkPlan, NetworkPlan, Node, NodeId,
+    NodeKind, NodePlan, ObservedNetwork,
+};
+use switch::Change;
+use switch::managed::{At, Object};
+use tester::report::Report as Counts;
+use tester::seen::Seen;
+use tester::standing;
+use tester::tally::report;
+use tester::virtual_run::exact;
 
 use crate::bench::{Acknowledged, Bench, Faculty, Trouble, VIRTUAL};
 use crate::counters::PortCounters;
@@ -20,17 +34,6 @@ use crate::observation::Observation;
 use crate::otg;
 use crate::setup::Setup;
 use crate::trial::{LinkChange, Port, READING, ResetKind, Trial};
-use ::otg::model::Config;
-use ground::time::{Duration, Instant};
-use lab::raw::Lab;
-use lab::{LabPlan, LabTester};
-use sim::{
-    Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkPlan, NetworkPlan, NodeId,
-    NodeKind, NodePlan, ObservedNetwork,
-};
-use switch::Change;
-use switch::managed::{At, Object};
-use tester::report::Report as Counts;
 
 /// Bytes that a gap of 88 bits is shorter than one of 96.
 const SHORTER: u32 = 1;
@@ -88,7 +91,9 @@ impl VirtualBench {
         if let Some(device) = self.device.as_ref().filter(|(plan, _)| plan.network.seed == seed) {
             return Ok(device.clone());
         }
+        // The checks of a lab would judge the device a second time, by other rules.
         let mut lab = Lab { seed, checks: Some(Vec::new()), ..self.lab.clone() };
+        // Before the flows are removed: NICs send what the lab says.
         let of_nics = self.setup.nic.as_ref().map(|_| resolved(&lab)).transpose()?;
         lab.flows.clear();
         lab.otg = None;
@@ -102,11 +107,13 @@ impl VirtualBench {
         trial: &Trial,
         config: &Config,
     ) -> Result<(NetworkPlan, LabTester), Trouble> {
+        // Equal trials differ in what is random, as they would on a real device.
         let seed = self.setup.seed.wrapping_add(trial.round.into());
         let (mut plan, of_nics) = self.device(seed)?;
         lab::set_tester(&mut plan, config).map_err(wrong)?;
         let tester = plan.tester.expect("the lab has a generator");
         for (rate, port) in tester.rates.iter().zip(&self.setup.ports) {
+            // Loads and limits are calculated from the rate of the file.
             if *rate != port.rate {
                 let (name, said) = (&port.name, port.rate);
                 let what = format!("the link of {name} runs at {rate}, and the file says {said}");
@@ -114,12 +121,12 @@ impl VirtualBench {
             }
         }
         if let Some(own) = of_nics {
-            nics::add(&mut plan.network, own, &tester);
+            network::add_nics(&mut plan.network, own, &tester);
         }
         for port in &trial.short_gap {
             shorten(&mut plan.network, tester.hosts[port.0]);
         }
-        stateful::add(&mut plan.network, &tester, (trial, &self.setup));
+        network::add_connections(&mut plan.network, &tester, trial, &self.setup);
         Ok((plan.network, tester))
     }
 
@@ -137,10 +144,12 @@ impl VirtualBench {
     fn rekey(
         &self,
         network: &mut ObservedNetwork<'_>,
-        (plan, hosts): (&NetworkPlan, &[NodeId]),
+        plan: &NetworkPlan,
+        hosts: &[NodeId],
         trial: &Trial,
     ) -> Result<(), Trouble> {
         let mut keys: Vec<_> = trial.keys.iter().collect();
+        // The network runs forward only.
         keys.sort_by_key(|key| key.at);
         for key in keys {
             network.run_until(Instant::ZERO + otg::lead(&self.setup) + key.at);
@@ -160,7 +169,7 @@ impl VirtualBench {
             let kind = FaultKind::Link { link, up: change.up };
             network.faults.push(Fault { at: Instant::ZERO + lead + change.at, kind });
         }
-        network.faults.extend(changes::planned(&network, &hosts, trial, lead)?);
+        network.faults.extend(network::planned(&network, &hosts, trial, lead)?);
         for damage in &trial.damage {
             let link = link_of(&network, hosts[damage.port.0]);
             let direction = sent_by(&network, hosts[damage.port.0]);
@@ -168,6 +177,7 @@ impl VirtualBench {
                 true => network.links[link.index()].ab.errors,
                 false => network.links[link.index()].ba.errors,
             };
+            // Every bit in error damages every frame; other errors of the link stay as they are.
             let every = ErrorPlan { bit: u64::MAX, ..before };
             for (at, errors) in [(damage.from, every), (damage.until, before)] {
                 let kind = FaultKind::Line(direction, LineFault::Errors(errors));
@@ -177,28 +187,30 @@ impl VirtualBench {
         // The network ends with the trial, so there is nothing to restore.
         for setting in &trial.settings {
             if setting.name == READING {
-                nics::set_reading(&mut network, &hosts, hosts[setting.port.0], &setting.value)?;
+                network::set_reading(&mut network, &hosts, hosts[setting.port.0], &setting.value)?;
                 continue;
             }
-            let kind = changed(&network, hosts[setting.port.0], (setting.name, &setting.value))?;
+            let kind = changed(&network, hosts[setting.port.0], setting.name, &setting.value)?;
             network.faults.push(Fault { at: Instant::ZERO, kind });
         }
         let plan = network;
-        let mut recorder = Recorder::new((&plan, &hosts), &self.setup, trial, lead)?;
+        let mut recorder = Recorder::new(&plan, &hosts, &self.setup, trial, lead)?;
         let mut network = ObservedNetwork::new(&plan, Some(&mut recorder))
             .map_err(|error| Trouble::Error(error.to_string()))?;
-        self.rekey(&mut network, (&plan, &hosts), trial)?;
-        let cleared = self.run_to_clear(&mut network, (&plan, &hosts), trial);
+        self.rekey(&mut network, &plan, &hosts, trial)?;
+        let cleared = self.run_to_clear(&mut network, &plan, &hosts, trial);
         let end = Instant::ZERO + lead + trial.length;
         network.run_until(end);
         let counters = trial.counters.then(|| {
-            let mut read = counters::read(&mut network, &plan, &hosts, end);
+            let mut read = reports::read(&mut network, &plan, &hosts, end);
+            // What was counted before the link came up is gone, as on a device that clears its counters then.
             for (port, base) in cleared {
                 read.0[port.0] = read.0[port.0].since(&base);
             }
-            self.reports.apply(&mut read, (self.setup.rate, counters::cell(&plan)));
+            self.reports.apply(&mut read, self.setup.rate, reports::cell(&plan));
             read
         });
+        // A change that the device refused would look like one without effect.
         if let Some(refusal) = network.refusals().first() {
             return Err(Trouble::Error(format!("a setting is refused: {}", refusal.why)));
         }
@@ -213,7 +225,8 @@ impl VirtualBench {
     fn run_to_clear(
         &self,
         network: &mut ObservedNetwork<'_>,
-        (plan, hosts): (&NetworkPlan, &[NodeId]),
+        plan: &NetworkPlan,
+        hosts: &[NodeId],
         trial: &Trial,
     ) -> Vec<(Port, PortCounters)> {
         if !self.reports.wrong.contains(&Report::ClearedByLink) {
@@ -221,10 +234,11 @@ impl VirtualBench {
         }
         let mut up: Vec<_> = trial.links.iter().filter(|change| change.up).collect();
         up.sort_by_key(|change| change.at);
+        // The network is run to each of these times in their order.
         let clear = |change: &&LinkChange| {
-            let at = Instant::ZERO + otg::lead(&self.setup) + change.at;
-            network.run_until(at);
-            let mut all = counters::read(network, plan, hosts, at);
+            let time = Instant::ZERO + otg::lead(&self.setup) + change.at;
+            network.run_until(time);
+            let mut all = reports::read(network, plan, hosts, time);
             (change.port, all.0.swap_remove(change.port.0))
         };
         up.iter().map(clear).collect()
@@ -252,6 +266,7 @@ fn unsecured(node: &NodePlan) -> NodePlan {
 fn shorten(network: &mut NetworkPlan, host: NodeId) {
     let id = link_of(network, host).index();
     let link = &mut network.links[id];
+    // The line itself, and what both ends take for its speed when they pace their frames.
     link.line.overhead -= SHORTER;
     for End { node, port } in [link.a, link.b] {
         match &mut network.nodes[node.index()].kind {
@@ -273,7 +288,8 @@ pub(crate) fn opposite(network: &NetworkPlan, host: NodeId) -> End {
 pub(crate) fn changed(
     network: &NetworkPlan,
     host: NodeId,
-    (name, value): (&str, &str),
+    name: &str,
+    value: &str,
 ) -> Result<FaultKind, Trouble> {
     let End { node, port } = opposite(network, host);
     let object = Object::named(name).map_err(|error| Trouble::Missing(error.to_string()))?;
@@ -297,9 +313,10 @@ impl Bench for VirtualBench {
     fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
         let Prepared { network, hosts } = self.prepare(trial)?;
         let [a, b] = [0, 1].map(|n: usize| unsecured(&network.nodes[hosts[n].index()]));
-        let of = &network.links[link_of(&network, hosts[0]).index()];
+        let line = &network.links[link_of(&network, hosts[0]).index()];
         let end = |n| sim::End { node: NodeId(n), port: ground::units::PortId::MIN };
-        let link = LinkPlan { name: "cable".into(), a: end(0), b: end(1), ..of.clone() };
+        // The line of the first port, with its delays, between both hosts.
+        let link = LinkPlan { name: "cable".into(), a: end(0), b: end(1), ..line.clone() };
         let network = NetworkPlan {
             nodes: vec![a, b],
             links: vec![link],
@@ -321,8 +338,8 @@ impl Bench for VirtualBench {
         let mut network =
             ObservedNetwork::new(&plan, None).map_err(|error| Trouble::Error(error.to_string()))?;
         if let Some(reset) = trial.reset {
-            let at = Instant::ZERO + otg::lead(&self.setup) + reset.at;
-            network.run_until(at);
+            let time = Instant::ZERO + otg::lead(&self.setup) + reset.at;
+            network.run_until(time);
             let span = self.resets.get(&reset.kind).copied().ok_or_else(|| {
                 let kind = reset.kind.name();
                 Trouble::Missing(format!("virtual.resets.{kind} is missing; add it to the file"))
@@ -331,18 +348,18 @@ impl Bench for VirtualBench {
                 |node: &NodeId| matches!(plan.nodes[node.index()].kind, NodeKind::Switch(_));
             for switch in (0..plan.nodes.len() as u32).map(NodeId).filter(is_switch) {
                 network
-                    .restart(switch, &plan, at + span)
+                    .restart(switch, &plan, time + span)
                     .map_err(|error| Trouble::Error(error.to_string()))?;
             }
         }
         // Later acknowledgements are no part of the time.
-        let longest = trial.stateful.iter().map(|of| of.length).max().unwrap_or_default();
+        let longest = trial.stateful.iter().map(|wanted| wanted.length).max().unwrap_or_default();
         let stop = (Instant::ZERO + otg::lead(&self.setup) + longest).max(network.now());
         network.run_until(stop);
-        let acknowledged = stateful::read(&mut network, &tester, trial, stop)?;
+        let acknowledged = network::acknowledged(&mut network, &tester, trial, stop)?;
         let end = Instant::ZERO + otg::lead(&self.setup) + trial.length;
         network.run_until(end);
-        Ok((count::read(&mut network, &tester, end), acknowledged))
+        Ok((counts(&mut network, &tester, end), acknowledged))
     }
 
     fn has(&self, faculty: Faculty) -> bool {
@@ -373,4 +390,27 @@ impl Bench for VirtualBench {
     fn world(&self) -> &'static str {
         VIRTUAL
     }
+}
+
+/// Returns the report of a lab's generator at `now`.
+fn counts(network: &mut ObservedNetwork<'_>, tester: &LabTester, now: Instant) -> Counts {
+    let snapshot = |host| match network.nodes_mut().get_mut(host) {
+        Node::Host(station) => Some(station.snapshot(now)),
+        Node::Switch(_) => None,
+    };
+    let stations: Vec<StationSnapshot> =
+        tester.hosts.iter().copied().filter_map(snapshot).collect();
+    report(Seen {
+        plan: &tester.plan.ports,
+        world: "virtual",
+        // Virtual time is exact, and no thread of it can be late: there is no machine to blame.
+        stamps: exact(),
+        elapsed: Some(now.total_since(Instant::ZERO)),
+        stations: &stations,
+        counted: None,
+        ports: &standing::ports(&stations, &tester.rates, Instant::ZERO, now),
+        flows: &standing::flows(&tester.plan, &stations, Instant::ZERO, now),
+        warnings: Vec::new(),
+        machine: None,
+    })
 }

@@ -1,10 +1,77 @@
-//! Next load for a goal: the free part of the draft.
+//! Next load for a goal: the free part of the draft. Loads are on a logarithmic grid, so that halves of intervals
+//! are exact and goals share loads.
 
 use std::collections::BTreeMap;
 
-use super::classify::{Class, Tried, classify};
-use super::goal::Target;
-use super::grid::Slot;
+use crate::mlrsearch::goal::{Class, Target, Tried, classify};
+
+/// Index of a load on the grid: 0 is the largest load, each step is smaller by the same ratio.
+pub(super) type Slot = u32;
+
+/// The loads between a largest and a smallest one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Grid {
+    max: f64,
+    min: f64,
+    /// Natural logarithm of the ratio of neighbours, above 0.
+    step: f64,
+    last: Slot,
+}
+
+/// Steps per width where the widths of the goals have no common one.
+const FINE: f64 = 4.0;
+
+impl Grid {
+    /// A grid for intervals of relative `widths`, in frames/s.
+    pub(super) fn new(min: f64, max: f64, widths: &[f64]) -> Self {
+        let smallest = widths.iter().copied().fold(1.0, f64::min);
+        let unit = log_width(smallest);
+        let whole = |w: &f64| {
+            let times = log_width(*w) / unit;
+            (times - times.round()).abs() < 1e-9
+        };
+        // If all widths are multiples of the smallest, its step serves all goals, which then share their trials.
+        let step = if widths.iter().all(whole) { unit } else { unit / FINE };
+        let last = ((max / min).ln() / step).ceil() as Slot;
+        Self { max, min, step, last }
+    }
+
+    /// Returns the index of the smallest load.
+    pub(super) fn last(&self) -> Slot {
+        self.last
+    }
+
+    /// Returns a load in frames/s.
+    pub(super) fn load(&self, slot: Slot) -> f64 {
+        // The last step may be shorter than the others, so that the smallest load is exact.
+        if slot >= self.last { self.min } else { self.max * (-self.step * f64::from(slot)).exp() }
+    }
+
+    /// Returns the largest load that is not above `load`, or the smallest of all.
+    pub(super) fn floor(&self, load: f64) -> Slot {
+        if load >= self.max {
+            return 0;
+        }
+        if load <= self.min {
+            return self.last;
+        }
+        let slot = ((self.max / load).ln() / self.step).ceil() as Slot;
+        // A rounding of the logarithm may hit the neighbour.
+        let slot = if slot > 0 && self.load(slot - 1) <= load { slot - 1 } else { slot };
+        slot.min(self.last)
+    }
+
+    /// Returns the steps within a relative width, at least 1.
+    pub(super) fn steps(&self, width: f64) -> u32 {
+        // A quotient that rounding has put just below a whole number is that number.
+        ((log_width(width) / self.step + 1e-9).floor() as u32).max(1)
+    }
+}
+
+/// Returns the logarithm of the ratio of an interval's ends.
+fn log_width(width: f64) -> f64 {
+    -(1.0 - width).ln()
+}
 
 /// Trials at a load, and the number of the last of them.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -27,9 +94,10 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// Returns the bounds that a history gives for a target.
-    pub(super) fn of(target: &Target, history: &History) -> Self {
+    pub(super) fn from_history(target: &Target, history: &History) -> Self {
         let class = |tally: &Tally| classify(target, &tally.trials);
         let upper = history.iter().rev().find(|(_, t)| class(t) == Class::Upper).map(|(s, _)| *s);
+        // A load without loss above one with loss is no bound: the device does not carry all loads up to it.
         let below = upper.map_or(0, |slot| slot + 1);
         let lower = history.range(below..).find(|(_, t)| class(t) == Class::Lower).map(|(s, _)| *s);
         Self { lower, upper }
@@ -62,10 +130,11 @@ pub(super) fn propose<'a>(
     last: Slot,
 ) -> Option<(Slot, &'a Target)> {
     let misled = history.values().filter(|t| misleads(chain, t)).take(MISLED).count();
+    // Only the goal itself is left.
     let chain = if misled == MISLED { &chain[chain.len() - 1..] } else { chain };
     let mut before = Bounds::default();
     for target in chain {
-        let bounds = Bounds::of(target, history);
+        let bounds = Bounds::from_history(target, history);
         if !bounds.settled(target, last) {
             return Some((Step { target, history, bounds, before, last }.next(), target));
         }
@@ -78,6 +147,7 @@ pub(super) fn propose<'a>(
 /// some of its trials.
 fn misleads(chain: &[Target], tally: &Tally) -> bool {
     let before = |easier: &[Target], class: Class| {
+        // The trials of a load in their order, without the last: what each target said along the way.
         let is = |n: usize| easier.iter().any(|t| classify(t, &tally.trials[..n]) == class);
         (1..tally.trials.len()).any(is)
     };
@@ -115,6 +185,7 @@ impl Step<'_> {
             Bounds { lower: Some(lower), upper: Some(upper) } => {
                 if lower - upper > self.target.width {
                     let middle = self.middle(lower, upper);
+                    // Away from the bound that was tried last, but no further than the middle.
                     if self.history[&lower].last > self.history[&upper].last {
                         self.above(lower, upper).max(middle)
                     } else {
@@ -144,6 +215,7 @@ impl Step<'_> {
     /// wanted width.
     fn middle(&self, lower: Slot, upper: Slot) -> Slot {
         let width = self.target.width;
+        // In whole widths, so that the halves of the halves end at the width exactly.
         let pieces = (lower - upper).div_ceil(width);
         lower - (pieces / 2) * width
     }
@@ -152,6 +224,7 @@ impl Step<'_> {
     /// lower bound below it.
     fn above(&self, lower: Slot, end: Slot) -> Slot {
         let is_lower = |t: &Tally| classify(self.target, &t.trials) == Class::Lower;
+        // Slots count downwards from the largest load, so a step up is a subtraction.
         let below = self.history.range(lower + 1..).find(|(_, t)| is_lower(t));
         let step = below.map_or(self.target.width, |(slot, _)| 2 * (slot - lower));
         lower.saturating_sub(step.max(self.target.width)).max(end)

@@ -3,8 +3,7 @@
 use ground::time::Duration;
 use proptest::prelude::*;
 
-use super::classify::{Tried, classify, conditional};
-use super::goal::Target;
+use super::goal::{Target, Tried, classify, conditional};
 use super::*;
 
 fn seconds(n: u64) -> Duration {
@@ -96,7 +95,7 @@ fn go_on(search: &mut Search, mut loss: impl FnMut(f64) -> f64) {
         let expected = (trial.load * seconds) as u64;
         let lost = (expected as f64 * loss(trial.load)).round() as u64;
         let measured = Measured { duration: trial.duration, expected, forwarded: expected - lost };
-        search.told(measured).unwrap();
+        search.record(measured).unwrap();
     }
 }
 
@@ -177,7 +176,7 @@ fn a_warm_up_trial_is_run_first_and_not_counted() {
     let first = search.next().unwrap();
     assert_eq!((first.load, first.duration), (14_880_952.0, seconds(3)));
     // A device that loses everything before it knows the flow.
-    search.told(Measured { duration: first.duration, expected: 1000, forwarded: 0 }).unwrap();
+    search.record(Measured { duration: first.duration, expected: 1000, forwarded: 0 }).unwrap();
     assert_eq!(search.trials(), 0);
     let rate = 1e6;
     go_on(&mut search, limited(rate));
@@ -195,7 +194,7 @@ fn results_before_the_end_are_those_of_an_interrupted_search() {
     assert_eq!(search.results()[0].irregular, Some(Irregular::Interrupted));
     let trial = search.next().unwrap();
     let measured = Measured { duration: trial.duration, expected: 100, forwarded: 50 };
-    search.told(measured).unwrap();
+    search.record(measured).unwrap();
     let result = &search.results()[0];
     assert_eq!((result.irregular, result.lower), (Some(Irregular::Interrupted), None));
 }
@@ -204,11 +203,11 @@ fn results_before_the_end_are_those_of_an_interrupted_search() {
 fn results_that_cannot_be_are_refused() {
     let mut search = Search::new(&csit()).unwrap();
     let told = |expected, forwarded| Measured { duration: seconds(1), expected, forwarded };
-    assert_eq!(search.told(told(0, 0)), Err(BadTrial::Nothing));
+    assert_eq!(search.record(told(0, 0)), Err(BadTrial::Nothing));
     let more = BadTrial::TooMany { expected: 5, forwarded: 6 };
-    assert_eq!(search.told(told(5, 6)), Err(more));
+    assert_eq!(search.record(told(5, 6)), Err(more));
     let mut ended = run(&rfc2544(0.1), |_| 0.0);
-    assert_eq!(ended.told(told(1, 1)), Err(BadTrial::Ended));
+    assert_eq!(ended.record(told(1, 1)), Err(BadTrial::Ended));
 }
 
 #[test]
@@ -235,10 +234,10 @@ fn a_proposal_depends_on_the_results_alone() {
         let measured =
             Measured { duration: trial.duration, expected: 1_000_000, forwarded: 1_000_000 - lost };
         told.push(measured);
-        first.told(measured).unwrap();
+        first.record(measured).unwrap();
     }
     let mut second = Search::new(&csit()).unwrap();
-    told.into_iter().for_each(|measured| second.told(measured).unwrap());
+    told.into_iter().for_each(|measured| second.record(measured).unwrap());
     assert_eq!(first.next(), second.next());
     assert_eq!(first.results(), second.results());
 }

@@ -7,7 +7,7 @@ use validate::observation::{Way, What};
 use validate::trial::{Flow, Limit, Port, Rate, Trial};
 
 use super::{example, written};
-use crate::mesh::Mesh;
+use crate::mesh::{Mesh, Pattern};
 use crate::plan::Plan;
 use crate::trial::Stream;
 use crate::{rfc2889, table};
@@ -50,7 +50,12 @@ fn a_burst_is_sent_at_line_rate_to_each_receiver_in_turn() {
     let (plan, mut bench) = example(LOSSLESS);
     let plan = Plan { priority: Priority::ALL[0], ..plan };
     // 10 frames for three receivers become 12; half of the time is rest.
-    let streams = Mesh::Full.bursts(&plan, SIZE, (0.5, 10), Duration::from_micros(25));
+    let streams = Pattern { mesh: Mesh::Full, burst: 10 }.streams(
+        &plan,
+        SIZE,
+        0.5,
+        Duration::from_micros(25),
+    );
     let sent = sent(&plan, &mut bench, &streams, 1);
     let frame = plan.setup.rate.time_for(ground::units::Bytes(LINE));
     // 25 us are 299 frames: twelve bursts with their rests.
@@ -65,7 +70,12 @@ fn a_burst_is_sent_at_line_rate_to_each_receiver_in_turn() {
         assert_eq!(flows, [3, 4, 5].repeat(4), "{n}");
     }
     // However short a trial is, it has ten bursts.
-    let streams = Mesh::Pairs.bursts(&plan, SIZE, (0.5, 10), Duration::from_micros(1));
+    let streams = Pattern { mesh: Mesh::Pairs, burst: 10 }.streams(
+        &plan,
+        SIZE,
+        0.5,
+        Duration::from_micros(1),
+    );
     let bursts = |stream: &Stream| matches!(stream.limit, Limit::Bursts(b) if b.count == 10);
     assert!(streams.iter().all(bursts), "{streams:?}");
 }

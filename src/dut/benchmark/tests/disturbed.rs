@@ -15,7 +15,7 @@ use crate::journal::Journal;
 use crate::plan::{Plan, Soak};
 use crate::rfc2544::Test;
 use crate::testfolder::Folder;
-use crate::{lossless, mlr, rfc2544, rfc2889, rfc7640, rfc8239, soak};
+use crate::{lossless, rfc2544, rfc2889, rfc7640, rfc8239, search, soak};
 
 /// Procedures as values.
 type Run = fn(&Plan, &mut dyn Bench) -> (Value, Option<Trouble>);
@@ -46,7 +46,7 @@ const PROCEDURES: &[(&str, Run)] = &[
     }),
     ("lossless", |plan, bench| value(lossless::run(plan, bench, &mut |_| true))),
     ("soak", |plan, bench| value(soak::run(plan, bench, &mut |_| true))),
-    ("mlrsearch", |plan, bench| value(mlr::run(plan, bench, &mut |_| true))),
+    ("mlrsearch", |plan, bench| value(search::run(plan, bench, &mut |_| true))),
 ];
 
 /// A device in virtual time that loses frames, on a busy machine.
@@ -330,7 +330,7 @@ fn what_is_inconclusive_is_no_regression() {
 fn a_search_that_is_disturbed_leaves_no_row() {
     let (plan, device) = example("benchmark/mlrsearch.yaml");
     let mut bench = Busy::new(device, 1e9, DeviceCpu::Elsewhere, 1);
-    let (results, trouble) = mlr::run(&plan, &mut bench, &mut |_| true);
+    let (results, trouble) = search::run(&plan, &mut bench, &mut |_| true);
     assert!(matches!(trouble, Some(Trouble::Disturbed(_))), "{trouble:?}");
     assert!(results.tables.rows.is_empty(), "{:?}", results.tables.rows);
 }
@@ -344,7 +344,7 @@ fn a_journal_keeps_the_disturbance_of_its_trials() {
     let plan = short(plan);
     let mut bench = Busy::new(device, 1e9, DeviceCpu::Waited(2e9), 1);
     let mut run = || {
-        let mut journal = Journal::open(&path, ("rfc2544", &plan, ""), &mut bench).unwrap();
+        let mut journal = Journal::open(&path, "rfc2544", &plan, "", &mut bench).unwrap();
         let (_, trouble) = PROCEDURES[0].1(&plan, &mut journal);
         trouble
     };

@@ -9,7 +9,7 @@ use super::example;
 use crate::baseline::{Comparison, Runs, Trend};
 use crate::plan::{Plan, Repeated, Soak};
 use crate::summary::metrics;
-use crate::{lossless, mlr, rfc2544, rfc2889, rfc7640, rfc8239, soak, took};
+use crate::{lossless, rfc2544, rfc2889, rfc7640, rfc8239, run, search, soak};
 
 /// Runs a procedure, as short as it can be, on a device of four ports.
 fn results<R: serde::Serialize>(
@@ -23,7 +23,7 @@ fn results<R: serde::Serialize>(
     plan.recovery = once(plan.recovery);
     let interval = plan.trial;
     plan.soak = Soak { load: 0.5, duration: interval.saturating_mul(3), interval };
-    took::value(&run(&plan, &mut bench, &mut |_| true)).unwrap()
+    run::to_json(&run(&plan, &mut bench, &mut |_| true)).unwrap()
 }
 
 /// A number that two rows of one run share would be taken for two samples of it.
@@ -36,7 +36,7 @@ fn every_number_of_a_run_is_there_once() {
         results(|plan, bench, step| rfc8239::run(plan, &rfc8239::Test::ALL, bench, step).0),
         results(|plan, bench, step| lossless::run(plan, bench, step).0),
         results(|plan, bench, step| soak::run(plan, bench, step).0),
-        results(|plan, bench, step| mlr::run(plan, bench, step).0),
+        results(|plan, bench, step| search::run(plan, bench, step).0),
     ];
     for run in &all {
         assert_eq!(run.get("ended").unwrap_or(&json!(null)), &json!(null), "{run}");
@@ -46,7 +46,7 @@ fn every_number_of_a_run_is_there_once() {
         for (table, rows) in run.as_object().unwrap() {
             let rows = rows.as_array().into_iter().flatten().filter(|row| row.is_object());
             for row in rows {
-                assert!(row[took::FIELD].as_f64() >= Some(0.0), "{table}: {row}");
+                assert!(row[run::TOOK].as_f64() >= Some(0.0), "{table}: {row}");
             }
         }
         for metric in metrics {

@@ -6,9 +6,9 @@ use ground::units::Priority;
 use validate::bench::{Bench, Trouble};
 
 use super::example;
+use crate::buffers::{self, Iteration};
 use crate::mlrsearch::Irregular;
 use crate::plan::{Plan, Soak};
-use crate::rfc8239::buffer::{self, Iteration};
 use crate::trial::Runner;
 use crate::{lossless, rfc2889, rfc8239, soak, table};
 
@@ -67,7 +67,7 @@ fn frames_of_one_cell_show_the_buffer_within_two_cells() {
     let mut runner = Runner::new(&plan, &mut bench, &mut go);
     let one = Iteration::port(0, 4);
     for (ignoring, cells) in [(false, XOFF), (true, XOFF + HEADROOM)] {
-        let row = buffer::size_of(&mut runner, (128, &one), ignoring).unwrap();
+        let row = buffers::size_of(&mut runner, 128, &one, ignoring).unwrap();
         // 99 % of the frames are those of one port, whose limit it is.
         assert!(
             (row.frames * 0.99 - cells).abs() <= 2.0 && !row.at_limit,

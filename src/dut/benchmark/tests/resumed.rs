@@ -16,7 +16,7 @@ use super::example;
 use crate::journal::Journal;
 use crate::plan::{Plan, Soak};
 use crate::testfolder::Folder;
-use crate::{mlr, rfc2544, rfc8239, soak, table};
+use crate::{rfc2544, rfc8239, search, soak, table};
 
 /// A procedure, until `trials` trials are run.
 type Run = fn(&Plan, &mut dyn Bench, usize) -> (Value, Option<Trouble>);
@@ -45,7 +45,7 @@ const RUNS: &[(&str, Run)] = &[
         value(rfc8239::run(plan, &rfc8239::Test::ALL, bench, &mut until(trials)))
     }),
     ("soak", |plan, bench, trials| value(soak::run(plan, bench, &mut until(trials)))),
-    ("mlrsearch", |plan, bench, trials| value(mlr::run(plan, bench, &mut until(trials)))),
+    ("mlrsearch", |plan, bench, trials| value(search::run(plan, bench, &mut until(trials)))),
 ];
 
 fn short(mut plan: Plan) -> Plan {
@@ -67,7 +67,7 @@ fn a_run_that_goes_on_has_the_results_of_one_that_was_not_interrupted() {
         let mut ended = Vec::new();
         // Each of these parts goes a little further.
         for trials in [1, 4, 5, 9, usize::MAX] {
-            let mut journal = Journal::open(&path, (procedure, &plan, ""), &mut bench).unwrap();
+            let mut journal = Journal::open(&path, procedure, &plan, "", &mut bench).unwrap();
             let (results, trouble) = run(&plan, &mut journal, trials);
             ended.push(trouble);
             if trials == usize::MAX {
@@ -84,7 +84,7 @@ fn refused(path: &Path, procedure: &str, change: impl FnOnce(&mut Plan)) -> Stri
     let (plan, mut bench) = example("benchmark/rfc2544.yaml");
     let mut plan = short(plan);
     change(&mut plan);
-    match Journal::open(path, (procedure, &plan, ""), &mut bench) {
+    match Journal::open(path, procedure, &plan, "", &mut bench) {
         Ok(_) => panic!("{} is a journal of this run", path.display()),
         Err(error) => error.to_string(),
     }
@@ -96,7 +96,7 @@ fn a_file_of_something_else_is_refused_and_left_as_it_is() {
     let (plan, mut bench) = example("benchmark/rfc2544.yaml");
     let plan = short(plan);
     let path = dir.at("journal");
-    let open = |bench| drop(Journal::open(&path, ("soak", &plan, ""), bench).unwrap());
+    let open = |bench| drop(Journal::open(&path, "soak", &plan, "", bench).unwrap());
     open(&mut bench as &mut dyn Bench);
     let before = fs::read(&path).unwrap();
     assert!(refused(&path, "rfc2544", |_| {}).contains("procedure soak"));
@@ -104,7 +104,7 @@ fn a_file_of_something_else_is_refused_and_left_as_it_is() {
         refused(&path, "soak", |plan| plan.setup.name = "b".into()).contains("device slow-port")
     );
     assert!(refused(&path, "soak", |plan| plan.width = 0.1).contains("other parameters"));
-    let other = Journal::open(&path, ("soak", &plan, "another"), &mut bench).map(|_| ());
+    let other = Journal::open(&path, "soak", &plan, "another", &mut bench).map(|_| ());
     assert!(other.unwrap_err().to_string().contains("another virtual device"));
     assert_eq!(fs::read(&path).unwrap(), before);
     for (text, part) in [
@@ -127,7 +127,7 @@ fn every_cut_of_a_journal_is_one_with_fewer_trials() {
     plan.sizes.truncate(1);
     let path = dir.at("journal");
     let whole = {
-        let mut journal = Journal::open(&path, ("soak", &plan, ""), &mut bench).unwrap();
+        let mut journal = Journal::open(&path, "soak", &plan, "", &mut bench).unwrap();
         soak::run(&plan, &mut journal, &mut |_| true)
     };
     let all = fs::read(&path).unwrap();
@@ -135,7 +135,7 @@ fn every_cut_of_a_journal_is_one_with_fewer_trials() {
     let cuts = [0, 12, first, first + 1, first + 40, all.len() - 1];
     for cut in cuts {
         fs::write(&path, &all[..cut]).unwrap();
-        let mut journal = Journal::open(&path, ("soak", &plan, ""), &mut bench).unwrap();
+        let mut journal = Journal::open(&path, "soak", &plan, "", &mut bench).unwrap();
         let lines = all[..cut].iter().filter(|octet| **octet == b'\n').count();
         assert_eq!(journal.left(), lines.saturating_sub(1), "{cut}");
         assert_eq!(soak::run(&plan, &mut journal, &mut |_| true), whole, "{cut}");
@@ -150,11 +150,11 @@ fn trials_of_another_seed_are_not_taken() {
     let plan = short(plan);
     let path = dir.at("journal");
     {
-        let mut journal = Journal::open(&path, ("soak", &plan, ""), &mut bench).unwrap();
+        let mut journal = Journal::open(&path, "soak", &plan, "", &mut bench).unwrap();
         let (_, trouble) = soak::run(&plan, &mut journal, &mut until(2));
         assert_eq!(trouble, Some(Trouble::Interrupted));
     }
-    let mut journal = Journal::open(&path, ("soak", &plan, ""), &mut bench).unwrap();
+    let mut journal = Journal::open(&path, "soak", &plan, "", &mut bench).unwrap();
     journal.reseed(99);
     let (_, trouble) = soak::run(&plan, &mut journal, &mut |_| true);
     let Some(Trouble::Error(why)) = trouble else { panic!("{trouble:?}") };
@@ -201,7 +201,7 @@ fn a_soak_that_goes_on_has_the_memory_of_its_first_trials() {
     let path = dir.at("journal");
     let mut bench = Leaks(bench, 0);
     for trials in [2, usize::MAX] {
-        let mut journal = Journal::open(&path, ("soak", &plan, ""), &mut bench).unwrap();
+        let mut journal = Journal::open(&path, "soak", &plan, "", &mut bench).unwrap();
         assert_eq!(journal.left(), if trials == 2 { 0 } else { 2 });
         let (results, _) = soak::run(&plan, &mut journal, &mut until(trials));
         let row = &results.tables.rows[0];

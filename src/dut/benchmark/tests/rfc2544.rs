@@ -9,11 +9,11 @@ use validate::trial::Trial;
 use validate::virtual_bench::VirtualBench;
 
 use super::example;
-use crate::mlr;
 use crate::mlrsearch::Irregular;
 use crate::plan::Plan;
 use crate::rfc2544::{self, Tables, Test};
 use crate::run::Run;
+use crate::search;
 use crate::table;
 
 /// Returns the plan of the switch with the slow port, and a bench.
@@ -277,7 +277,7 @@ fn an_ended_run_keeps_its_rows() {
 #[test]
 fn a_search_with_several_goals_says_which_it_ended() {
     let (plan, mut bench) = example("benchmark/mlrsearch.yaml");
-    let (results, trouble) = mlr::run(&plan, &mut bench, &mut |_| true);
+    let (results, trouble) = search::run(&plan, &mut bench, &mut |_| true);
     assert_eq!((trouble, results.tables.rows.len()), (None, 3));
     for row in &results.tables.rows {
         assert_eq!(row.result.irregular, None, "{row:?}");

@@ -75,7 +75,8 @@ fn nine_ports_are_enough_for_the_whole_set_and_four_are_not() {
 #[test]
 fn quarters_to_congested_ports_hold_back_those_to_free_ones() {
     let dut = "rate: 100G\nports: [{}, {}, {}, {}, {}, {}, {}, {}]\nlossless: [3]\nvirtual:\n  profile:\n    \
-               buffer: {cell: 208, total: 4MiB, profiles: {lossless: {shared: {static_th: 105872}, lossless: {xoff: 104000}}}}\n    defaults: {pfc: {enable: [3]}}\n";
+               buffer: {cell: 208, total: 4MiB, profiles: {lossless: {shared: {static_th: 105872}, \
+               lossless: {xoff: 104000}}}}\n    defaults: {pfc: {enable: [3]}}\n";
     let fields = "priority: 3\nsizes: [1024]\ntrial: 1ms\ndrain: 500us\n";
     let results = measured(&[Test::Holb], dut, fields);
     let quarters = results.tables.holb.iter().filter(|row| row.pattern == Split::Quarters);

@@ -43,8 +43,8 @@ impl Testbed {
     }
 }
 
-/// Returns the results of a DUT file with these limits as JUnit XML. Skipped, policy and inconclusive tests are `skipped`, with the
-/// outcome and the reason as message.
+/// Returns the results of a DUT file with these limits as JUnit XML. Skipped, policy and inconclusive tests are
+/// `skipped`, with the outcome and the reason as message.
 ///
 /// # Panics
 /// Never: all texts have a form in XML.
@@ -80,6 +80,7 @@ fn case(test: &TestResult, body: &str) -> TestCase {
         Outcome::Fail => status(NonSuccessKind::Failure, "fail"),
         Outcome::Error => status(NonSuccessKind::Error, "error"),
         Outcome::Skip | Outcome::Policy | Outcome::Inconclusive => {
+            // JUnit has no other word for what neither passed nor failed.
             let mut status = TestCaseStatus::skipped();
             status.set_message(format!("{}: {}", test.outcome.name(), test.detail));
             status

@@ -61,6 +61,7 @@ impl Mutant {
         let dut = device(text);
         let mut lab = dut.lab.expect("the good device is virtual");
         if self == Self::WrongRate {
+            // The lab and not the file: the tester believes the file.
             lab.defaults.links.rate = Some(LinkRate(BitsPerSec::gbps(40)));
         }
         let frame = dut.setup.line_time(1024);
@@ -79,12 +80,14 @@ impl Mutant {
     fn before(self, trial: &mut Trial) {
         match self {
             Self::StormWithGaps => trial.control.iter_mut().for_each(|control| {
+                // Renewed after one and a half of its time: for a half nothing is paused.
                 control.every = control.every.saturating_mul(3);
                 control.frames = control.frames.div_ceil(3);
             }),
             Self::SevenOfEight => {
                 let storms = core::mem::take(&mut trial.control);
                 for storm in storms {
+                    // The third of eight, so that the storm begins as it should.
                     for n in (0..storm.frames).filter(|n| n % 8 != 2) {
                         let start = storm.start + storm.every.saturating_mul(n.into());
                         trial.frame(storm.port, storm.octets.clone(), start);
@@ -135,6 +138,7 @@ impl Mutant {
             }
             _ => {}
         }
+        // Shifted frames and added ones go to their places.
         seen.records.sort_by_key(|record| record.end);
     }
 }

@@ -1,12 +1,7 @@
 //! A virtual device on ports in memory, in real time: the switches of its lab run in this process, and their
-//! links are rings.
+//! links are rings. Actions of a trial at their times: links of the tester that go down and come up, and settings of
+//! such a device.
 
-use crate::adapter::of_snapshot;
-use crate::bench::Trouble;
-use crate::counters::Counters;
-use crate::setup::Setup;
-use crate::trial::Trial;
-use crate::virtual_bench::{Prepared, Reports, VirtualBench, changed, changes, opposite};
 use contracts::stats::SwitchSnapshot;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PortId};
@@ -14,7 +9,13 @@ use lab::raw::Lab;
 use sim::{End, Fault, FaultKind, NetworkPlan, NodeId, NodeKind};
 use switch::Change;
 use tester::plan::Place;
-use tester::session::{DevicePlan, DeviceSwitch};
+use tester::session::{DevicePlan, DeviceSwitch, Session, SessionError};
+
+use crate::bench::Trouble;
+use crate::counters::{Counters, of_snapshot};
+use crate::setup::Setup;
+use crate::trial::Trial;
+use crate::virtual_bench::{Prepared, Reports, VirtualBench, changed, network, opposite};
 
 /// The lab of a virtual device, of which each trial gets its own switches.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ impl InProcess {
         let Prepared { network, hosts } = self.bench.prepare(&trial)?;
         let mut setup = setup.clone();
         for (port, host) in setup.ports.iter_mut().zip(hosts) {
-            port.location = place(changes::link_of(&network, host).index(), 0).to_string();
+            port.location = place(network::link_of(&network, host).index(), 0).to_string();
         }
         Ok(setup)
     }
@@ -62,6 +63,7 @@ impl InProcess {
     /// The lab, or the trial, needs something that rings do not have.
     pub(super) fn make(&mut self, trial: &Trial) -> Result<Made, Trouble> {
         let Prepared { network, hosts } = self.bench.prepare(trial)?;
+        // Hosts of the lab are ports of the tester, so only switches are made; others keep no index.
         let mut nodes: Vec<Option<usize>> = vec![None; network.nodes.len()];
         let mut plan = DevicePlan::default();
         for (n, node) in network.nodes.iter().enumerate() {
@@ -85,6 +87,7 @@ impl InProcess {
         let ends = ends.collect::<Result<_, Trouble>>()?;
         for Fault { at, kind } in &network.faults {
             match kind {
+                // What is there from the start is part of the switch that is made.
                 FaultKind::Defect { end, defect } if *at == Instant::ZERO => {
                     let switch = &mut plan.switches[index(end.node)?];
                     switch.defects.push((end.port, *defect));
@@ -100,15 +103,16 @@ impl InProcess {
             }
         }
         for setting in &trial.settings {
-            let set = (setting.name, &*setting.value);
+            let host = hosts[setting.port.0];
             if let FaultKind::Change { node, change } =
-                changed(&network, hosts[setting.port.0], set)?
+                changed(&network, host, setting.name, &setting.value)?
             {
                 plan.switches[index(node)?].changes.push(change);
             }
         }
+        // Settings above are those at the start; these come at their times, by `Actions`.
         let mut later = Vec::new();
-        for Fault { at, kind } in changes::planned(&network, &hosts, trial, Duration::ZERO)? {
+        for Fault { at, kind } in network::planned(&network, &hosts, trial, Duration::ZERO)? {
             if let FaultKind::Change { node, change } = kind {
                 later.push((at.since(Instant::ZERO), index(node)?, change));
             }
@@ -120,10 +124,10 @@ impl InProcess {
 
     /// Returns the counters of the device's ports at those of the tester.
     pub(super) fn counters(&self, made: &Made, switches: &[SwitchSnapshot]) -> Counters {
-        let of =
+        let read =
             |(switch, port): &(usize, PortId)| of_snapshot(&switches[*switch].ports[port.index()]);
-        let mut counters = Counters(made.ends.iter().map(of).collect());
-        self.reports.apply(&mut counters, (self.rate, made.cell));
+        let mut counters = Counters(made.ends.iter().map(read).collect());
+        self.reports.apply(&mut counters, self.rate, made.cell);
         counters
     }
 }
@@ -136,17 +140,116 @@ fn place(link: usize, end: u8) -> Place {
 /// Returns the ends of rings of a switch's ports. The tester has the first end of its own links.
 fn places(network: &NetworkPlan, node: NodeId, hosts: &[NodeId]) -> Result<Vec<Place>, Trouble> {
     let ports = network.nodes[node.index()].ports();
-    let of = |port: u16| {
+    let ring_end = |port: u16| {
         let end = End { node, port: PortId::new(port)? };
         let n = network.links.iter().position(|link| link.a == end || link.b == end)?;
         let link = &network.links[n];
         let far = if link.a == end { link.b.node } else { link.a.node };
+        // Between two switches the first end of the link has the first end of the ring.
         let second = hosts.contains(&far) || link.b == end;
         Some(place(n, u8::from(second)))
     };
     let name = network.nodes[node.index()].name();
     let all = (0..ports).map(|port| {
-        of(port as u16).ok_or_else(|| Trouble::Error(format!("{name}: port {port} has no link")))
+        ring_end(port as u16)
+            .ok_or_else(|| Trouble::Error(format!("{name}: port {port} has no link")))
     });
     all.collect()
+}
+
+/// An action.
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    /// A link of the tester goes down or comes up.
+    Link { port: usize, up: bool },
+    /// A switch of the device gets another setting.
+    Change { switch: usize, change: Change },
+}
+
+/// The actions of a trial that are not done yet.
+#[derive(Debug, Default)]
+pub(super) struct Actions {
+    /// By time from the start of the flows, the last one first.
+    left: Vec<(Duration, Action)>,
+    /// Ports whose link is down.
+    down: Vec<usize>,
+}
+
+impl Actions {
+    pub(super) fn none() -> Self {
+        Self::default()
+    }
+
+    /// Returns the actions of a trial that begins `lead` after its flows.
+    pub(super) fn new(trial: &Trial, made: Option<&Made>, lead: Duration) -> Self {
+        let links = trial.links.iter();
+        let links = links.map(|link| (link.at, Action::Link { port: link.port.0, up: link.up }));
+        let changes = made.iter().flat_map(|made| &made.changes);
+        let changes = changes
+            .map(|(at, switch, change)| (*at, Action::Change { switch: *switch, change: *change }));
+        let mut left: Vec<_> =
+            links.chain(changes).map(|(at, action)| (lead + at, action)).collect();
+        left.sort_by_key(|(at, _)| *at);
+        // The next one is popped from the end.
+        left.reverse();
+        Self { left, down: Vec::new() }
+    }
+
+    /// Does what is due `elapsed` seconds after the start, and returns the seconds until the next action.
+    ///
+    /// # Errors
+    /// A link cannot be taken down or up, or the device refuses a setting.
+    pub(super) fn due(&mut self, session: &Session, elapsed: f64) -> Result<f64, Trouble> {
+        while let Some((at, action)) = self.left.last().copied() {
+            let left = at.as_secs_f64() - elapsed;
+            if left > 0.0 {
+                return Ok(left);
+            }
+            // Removed before it is done: an action that fails is not tried again.
+            self.left.pop();
+            match action {
+                Action::Link { port, up } => self.link(session, port, up)?,
+                Action::Change { switch, change } => {
+                    let set = session.device(move |device, now| device.change(now, switch, change));
+                    let refused = |why| Trouble::Error(format!("a setting is refused: {why}"));
+                    set.map_err(trouble)?.map_err(refused)?;
+                }
+            }
+        }
+        Ok(f64::INFINITY)
+    }
+
+    fn link(&mut self, session: &Session, port: usize, up: bool) -> Result<(), Trouble> {
+        // Remembered before it is tried: a link that may be down is taken up again in any case.
+        if !up && !self.down.contains(&port) {
+            self.down.push(port);
+        }
+        let set = session.change_link(port, up).map_err(trouble)?;
+        let name = &session.plan().ports[port].name;
+        set.map_err(|why| match up {
+            true => Trouble::Error(format!("the link of port {name} does not come up: {why}")),
+            false => Trouble::Missing(format!(
+                "the tester cannot take the link of port {name} down: {why}"
+            )),
+        })?;
+        if up {
+            self.down.retain(|down| *down != port);
+        }
+        Ok(())
+    }
+
+    /// Takes all links up again that are down. Errors are those of the trial that left them down.
+    pub(super) fn restore(&mut self, session: &Session) {
+        for port in self.down.drain(..) {
+            let _ = session.change_link(port, true);
+        }
+    }
+}
+
+/// Returns the trouble that an error of the session is.
+pub(super) fn trouble(error: SessionError) -> Trouble {
+    match error {
+        SessionError::Starved(_) => Trouble::Disturbed(error.to_string()),
+        error => Trouble::Error(error.to_string()),
+    }
 }

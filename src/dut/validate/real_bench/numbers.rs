@@ -36,18 +36,14 @@ impl Numbers {
     /// Returns the first of some numbers for frames of a test: behind those of its next trial's learning.
     pub(super) fn make(&mut self, port: Port, frames: u32) -> u64 {
         let used = &mut self.0[port.0];
+        // Learning frames leave before those of the test, with lower numbers.
         let first = used.made.max(used.next + otg::BEFORE);
         used.made = first + u64::from(frames);
         first
     }
 
     /// Gives the ports of a trial their SecY, and takes the numbers that it may use.
-    pub(super) fn secure(
-        &mut self,
-        plan: &mut TestPlan,
-        trial: &Trial,
-        (setup, far): (&Setup, Far),
-    ) {
+    pub(super) fn secure(&mut self, plan: &mut TestPlan, trial: &Trial, setup: &Setup, far: Far) {
         if far == Far::Cable {
             return;
         }
@@ -55,10 +51,12 @@ impl Numbers {
             let Some(macsec) = &of.macsec else { continue };
             let mut secy = macsec.secy(trial.made.contains(&Port(n)));
             let used = &mut self.0[n];
+            // Every key goes on behind all numbers that the port has used.
             for sa in secy.transmit.iter_mut().flatten() {
                 sa.pn = used.next;
             }
             port.secy = Some(Box::new(secy));
+            // The numbers of the whole trial are taken at once: how many it uses is known only at its end.
             used.next = used.made.max(used.next + most(trial, setup, Port(n)));
             used.made = 0;
         }

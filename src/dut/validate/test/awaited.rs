@@ -23,6 +23,7 @@ impl Context<'_> {
         let ended = (test.run)(self);
         self.nic = None;
         let failed = self.measured[before..].iter().any(|m| m.outcome >= Outcome::Fail);
+        // Without traffic after the test its failures are the host's, not those of the NIC's flow control.
         if failed && self.wait_for_nic(port)?.is_err() {
             self.measured.truncate(before);
             let what = format!(
@@ -55,6 +56,7 @@ impl Context<'_> {
         let length = self.setup.times.settle;
         let mut left = nic.wait;
         loop {
+            // One trial after the other until all priorities come, or the time is over.
             let mut trial = Trial { keep: true, ..Trial::new("traffic of the NIC", length) };
             for priority in nic.sends.iter() {
                 trial.flow(Flow::new((port, port), priority, Limit::Time(length)));
@@ -87,6 +89,7 @@ impl Context<'_> {
 
     /// Returns the time before the stimulus of a trial in which the rates at rest are taken.
     fn rest(&self) -> Range<Duration> {
+        // Without the first quarter, in which the NIC may still be held by what was before.
         let baseline = self.setup.times.baseline;
         baseline.div(4)..baseline
     }
@@ -122,25 +125,26 @@ impl Context<'_> {
         let longest = frames.iter().map(|record| record.len).max().unwrap_or(0);
         let (_, value) = Self::received(seen, flow, span);
         // The first and the last frame of both spans are counted whole, and times are uncertain at both ends.
-        let of = |span: &Range<Duration>| {
+        let error = |span: &Range<Duration>| {
             let seconds = span.end.saturating_sub(span.start).as_secs_f64();
             let ends = seen.uncertainty.as_secs_f64() * 2.0 * wanted;
             (f64::from(longest) * 8.0 + ends) / seconds
         };
-        (value / wanted * 100.0, (of(&rest) + of(span)) / wanted * 100.0)
+        (value / wanted * 100.0, (error(&rest) + error(span)) / wanted * 100.0)
     }
 
     /// Judges the rate of a flow at a port in a span against that at rest.
     pub(super) fn awaited_rate(
         &mut self,
         seen: &Observation,
-        (flow, of): (FlowId, &Flow),
+        id: FlowId,
+        flow: &Flow,
         span: &Range<Duration>,
     ) {
-        let (value, u) = self.of_rest(seen, flow, span);
+        let (value, u) = self.of_rest(seen, id, span);
         let limits = Limits::around(100.0, self.setup.limits.rate * 100.0);
-        let port = &self.port(of.to).name;
-        let what = format!("rate of priority {} at {port}, of that at rest", of.priority);
+        let port = &self.port(flow.to).name;
+        let what = format!("rate of priority {} at {port}, of that at rest", flow.priority);
         self.judge(what, value, limits, u, "%");
     }
 
@@ -148,10 +152,12 @@ impl Context<'_> {
     pub(super) fn is_sent(
         &self,
         seen: &Observation,
-        (id, flow): (FlowId, &Flow),
+        id: FlowId,
+        flow: &Flow,
         span: &Range<Duration>,
     ) -> Result<(), Trouble> {
         let (frames, _) = Self::received(seen, id, span);
+        // A frame in the last quarter: traffic that ended before would be taken for stopped by the stimulus.
         let late = span.end.saturating_sub(span.end.saturating_sub(span.start).div(4));
         if frames.len() >= 2 && frames.last().is_some_and(|record| record.end >= late) {
             return Ok(());

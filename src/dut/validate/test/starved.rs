@@ -29,12 +29,7 @@ pub(super) struct Starved {
 impl Starved {
     /// Adds a trial after a number of values: those that come are of this trial, and of those before it without a
     /// value between them.
-    pub(super) fn add(
-        &mut self,
-        values: usize,
-        (trial, seen): (&Trial, &Observation),
-        setup: &Setup,
-    ) {
+    pub(super) fn add(&mut self, values: usize, trial: &Trial, seen: &Observation, setup: &Setup) {
         if values > self.values {
             *self = Self { values, ..Self::default() };
         }
@@ -57,6 +52,7 @@ impl Starved {
             return value;
         }
         let seconds = self.time.as_secs_f64();
+        // The most that a wait of this length can do to a value of each unit.
         let explained = match value.unit {
             "ns" => self.time.as_nanos_f64(),
             "%" => seconds / self.hold.as_secs_f64() * 100.0,

@@ -19,7 +19,8 @@ impl Context<'_> {
         };
         for port in (0..self.setup.ports.len()).map(Port) {
             let rate = self.setup.rate;
-            let stops = self.setup.lossless.iter().map(|p| longest_stop(trial, (port, p), rate));
+            // A watchdog watches lossless priorities alone.
+            let stops = self.setup.lossless.iter().map(|p| longest_stop(trial, port, p, rate));
             let longest = stops.max().unwrap_or_default();
             if longest >= dog.detection {
                 return Err(Trouble::Missing(format!(
@@ -35,12 +36,12 @@ impl Context<'_> {
 }
 
 /// Returns the longest time for which the frames that a port sends keep a priority of the device stopped.
-fn longest_stop(trial: &Trial, (port, priority): (Port, Priority), rate: BitsPerSec) -> Duration {
+fn longest_stop(trial: &Trial, port: Port, priority: Priority, rate: BitsPerSec) -> Duration {
     let mut pauses: Vec<(Duration, Option<Duration>)> = Vec::new();
     for control in trial.control.iter().filter(|control| control.port == port) {
         let Some(quanta) = time_for(&control.octets, priority) else { continue };
-        let at = |n: u32| control.start + control.every.saturating_mul(n.into());
-        pauses.extend((0..control.frames).map(|n| (at(n), Some(quanta.at(rate)))));
+        let time_of = |n: u32| control.start + control.every.saturating_mul(n.into());
+        pauses.extend((0..control.frames).map(|n| (time_of(n), Some(quanta.at(rate)))));
     }
     let damaged = |at: Duration| {
         trial.damage.iter().any(|d| d.port == port && (d.from..d.until).contains(&at))
@@ -48,9 +49,11 @@ fn longest_stop(trial: &Trial, (port, priority): (Port, Priority), rate: BitsPer
     pauses.retain(|(at, _)| !damaged(*at));
     let fails = trial.links.iter().filter(|change| change.port == port && !change.up);
     pauses.extend(fails.map(|change| (change.at, None)));
+    // By time; `None` is a link that fails, which ends a pause as a time of zero does.
     pauses.sort_unstable();
     let (mut since, mut until, mut longest) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     for (at, time) in pauses {
+        // A gap ends the stop; without one the pauses are one stop, as a watchdog sees it.
         if at > until {
             longest = longest.max(until.saturating_sub(since));
             since = at;
@@ -88,7 +91,7 @@ mod tests {
         let octets = pfc_frame(Mac([2, 0, 0, 0, 0, 1]), &[(priority, Quanta(1_000))]);
         let mut trial = Trial::new("pauses", Duration::from_millis(10));
         change(&mut trial, octets);
-        longest_stop(&trial, (Port(0), priority), RATE)
+        longest_stop(&trial, Port(0), priority, RATE)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Records the frames at the tester's ports of a virtual network.
 
-use super::changes::link_of;
+use super::network::link_of;
 use crate::bench::Trouble;
 use crate::observation::{Record, Way};
 use crate::opened::{Openers, Read};
@@ -27,7 +27,7 @@ struct Line {
 struct Lines(Vec<Option<Line>>);
 
 impl Lines {
-    /// Of a network with so many links.
+    /// Lines of a network with this number of links, none of which is the tester's yet.
     fn new(links: usize) -> Self {
         Self(vec![None; 2 * links])
     }
@@ -58,7 +58,8 @@ pub(super) struct Recorder {
 
 impl Recorder {
     pub(super) fn new(
-        (network, hosts): (&NetworkPlan, &[NodeId]),
+        network: &NetworkPlan,
+        hosts: &[NodeId],
         setup: &Setup,
         trial: &Trial,
         lead: Duration,
@@ -68,6 +69,7 @@ impl Recorder {
             let id = link_of(network, *host);
             let link = &network.links[id.index()];
             let is_a = link.a.node == *host;
+            // Pauses from the device reach the host its response time late, which the record takes off again.
             let (out, back, response) = match is_a {
                 true => (id.ab(), id.ba(), link.ba.response),
                 false => (id.ba(), id.ab(), link.ab.response),
@@ -87,15 +89,16 @@ impl Recorder {
     }
 
     /// Records a frame whose last bit passes the port at `end`.
-    fn record(&mut self, passes: (Line, Way), end: Instant, frame: &VirtualFrame) {
-        let record = self.record_of(passes, end, frame);
+    fn record(&mut self, line: Line, way: Way, end: Instant, frame: &VirtualFrame) {
+        let record = self.record_of(line, way, end, frame);
         self.records.extend(record);
     }
 
     /// Returns the record of a frame; `None` before the trial's own traffic.
     fn record_of(
         &self,
-        (line, way): (Line, Way),
+        line: Line,
+        way: Way,
         end: Instant,
         frame: &VirtualFrame,
     ) -> Option<Record> {
@@ -109,7 +112,7 @@ impl Recorder {
         // Of a long frame the first bytes are protected as a whole frame.
         let protected = frame.protected().filter(|_| self.openers.has(line.port));
         let octets = protected.unwrap_or_else(|| frame.head());
-        let read = self.openers.read((line.port, way), (octets, on_line));
+        let read = self.openers.read(line.port, way, octets, on_line);
         let Read { what, len, head, secured } = read;
         let head = if self.keep { head } else { Box::default() };
         Some(Record { port: line.port, way, begin, end, len, what, head, secured })
@@ -128,14 +131,16 @@ impl FrameObserver for Recorder {
     fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, _: Instant) {
         let Some(line) = self.sends.get(direction) else { return };
         let len = Bytes(frame.on_line().1.into());
+        // `at` is the first bit of the preamble.
         let end = at + line.rate.time_for(PREAMBLE) + line.rate.time_for(len);
-        self.record((line, Way::Sent), end, frame);
+        self.record(line, Way::Sent, end, frame);
     }
 
     fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
         let Some(line) = self.receives.get(direction) else { return };
+        // Control frames are given to the receiver after its response time; on the line they were earlier.
         let response = if frame.is_control() { line.response } else { Duration::ZERO };
-        self.record((line, Way::Received), at.saturating_sub(response), frame);
+        self.record(line, Way::Received, at.saturating_sub(response), frame);
     }
 
     /// A frame that the tester's end rejects was on the line all the same.
@@ -143,10 +148,10 @@ impl FrameObserver for Recorder {
         let Some(line) = self.receives.get(direction) else { return };
         match cause {
             Loss::Damaged | Loss::Defect => {
-                let record = self.record_of((line, Way::Received), at, frame);
+                let record = self.record_of(line, Way::Received, at, frame);
                 self.damaged.extend(record);
             }
-            Loss::Secy if !frame.is_refused() => self.record((line, Way::Received), at, frame),
+            Loss::Secy if !frame.is_refused() => self.record(line, Way::Received, at, frame),
             Loss::Secy | Loss::Fault | Loss::LinkDown => {}
         }
     }
