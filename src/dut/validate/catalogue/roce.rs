@@ -1,17 +1,20 @@
-//! Frames of `RoCEv2`: those of a NIC under test, and those of its peer, which the tester sends.
+//! Frames of `RoCEv2`: those of a NIC under test, and those of its peer, which the tester sends; and how a NIC
+//! answers marks.
 
-use core::net::IpAddr;
-
-use super::sfc;
+use super::{nic, sfc};
 use crate::bench::Trouble;
+use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way, What};
-use crate::setup::Marking;
-use crate::test::Context;
-use crate::trial::{Port, QUEUE_PAIRS};
-use ground::time::Instant;
+use crate::setup::{Marking, QueuePair};
+use crate::test::{Context, Kind, Scope, Test, Topology};
+use crate::trial::{Control, Flow, Limit, Port, QUEUE_PAIRS, Trial};
+use contracts::frame::FCS_BYTES;
+use core::net::IpAddr;
+use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Mac, Pcp, Priority};
 use host::FlowId;
 use host::probe::Probe;
+use std::collections::BTreeSet;
 use wire::ip::{Ecn, Protocol};
 use wire::roce::{Opcode, U24};
 use wire::{EtherType, cnp, datagram, ethernet, icrc, ip, roce, udp, vlan};
@@ -27,7 +30,7 @@ const SHORTEST: usize = ethernet::MIN_FRAME - 4;
 
 /// Data of `RoCEv2` that a NIC sends, seen from the peer that the tester is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct NicData {
     pub(super) priority: Priority,
     nic: (Mac, IpAddr),
     peer: IpAddr,
@@ -53,17 +56,17 @@ fn packet(octets: &[u8]) -> Option<Packet<'_>> {
 }
 
 /// Returns the first data of `RoCEv2` in the traffic of a NIC, whose flows have the priorities `sends`.
-pub(super) fn heard(
+pub(super) fn first_data(
     cx: &Context<'_>,
     seen: &Observation,
     (port, sends): (Port, &[Priority]),
-) -> Result<Heard, Trouble> {
+) -> Result<NicData, Trouble> {
     let here = seen.records.iter().filter(|r| r.port == port && r.way == Way::Received);
     let found = here.filter_map(|record| {
         let What::Data { flow, .. } = record.what else { return None };
         let packet = packet(&record.head)?;
         let is_answer = matches!(packet.bth.opcode(), Opcode::CNP | Opcode::RC_ACKNOWLEDGE);
-        (!is_answer).then(|| Heard {
+        (!is_answer).then(|| NicData {
             priority: sends[flow.0],
             nic: (packet.walk.src, packet.ip.src()),
             peer: packet.ip.dst(),
@@ -76,7 +79,7 @@ pub(super) fn heard(
     })
 }
 
-impl Heard {
+impl NicData {
     /// Returns a congestion notification for a queue pair of the NIC, from the destination address on,
     /// without FCS.
     pub(super) fn notification(&self, cx: &Context<'_>, port: Port, pair: U24) -> Vec<u8> {
@@ -161,4 +164,167 @@ pub(super) fn notifications(
         let is_right = cnp::Repr::parse(ethertype, &octets[l3..]).is_ok();
         Some((record, found.bth.dest_qp(), is_right))
     })
+}
+
+pub(super) const SLOWED_BY_ECN: Test = describe! {
+    id: "V-N03",
+    title: "ECN slows a NIC down before PFC has to",
+    purpose: "A NIC with RoCEv2 notifies the sender of packets that are marked CE, and sends slower when it \
+              is notified itself.",
+    clause: "InfiniBand A17.9.3; RFC 3168",
+    procedure: "The tester is the peer of the queue pairs of the NIC in the file, best three at a port. For one \
+                pair after the other it sends congestion notifications (CNPs) for the pair's data, one each \
+                50 us. Then all pairs get data at once, together up to 90 % of the line, all of it marked CE; \
+                then one pair after the other alone is marked; then none.",
+    pass: "In the second half of the notifications the rate of the priority is at least 2 % below that at \
+           rest, with each pair. Marks are answered by CNPs, no more than marks, to as many queue pairs of the \
+           tester as have marks; data without marks by none. The NIC pauses the priority at no time.",
+    source: "Keysight ai-ml-testing RoCEv2.md",
+    run: slowed_by_ecn,
+    topology: Topology::T1,
+    uncertainty: "Time stamps of the tester for the rate; none for counts.",
+    kind: Kind::Nic,
+    scope: Scope::Device,
+};
+
+/// Interval of notifications: the least of most NICs.
+const NOTIFY: Duration = Duration::from_micros(50);
+
+/// Shortest interval of the data of a pair.
+const DATA: Duration = Duration::from_micros(1);
+
+/// Share of the line that the data of all pairs takes at most: none is lost before the NIC.
+const SHARE: u64 = 90;
+
+/// Most frames of each trial.
+const MOST: u64 = 100_000;
+
+fn slowed_by_ecn(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let told = nic::expected(cx)?;
+    let sends: Vec<Priority> = told.sends.iter().collect();
+    let ports = (0..cx.setup.alike()).map(Port);
+    for port in ports.take(cx.by_level(1, usize::MAX)) {
+        let pairs = told.queue_pairs.get(port.0).filter(|pairs| !pairs.is_empty());
+        let Some(pairs) = pairs else {
+            let what = format!("nic.queue_pairs: that at port {} is missing", cx.port(port).name);
+            return Err(Trouble::Missing(what));
+        };
+        let traffic = nic::wait_for_traffic(cx, port)?;
+        let heard = first_data(cx, &traffic, (port, &sends))?;
+        for pair in pairs {
+            judge_slows(cx, port, (heard, *pair))?;
+        }
+        let all: Vec<usize> = (0..pairs.len()).collect();
+        judge_answers(cx, port, (heard, pairs), &all)?;
+        for one in all.iter().filter(|_| pairs.len() > 1) {
+            judge_answers(cx, port, (heard, pairs), &[*one])?;
+        }
+        judge_answers(cx, port, (heard, pairs), &[])?;
+    }
+    Ok(())
+}
+
+/// Returns the number of frames of a stimulus.
+fn stimulus_frames(cx: &Context<'_>, every: Duration) -> u32 {
+    (cx.setup.times.hold.as_picos() / every.as_picos()).clamp(1, MOST) as u32
+}
+
+/// Judges the rate of a NIC that is notified.
+fn judge_slows(
+    cx: &mut Context<'_>,
+    port: Port,
+    (heard, pair): (NicData, QueuePair),
+) -> Result<(), Trouble> {
+    let (start, frames) = (cx.setup.times.baseline, stimulus_frames(cx, NOTIFY));
+    let end = start + NOTIFY.saturating_mul(u64::from(frames));
+    let length = end + cx.setup.times.settle;
+    let number = pair.sends.get();
+    let mut trial = Trial::new(format!("notifications of queue pair {number}"), length);
+    let priority = heard.priority;
+    let flow = trial.flow(Flow::new((port, port), priority, Limit::Time(length)));
+    let octets = heard.notification(cx, port, pair.sends);
+    trial.control.push(Control { port, octets, start, every: NOTIFY, frames });
+    let seen = cx.observe(&trial)?;
+    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
+    let half = start + end.saturating_sub(start).div(2)..end;
+    let (value, u) = cx.of_rest(&seen, flow, &half);
+    let what = format!(
+        "rate of priority {priority} when queue pair {number} is notified, of that at rest"
+    );
+    let most = 100.0 - cx.setup.limits.rate * 100.0;
+    cx.judge(what, value, Limits::at_most(most), u, "%");
+    judge_unpaused(cx, &seen, (port, priority), "notified");
+    Ok(())
+}
+
+/// Judges the answers to data of all pairs, of which some are marked.
+fn judge_answers(
+    cx: &mut Context<'_>,
+    port: Port,
+    (heard, pairs): (NicData, &[QueuePair]),
+    marked: &[usize],
+) -> Result<(), Trouble> {
+    let name = match marked {
+        [] => "data without marks".to_owned(),
+        [one] => format!("data marked to queue pair {}", pairs[*one].receives.get()),
+        all => format!("data marked to {} queue pairs", all.len()),
+    };
+    let octets: Vec<Vec<u8>> = pairs
+        .iter()
+        .enumerate()
+        .map(|(n, pair)| {
+            let ecn = if marked.contains(&n) { Ecn::Ce } else { Ecn::Ect0 };
+            heard.data(cx, port, (pair.receives, ecn))
+        })
+        .collect();
+    let all: u64 = octets.iter().map(|octets| frame_time(cx, octets).as_picos()).sum();
+    let every = Duration::from_picos(all * 100 / SHARE).max(DATA);
+    let frames = stimulus_frames(cx, every);
+    let start = cx.setup.times.baseline;
+    let end = start + every.saturating_mul(u64::from(frames));
+    let mut trial = Trial::new(&name, end + cx.setup.times.settle);
+    let mut at = start;
+    for octets in &octets {
+        let octets = octets.clone();
+        at += frame_time(cx, &octets);
+        trial.control.push(Control { port, octets, start: at, every, frames });
+    }
+    let seen = cx.observe(&Trial { whole: true, ..trial })?;
+    let marks = marked.iter().map(|n| count_sent(&seen, &octets[*n])).sum::<usize>();
+    let all: Vec<_> = notifications(&seen, port).collect();
+    let malformed = all.iter().filter(|(.., is_right)| !is_right).count();
+    let pairs: BTreeSet<u32> = all.iter().map(|(_, pair, _)| pair.get()).collect();
+    let limits = match marked {
+        [] => Limits::exactly(0.0),
+        _ => Limits { at_least: Some(marked.len() as f64), at_most: Some(marks as f64) },
+    };
+    cx.count(format!("CNPs for {marks} marks, {name}"), all.len() as u64, limits);
+    let what = format!("queue pairs that get CNPs, {name}");
+    cx.count(what, pairs.len() as u64, Limits::exactly(marked.len() as f64));
+    cx.count(format!("malformed CNPs, {name}"), malformed as u64, Limits::exactly(0.0));
+    judge_unpaused(cx, &seen, (port, heard.priority), &name);
+    Ok(())
+}
+
+/// Returns the time of a frame without FCS on the line.
+fn frame_time(cx: &Context<'_>, octets: &[u8]) -> Duration {
+    cx.setup.line_time(octets.len() as u32 + FCS_BYTES)
+}
+
+/// Returns the number of frames of these bytes that the tester sent.
+fn count_sent(seen: &Observation, octets: &[u8]) -> usize {
+    let is_own = |what: &What| matches!(what, What::Other(sent) if octets.starts_with(sent));
+    seen.records.iter().filter(|r| r.way == Way::Sent && is_own(&r.what)).count()
+}
+
+/// Judges that the NIC does not pause its peer.
+fn judge_unpaused(
+    cx: &mut Context<'_>,
+    seen: &Observation,
+    (port, priority): (Port, Priority),
+    when: &str,
+) {
+    let pauses = seen.pauses(port).filter(|pause| pause.stops(priority)).count();
+    let what = format!("pauses of priority {priority} by the NIC, {when}");
+    cx.count(what, pauses as u64, Limits::exactly(0.0));
 }
