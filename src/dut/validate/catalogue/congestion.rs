@@ -11,7 +11,8 @@ use ground::units::{Priority, Quanta};
 /// Returns a trial with a flow per sender and priority to one port, each at a share of the line.
 pub(super) fn to_one(
     cx: &Context<'_>,
-    (from, to): (&[Port], Port),
+    from: &[Port],
+    to: Port,
     priorities: &[Priority],
     share: f64,
 ) -> Trial {

@@ -132,8 +132,9 @@ pub(super) struct Heard<'a> {
 }
 
 /// Returns a storm for all lossless priorities at `b` after LLDPDUs.
-fn storm(cx: &Context<'_>, (a, b): (Port, Port), heard: &Heard<'_>) -> Storm {
-    let mut storm = storm::for_set(cx, (a, b), cx.setup.lossless, storm::SIZE);
+fn storm(cx: &Context<'_>, ends: (Port, Port), heard: &Heard<'_>) -> Storm {
+    let (_, b) = ends;
+    let mut storm = storm::for_set(cx, ends, cx.setup.lossless, storm::SIZE);
     let last = heard.said.iter().map(|(at, _)| *at).max().unwrap_or(Duration::ZERO);
     later(&mut storm, last + APPLY.max(heard.wait));
     for (at, octets) in heard.said {
@@ -162,13 +163,14 @@ fn later(storm: &mut Storm, by: Duration) {
 pub(super) fn judge(
     cx: &mut Context<'_>,
     ports: (Port, Port),
-    (what, obeyed): (&str, PrioritySet),
+    what: &str,
+    obeyed: PrioritySet,
     heard: &Heard<'_>,
 ) -> Result<(), Trouble> {
     let mut storm = storm(cx, ports, heard);
     storm.trial.name = what.to_owned();
     let seen = cx.observe(&storm.trial)?;
-    storm::judge(cx, &storm, &seen, (ports.1, obeyed))
+    storm::judge(cx, &storm, &seen, ports.1, obeyed)
 }
 
 /// Returns the LLDPDUs that a port received.
@@ -329,9 +331,9 @@ fn neighbour_map(cx: &mut Context<'_>) -> Result<(), Trouble> {
         (Peer::HIGH, true, "a willing neighbour with the highest address"),
     ] {
         let said = [(Duration::ZERO, peer.maps(one, willing))];
-        let obeyed = in_use(&expected, (peer, willing), (own, one));
+        let obeyed = in_use(&expected, peer, willing, own, one);
         let heard = Heard { said: &said, peers: &[peer], wait: Duration::ZERO };
-        judge(cx, (a, b), (what, obeyed), &heard)?;
+        judge(cx, (a, b), what, obeyed, &heard)?;
     }
     Ok(())
 }
@@ -339,8 +341,10 @@ fn neighbour_map(cx: &mut Context<'_>) -> Result<(), Trouble> {
 /// Returns the map that the device uses: its own, or that of its neighbour.
 fn in_use(
     expected: &ExpectedDcbx,
-    (peer, willing): (Peer, bool),
-    (own, other): (PrioritySet, PrioritySet),
+    peer: Peer,
+    willing: bool,
+    own: PrioritySet,
+    other: PrioritySet,
 ) -> PrioritySet {
     let higher_wins = expected.precedence == Precedence::Higher;
     let peer_wins = higher_wins == (peer.mac == Peer::HIGH.mac);
@@ -383,7 +387,7 @@ fn malformed(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let said = [(Duration::ZERO, octets)];
         let own = cx.setup.lossless;
         let heard = Heard { said: &said, peers: &[peer], wait: Duration::ZERO };
-        judge(cx, (a, b), (what, own), &heard)?;
+        judge(cx, (a, b), what, own, &heard)?;
     }
     Ok(())
 }
@@ -433,7 +437,7 @@ fn neighbours(cx: &mut Context<'_>) -> Result<(), Trouble> {
         ),
     ] {
         let heard = Heard { said: &said, peers: &peers, wait };
-        judge(cx, (a, b), (what, obeyed), &heard)?;
+        judge(cx, (a, b), what, obeyed, &heard)?;
     }
     Ok(())
 }
@@ -481,8 +485,8 @@ fn one_dialect(cx: &mut Context<'_>) -> Result<(), Trouble> {
     trial.frame(b, peer.leaves(), end);
     let seen = cx.observe(&trial)?;
     let half = interval.div(2);
-    let before = dialects(&seen, b, (half, second));
-    let after = dialects(&seen, b, (second + half, end));
+    let before = dialects(&seen, b, half, second);
+    let after = dialects(&seen, b, second + half, end);
     let count = (before.total + after.total) as u64;
     cx.count("LLDPDUs of the device", count, Limits::at_least(2.0));
     let both = (before.both + after.both) as u64;
@@ -503,7 +507,7 @@ struct Dialects {
     both: usize,
 }
 
-fn dialects(seen: &Observation, port: Port, (from, until): (Duration, Duration)) -> Dialects {
+fn dialects(seen: &Observation, port: Port, from: Duration, until: Duration) -> Dialects {
     let mut found = Dialects::default();
     for (record, octets) in lldpdus(seen, port) {
         let Ok(view) = View::new(octets) else { continue };

@@ -25,15 +25,15 @@ pub(super) const DATA: u32 = 100;
 /// Interval of control frames: 10,000 frames per second.
 pub(super) const EVERY: Duration = Duration::from_micros(100);
 
-/// Returns a trial in which `from` sends control frames with these contents and numbers one after the other,
-/// and data frames of a lossy priority to `to`.
+/// Returns a trial in which B sends control frames with these contents and numbers one after the other, and
+/// data frames of a lossy priority to A.
 pub(super) fn control_trial(
     cx: &Context<'_>,
-    (from, to): (Port, Port),
-    (name, data): (&str, Priority),
+    name: &str,
     frames: impl IntoIterator<Item = (Vec<u8>, u32)>,
     every: Duration,
-) -> Trial {
+) -> Result<Trial, Trouble> {
+    let ([to, from], data) = (cx.ports()?, cx.lossy()?);
     let mut trial = Trial::new(name, Duration::ZERO);
     let mut start = cx.setup.times.baseline;
     let flow = Flow::new((from, to), data, Limit::Frames(DATA)).rate(Rate::Line(0.1));
@@ -43,7 +43,7 @@ pub(super) fn control_trial(
         start += every.saturating_mul(u64::from(frames));
     }
     trial.length = start + cx.setup.times.settle + cx.setup.times.drain;
-    trial
+    Ok(trial)
 }
 
 pub(super) const PFC_FRAMES: Test = describe! {
@@ -90,18 +90,18 @@ fn frames_for(priority: Priority) -> u32 {
 
 /// Judges frames for one priority each. Returns false if no counter of them is known.
 fn each_priority(cx: &mut Context<'_>, name: &str, time: Quanta) -> Result<bool, Trouble> {
-    let [a, b] = cx.ports()?;
+    let [_, b] = cx.ports()?;
     let mac = cx.port(b).mac;
     let each = Priority::ALL.map(|p| (pfc_frame(mac, &[(p, time)]), frames_for(p)));
-    let trial = control_trial(cx, (b, a), (name, cx.lossy()?), each, EVERY);
+    let trial = control_trial(cx, name, each, EVERY)?;
     let (_, counters) = cx.count_over(trial)?;
     for priority in Priority::ALL {
         let what = format!("counted {name}, priority {priority}");
         let sent = frames_for(priority);
         if time > Quanta(0) {
-            judge_pfc(cx, &what, &counters, (b, priority, Counter::PfcRx), sent);
+            judge_pfc(cx, &what, &counters, Place::of(b, priority, Counter::PfcRx), sent);
         } else {
-            judge_xon(cx, &what, &counters, (b, priority));
+            judge_xon(cx, &what, &counters, b, priority);
         }
     }
     let mut lossless = cx.setup.lossless.iter();
@@ -111,25 +111,50 @@ fn each_priority(cx: &mut Context<'_>, name: &str, time: Quanta) -> Result<bool,
 
 /// Judges frames for all priorities at once.
 fn together(cx: &mut Context<'_>) -> Result<(), Trouble> {
-    let [a, b] = cx.ports()?;
+    let [_, b] = cx.ports()?;
     let frame = pfc_frame(cx.port(b).mac, &Priority::ALL.map(|p| (p, SHORT)));
-    let name = ("XOFF for all priorities", cx.lossy()?);
-    let trial = control_trial(cx, (b, a), name, [(frame, FRAMES)], EVERY);
+    let name = "XOFF for all priorities";
+    let trial = control_trial(cx, name, [(frame, FRAMES)], EVERY)?;
     let (_, counters) = cx.count_over(trial)?;
     for priority in Priority::ALL {
         let what = format!("counted XOFF for all priorities, priority {priority}");
-        judge_pfc(cx, &what, &counters, (b, priority, Counter::PfcRx), FRAMES);
+        judge_pfc(cx, &what, &counters, Place::of(b, priority, Counter::PfcRx), FRAMES);
     }
-    judge_total(cx, &counters, (b, Counter::PfcRxAll), ("XOFF for all priorities", FRAMES));
+    judge_total(
+        cx,
+        &counters,
+        Place::total(b, Counter::PfcRxAll),
+        "XOFF for all priorities",
+        FRAMES,
+    );
     Ok(())
+}
+
+/// A counter of a port, or of one of its priorities.
+#[derive(Clone, Copy)]
+struct Place {
+    port: Port,
+    priority: Option<Priority>,
+    counter: Counter,
+}
+
+impl Place {
+    const fn of(port: Port, priority: Priority, counter: Counter) -> Self {
+        Self { port, priority: Some(priority), counter }
+    }
+
+    const fn total(port: Port, counter: Counter) -> Self {
+        Self { port, priority: None, counter }
+    }
 }
 
 /// Judges a total of a port; not every device has one.
 fn judge_total(
     cx: &mut Context<'_>,
     counters: &Counters,
-    (port, counter): (Port, Counter),
-    (name, frames): (&str, u32),
+    Place { port, counter, .. }: Place,
+    name: &str,
+    frames: u32,
 ) {
     if counters.get(port, None, counter).is_some() {
         let what = format!("counted frames in total, {name}");
@@ -143,16 +168,16 @@ fn judge_pfc(
     cx: &mut Context<'_>,
     what: &str,
     counters: &Counters,
-    (port, priority, counter): (Port, Priority, Counter),
+    Place { port, priority, counter }: Place,
     sent: u32,
 ) {
     let sent = f64::from(sent);
-    let is_lossless = cx.setup.lossless.contains(priority);
-    if !is_lossless && counters.get(port, Some(priority), counter).is_none() {
+    let is_lossless = priority.is_some_and(|priority| cx.setup.lossless.contains(priority));
+    if !is_lossless && counters.get(port, priority, counter).is_none() {
         return;
     }
     let limits = if is_lossless { Limits::exactly(sent) } else { Limits::at_most(sent) };
-    cx.judge_counter(what, counters, ((port, Some(priority)), counter), limits);
+    cx.judge_counter(what, counters, ((port, priority), counter), limits);
 }
 
 /// Judges frames that resume a priority, as the device documents them.
@@ -160,7 +185,8 @@ fn judge_xon(
     cx: &mut Context<'_>,
     what: &str,
     counters: &Counters,
-    (port, priority): (Port, Priority),
+    port: Port,
+    priority: Priority,
 ) {
     let sent = frames_for(priority);
     let (in_all, apart) = match cx.setup.expected.xon {
@@ -175,13 +201,13 @@ fn judge_xon(
             return;
         }
     };
-    judge_pfc(cx, what, counters, (port, priority, Counter::PfcRx), in_all);
+    judge_pfc(cx, what, counters, Place::of(port, priority, Counter::PfcRx), in_all);
     if let Some(sent) = apart {
         judge_pfc(
             cx,
             &format!("{what}, apart"),
             counters,
-            (port, priority, Counter::PfcRxXon),
+            Place::of(port, priority, Counter::PfcRxXon),
             sent,
         );
     }
@@ -189,16 +215,16 @@ fn judge_xon(
 
 /// Judges that PAUSE is not counted as PFC.
 fn judge_pause(cx: &mut Context<'_>) -> Result<(), Trouble> {
-    let [a, b] = cx.ports()?;
+    let [_, b] = cx.ports()?;
     let frame = pause_frame(cx.port(b).mac, SHORT);
-    let name = ("PAUSE frames", cx.lossy()?);
-    let trial = control_trial(cx, (b, a), name, [(frame, FRAMES)], EVERY);
+    let name = "PAUSE frames";
+    let trial = control_trial(cx, name, [(frame, FRAMES)], EVERY)?;
     let (_, counters) = cx.count_over(trial)?;
     for priority in cx.setup.lossless.iter() {
         let what = format!("PAUSE frames counted as PFC of priority {priority}");
-        judge_pfc(cx, &what, &counters, (b, priority, Counter::PfcRx), 0);
+        judge_pfc(cx, &what, &counters, Place::of(b, priority, Counter::PfcRx), 0);
     }
-    judge_total(cx, &counters, (b, Counter::PfcRxAll), ("PAUSE frames", 0));
+    judge_total(cx, &counters, Place::total(b, Counter::PfcRxAll), "PAUSE frames", 0);
     if let Some(n) = counters.get(b, None, Counter::PauseRx) {
         let clause = "802.1Q 36.1.1 is silent about counting PAUSE where PFC is on";
         cx.policy("PAUSE frames counted as PAUSE", n as f64, "", clause);
@@ -208,17 +234,17 @@ fn judge_pause(cx: &mut Context<'_>) -> Result<(), Trouble> {
 
 /// Judges a long storm.
 fn judge_storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
-    let [a, b] = cx.ports()?;
+    let [_, b] = cx.ports()?;
     let priority = cx.lossless()?;
     let frames = cx.by_level(10_000, 1_000_000);
     let octets = pfc_frame(cx.port(b).mac, &[(priority, SHORT)]);
-    let name = ("storm", cx.lossy()?);
+    let name = "storm";
     let every = Duration::from_micros(10).max(cx.setup.line_time(64).saturating_mul(4));
-    let trial = control_trial(cx, (b, a), name, [(octets, frames)], every);
+    let trial = control_trial(cx, name, [(octets, frames)], every)?;
     let (_, counters) = cx.count_over(trial)?;
     let what = format!("counted pauses of priority {priority} in a storm");
-    judge_pfc(cx, &what, &counters, (b, priority, Counter::PfcRx), frames);
-    judge_total(cx, &counters, (b, Counter::PfcRxAll), ("storm", frames));
+    judge_pfc(cx, &what, &counters, Place::of(b, priority, Counter::PfcRx), frames);
+    judge_total(cx, &counters, Place::total(b, Counter::PfcRxAll), "storm", frames);
     Ok(())
 }
 
@@ -233,7 +259,13 @@ fn judge_sent(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let flow = Flow::new((a, b), priority, Limit::Time(traffic));
     trial.flow(flow.rate(Rate::Line(cx.setup.load)));
     trial.obeys.push((a, Obeys::Pfc(Quanta(0))));
-    storm::add(cx, &mut trial, (b, PrioritySet::of(priority)), (times.baseline, hold));
+    storm::add(
+        cx,
+        &mut trial,
+        b,
+        PrioritySet::of(priority),
+        &(times.baseline..times.baseline + hold),
+    );
     let (seen, counters) = cx.count_over(trial)?;
     let pauses = congestion::pauses(&seen, a, priority).len();
     let what = format!("counted pauses of priority {priority} that the device sends");
@@ -241,9 +273,9 @@ fn judge_sent(cx: &mut Context<'_>) -> Result<(), Trouble> {
         cx.skip(what, "the device does not fill up and pause A");
         return Ok(());
     }
-    judge_pfc(cx, &what, &counters, (a, priority, Counter::PfcTx), pauses as u32);
+    judge_pfc(cx, &what, &counters, Place::of(a, priority, Counter::PfcTx), pauses as u32);
     let all = seen.pauses(a).count() as u32;
-    judge_total(cx, &counters, (a, Counter::PfcTxAll), ("pauses of the device", all));
+    judge_total(cx, &counters, Place::total(a, Counter::PfcTxAll), "pauses of the device", all);
     Ok(())
 }
 
@@ -269,13 +301,13 @@ pub(super) const NOT_DATA: Test = describe! {
 const DROPPED_MAX: f64 = 10.0;
 
 fn not_data(cx: &mut Context<'_>) -> Result<(), Trouble> {
-    let [a, b] = cx.ports()?;
+    let [_, b] = cx.ports()?;
     let mac = cx.port(b).mac;
     let (pauses, resumes) = cx.by_level((500, 100), (5_000, 1_000));
     let each = Priority::ALL.map(|p| (pfc_frame(mac, &[(p, SHORT)]), pauses));
     let xon = (pfc_frame(mac, &Priority::ALL.map(|p| (p, Quanta(0)))), resumes);
     let frames = each.into_iter().chain([xon]);
-    let trial = control_trial(cx, (b, a), ("PFC frames beside data", cx.lossy()?), frames, EVERY);
+    let trial = control_trial(cx, "PFC frames beside data", frames, EVERY)?;
     let (seen, counters) = cx.count_over(trial)?;
     let data = seen.tally(FlowId(0)).sent + u64::from(LEARNING);
     let limits = Limits::exactly(data as f64);

@@ -36,7 +36,8 @@ pub(super) fn queue_frames(ecn: ExpectedEcn, size: u32) -> u64 {
 /// As [`too_long`].
 pub(super) fn held_queue(
     cx: &Context<'_>,
-    (a, b): (Port, Port),
+    a: Port,
+    b: Port,
     flows: impl IntoIterator<Item = Flow>,
     frames: u64,
 ) -> Result<Trial, Trouble> {
@@ -61,7 +62,7 @@ pub(super) fn held_queue(
     // A storm in software is safe from gaps if it is one pause.
     let length = (start.div(2) + time).max(cx.setup.storm_pause());
     too_long(cx, length)?;
-    storm::add(cx, &mut trial, (b, set), (start.div(2), length));
+    storm::add(cx, &mut trial, b, set, &(start.div(2)..start.div(2) + length));
     trial.length = length + window.saturating_mul(2);
     Ok(trial)
 }
@@ -129,7 +130,7 @@ fn curve(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let mut marks = vec![(0_u64, 0_u64); frames as usize];
     for n in 0..runs {
         let flow = Flow::new((a, b), priority, Limit::Frames(1)).size(SIZE).ecn(Ecn::Ect0);
-        let mut trial = held_queue(cx, (a, b), [flow], frames)?;
+        let mut trial = held_queue(cx, a, b, [flow], frames)?;
         trial.round = n;
         let seen = observe_queue(cx, &trial)?;
         for record in seen.of(FlowId(0), Way::Received) {
@@ -204,7 +205,7 @@ fn at_dequeue(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let priority = cx.lossless()?;
     let flow = Flow::new((a, b), priority, Limit::Frames(1)).size(SIZE).ecn(Ecn::Ect0);
     let frames = queue_frames(ecn, SIZE);
-    let trial = held_queue(cx, (a, b), [flow], frames)?;
+    let trial = held_queue(cx, a, b, [flow], frames)?;
     let seen = observe_queue(cx, &trial)?;
     // A frame with Kmin behind it, or before it, may be marked.
     let ends = (ecn.kmin.0 / u64::from(SIZE)).clamp(1, ENDS);

@@ -35,7 +35,7 @@ fn not_ect(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b, c] = cx.ports()?;
     let (lossless, lossy) = (cx.lossless()?, cx.lossy()?);
     for (priority, share) in [(lossless, 2.0 * NOT_ECT_SHARE), (lossy, 2.0 * NOT_ECT_SHARE)] {
-        let trial = congestion::to_one(cx, (&[a, b], c), &[priority], share);
+        let trial = congestion::to_one(cx, &[a, b], c, &[priority], share);
         let seen = cx.observe(&trial)?;
         congestion::arrives(cx, &seen, &trial)?;
         let all = (0..trial.flows.len()).flat_map(|n| seen.of(FlowId(n), Way::Received));
@@ -90,7 +90,7 @@ fn field_alone(cx: &mut Context<'_>) -> Result<(), Trouble> {
     });
     // Each kind is marked at either end of the queue.
     let more = ecn::BEYOND * kinds.len() as u64;
-    let mut trial = ecn::held_queue(cx, (a, b), flows, ecn::queue_frames(ecn, SIZE) + more)?;
+    let mut trial = ecn::held_queue(cx, a, b, flows, ecn::queue_frames(ecn, SIZE) + more)?;
     trial.keep = true;
     let seen = ecn::observe_queue(cx, &trial)?;
     for (n, kind) in kinds.iter().enumerate() {
@@ -279,7 +279,7 @@ fn congested_alone(cx: &mut Context<'_>) -> Result<(), Trouble> {
         Some(second) => second,
         None => cx.lossy()?,
     };
-    let mut trial = congestion::to_one(cx, (&[a, b], c), &[priority, other], SHARE_OF_FOUR);
+    let mut trial = congestion::to_one(cx, &[a, b], c, &[priority, other], SHARE_OF_FOUR);
     trial.flows.iter_mut().for_each(|flow| flow.ecn = Ecn::Ect0);
     trial.name = "no congestion".to_owned();
     let all = Duration::MAX;
@@ -291,16 +291,16 @@ fn congested_alone(cx: &mut Context<'_>) -> Result<(), Trouble> {
     ecn::too_long(cx, hold)?;
     trial.name = "one priority is congested".to_owned();
     let set = PrioritySet::of(priority);
-    storm::add(cx, &mut trial, (c, set), (Duration::ZERO, hold));
+    storm::add(cx, &mut trial, c, set, &(Duration::ZERO..hold));
     // The frames of a released priority may hold up others.
     judge_marks(cx, &trial, &[(priority, true, hold), (other, false, hold)])?;
     let marked = ecn.priorities.unwrap_or(PrioritySet::ALL);
     let is_bare = |of: &Priority| *of != priority && !marked.contains(*of);
     for bare in cx.setup.lossless.iter().filter(is_bare) {
-        let mut trial = congestion::to_one(cx, (&[a, b], c), &[bare, priority], SHARE_OF_FOUR);
+        let mut trial = congestion::to_one(cx, &[a, b], c, &[bare, priority], SHARE_OF_FOUR);
         trial.flows.iter_mut().for_each(|flow| flow.ecn = Ecn::Ect0);
         trial.name = "a priority without ECN is congested".to_owned();
-        storm::add(cx, &mut trial, (c, PrioritySet::of(bare)), (Duration::ZERO, hold));
+        storm::add(cx, &mut trial, c, PrioritySet::of(bare), &(Duration::ZERO..hold));
         judge_marks(cx, &trial, &[(bare, false, all), (priority, false, hold)])?;
     }
     Ok(())

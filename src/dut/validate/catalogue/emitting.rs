@@ -72,7 +72,7 @@ fn xon_sent(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b, c] = cx.ports()?;
     cx.lossless()?;
     for priority in cx.each_lossless() {
-        let trial = congestion::to_one(cx, (&[a, b], c), &[priority], 1.0);
+        let trial = congestion::to_one(cx, &[a, b], c, &[priority], 1.0);
         let seen = cx.observe(&trial)?;
         congestion::arrives(cx, &seen, &trial)?;
         for port in [a, b] {
@@ -126,7 +126,7 @@ fn all_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
     if two.len() < 2 {
         return Err(Trouble::Missing("lossless: two priorities are needed".into()));
     }
-    let mut trial = congestion::to_one(cx, (&[a, b], c), &two, SHARE_OF_FOUR);
+    let mut trial = congestion::to_one(cx, &[a, b], c, &two, SHARE_OF_FOUR);
     let mut set = PrioritySet::EMPTY;
     two.iter().for_each(|priority| set.insert(*priority));
     let hold = (Duration::ZERO, cx.setup.times.hold.min(cx.setup.storm_max()));
@@ -135,7 +135,7 @@ fn all_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
     congestion::arrives(cx, &seen, &trial)?;
     let held = storm::held(cx, &seen, c)?;
     for (n, flow) in trial.flows.iter().enumerate() {
-        storm::none_began(cx, &seen, (FlowId(n), flow.priority), &held);
+        storm::none_began(cx, &seen, FlowId(n), flow.priority, &held);
     }
     let mut counts = Vec::new();
     for priority in two {
@@ -182,7 +182,7 @@ const LOSSLESS_SHARE: f64 = 0.6;
 fn nothing_else(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b, c] = cx.ports()?;
     let (lossless, lossy) = (cx.lossless()?, cx.lossy()?);
-    let mut trial = congestion::to_one(cx, (&[a, b], c), &[lossless, lossy], LOSSLESS_SHARE);
+    let mut trial = congestion::to_one(cx, &[a, b], c, &[lossless, lossy], LOSSLESS_SHARE);
     for flow in trial.flows.iter_mut().filter(|flow| flow.priority == lossy) {
         flow.rate = Rate::Line(1.0 - LOSSLESS_SHARE);
     }
@@ -302,11 +302,11 @@ fn lost_at(cx: &mut Context<'_>, percent: u32) -> Result<u64, Trouble> {
     let priority = cx.lossless()?;
     let quanta = u32::from(cx.setup.limits.reaction.0) * percent / 100;
     let late = Obeys::Pfc(Quanta(quanta.min(u16::MAX.into()) as u16));
-    let mut trial = congestion::to_one(cx, (&[a, b], c), &[priority], 1.0);
+    let mut trial = congestion::to_one(cx, &[a, b], c, &[priority], 1.0);
     trial.obeys.extend([(a, late), (b, late)]);
     // Frames that leave meanwhile would hide a part of a headroom that is too small.
     let stopped = cx.setup.times.hold.div(2).min(cx.setup.storm_max());
-    storm::add(cx, &mut trial, (c, PrioritySet::of(priority)), (Duration::ZERO, stopped));
+    storm::add(cx, &mut trial, c, PrioritySet::of(priority), &(Duration::ZERO..stopped));
     let seen = cx.observe(&trial)?;
     congestion::arrives(cx, &seen, &trial)?;
     Ok((0..trial.flows.len()).map(|n| seen.tally(FlowId(n)).lost()).sum())
@@ -411,7 +411,7 @@ fn slow_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let what = format!("pauses of priority {priority} at {name}");
         cx.count(what, stops, Limits::at_least(1.0));
         let span = times.hold.div(4)..times.hold;
-        let (share, u) = share_of_line(cx, &seen, (held, slow), &span);
+        let (share, u) = share_of_line(cx, &seen, held, slow, &span);
         let least = (1.0 - part / ratio - cx.setup.limits.rate) * 100.0;
         let what = format!("share of priority {priority} of the line of {}", cx.port(slow).name);
         cx.judge(what, share, Limits::at_least(least), u, "%");
@@ -445,7 +445,8 @@ fn fastest_and_slowest(cx: &Context<'_>) -> Result<(Port, Port), Trouble> {
 fn share_of_line(
     cx: &Context<'_>,
     seen: &Observation,
-    (flow, port): (FlowId, Port),
+    flow: FlowId,
+    port: Port,
     span: &Range<Duration>,
 ) -> (f64, f64) {
     let line = line_time(cx.port(port).rate, SIZE).as_secs_f64();

@@ -26,15 +26,24 @@ pub(super) const SPARE: u32 = 16;
 /// Maximum number of frames of a search.
 const FRAMES_MAX: u32 = 1 << 20;
 
-/// Sends `frames` frames of `size` bytes from each sender to `to`, which is paused until all of them are
-/// there. The senders ignore pauses.
+/// Frames of one priority and length from some ports to one that is paused.
+#[derive(Clone, Copy)]
+pub(super) struct Filling<'a> {
+    pub(super) from: &'a [Port],
+    pub(super) to: Port,
+    pub(super) priority: Priority,
+    /// Length of the frames in bytes.
+    pub(super) size: u32,
+}
+
+/// Sends `frames` frames from each sender to the port, which is paused until all of them are there. The
+/// senders ignore pauses.
 pub(super) fn fill(
     cx: &mut Context<'_>,
-    (from, to): (&[Port], Port),
-    priority: Priority,
-    (frames, size): (u32, u32),
+    filling: Filling<'_>,
+    frames: u32,
 ) -> Result<Observation, Trouble> {
-    let trial = trial(cx, (from, to), priority, (frames, size))?;
+    let trial = trial(cx, filling, frames)?;
     cx.observe(&trial)
 }
 
@@ -42,17 +51,13 @@ pub(super) fn fill(
 ///
 /// # Errors
 /// The watchdog would take the pause for a storm.
-pub(super) fn trial(
-    cx: &Context<'_>,
-    (from, to): (&[Port], Port),
-    priority: Priority,
-    (frames, size): (u32, u32),
-) -> Result<Trial, Trouble> {
+pub(super) fn trial(cx: &Context<'_>, filling: Filling<'_>, frames: u32) -> Result<Trial, Trouble> {
+    let Filling { from, to, priority, size } = filling;
     let window = congestion::window(cx);
     let start = window.div(8);
     let mut trial = Trial::new(format!("{frames} frames into a paused port"), Duration::ZERO);
     let full = start + time(cx, frames + SPARE, size);
-    let release = hold(cx, &mut trial, (to, PrioritySet::of(priority)), Duration::ZERO..full)?;
+    let release = hold(cx, &mut trial, to, PrioritySet::of(priority), Duration::ZERO..full)?;
     for from in from {
         let flow = Flow::new((*from, to), priority, Limit::Frames(frames));
         trial.flow(flow.rate(Rate::Line(SHARE)).size(size).start(start));
@@ -74,7 +79,8 @@ pub(super) fn time(cx: &Context<'_>, frames: u32, size: u32) -> Duration {
 pub(super) fn hold(
     cx: &Context<'_>,
     trial: &mut Trial,
-    (port, set): (Port, PrioritySet),
+    port: Port,
+    set: PrioritySet,
     span: Range<Duration>,
 ) -> Result<Duration, Trouble> {
     let (window, mac) = (congestion::window(cx), cx.port(port).mac);
@@ -93,18 +99,16 @@ pub(super) fn hold(
     Ok(release)
 }
 
-/// Searches the least number of frames of `size` bytes from each sender that cause a pause of any of
-/// them, up to `most`.
+/// Searches the least number of frames from each sender that cause a pause of any of them, up to `most`.
 pub(super) fn xoff(
     cx: &mut Context<'_>,
-    ends: (&[Port], Port),
-    priority: Priority,
-    (most, size): (u32, u32),
+    filling: Filling<'_>,
+    most: u32,
 ) -> Result<Option<u32>, Trouble> {
     least(most, |frames| {
-        let seen = fill(cx, ends, priority, (frames, size))?;
-        let stopped = |port: &Port| seen.pauses(*port).any(|pause| pause.stops(priority));
-        Ok(ends.0.iter().any(stopped))
+        let seen = fill(cx, filling, frames)?;
+        let stopped = |port: &Port| seen.pauses(*port).any(|pause| pause.stops(filling.priority));
+        Ok(filling.from.iter().any(stopped))
     })
 }
 
@@ -196,14 +200,15 @@ pub(super) fn xon_point(
         let what = "expected.expiry_only: the device sends no XON";
         return Err(Trouble::Missing(what.to_owned()));
     }
-    let most = bound(cx, bytes, cx.setup.shortest())?;
-    let Some(xoff) = xoff(cx, (&ports[..1], ports[1]), priority, (most, cx.setup.shortest()))?
-    else {
+    let size = cx.setup.shortest();
+    let filling = Filling { from: &ports[..1], to: ports[1], priority, size };
+    let most = bound(cx, bytes, size)?;
+    let Some(xoff) = xoff(cx, filling, most)? else {
         let what = format!("pauses of priority {priority} for {most} frames");
         cx.count(what, 0, Limits::at_least(1.0));
         return Ok(None);
     };
-    xon_behind(cx, ports, priority, (xoff, BEHIND))
+    xon_behind(cx, ports, priority, xoff, BEHIND)
 }
 
 /// Searches the same point with `behind` frames behind XOFF, in the headroom.
@@ -211,10 +216,12 @@ pub(super) fn xon_behind(
     cx: &mut Context<'_>,
     ports: [Port; 3],
     priority: Priority,
-    (xoff, behind): (u32, u32),
+    xoff: u32,
+    behind: u32,
 ) -> Result<Option<XonPoint>, Trouble> {
     let all = xoff + behind;
-    let drained = least(all, |drained| resumes(cx, ports, priority, (all, drained, 0)))?;
+    let drained =
+        least(all, |drained| resumes(cx, ports, priority, Drained { all, drained, round: 0 }))?;
     let Some(drained) = drained else {
         let what = format!("XON of priority {priority} after all frames have left");
         cx.count(what, 0, Limits::at_least(1.0));
@@ -229,17 +236,27 @@ pub(super) fn xon_deviations(
     cx: &mut Context<'_>,
     ports: [Port; 3],
     priority: Priority,
-    (point, runs): (XonPoint, u32),
+    point: XonPoint,
+    runs: u32,
 ) -> Result<u64, Trouble> {
     let all = point.xoff + point.behind;
     let mut deviations = 0;
     for round in 1..=runs {
         // By turns: the last number without XON, and the first one with it.
         let drained = if round % 2 == 0 { point.drained - 1 } else { point.drained };
-        let resumes = drained > 0 && resumes(cx, ports, priority, (all, drained, round))?;
+        let resumes = drained > 0 && resumes(cx, ports, priority, Drained { all, drained, round })?;
         deviations += u64::from(resumes != (drained == point.drained));
     }
     Ok(deviations)
+}
+
+/// Frames of a trial in which a group is filled and then drained.
+struct Drained {
+    /// Frames that fill the group.
+    all: u32,
+    /// Frames of these that leave before the others do.
+    drained: u32,
+    round: u32,
 }
 
 /// Fills the group of A with `all` frames, of which `drained` leave by C, and returns true if XON comes
@@ -248,7 +265,7 @@ fn resumes(
     cx: &mut Context<'_>,
     [a, b, c]: [Port; 3],
     priority: Priority,
-    (all, drained, round): (u32, u32, u32),
+    Drained { all, drained, round }: Drained,
 ) -> Result<bool, Trouble> {
     let start = congestion::window(cx).div(8);
     let mut trial = Trial::new(format!("XON after {drained} of {all} frames"), Duration::ZERO);
@@ -256,9 +273,9 @@ fn resumes(
     trial.obeys.push((a, Obeys::Nothing));
     let full = start + time(cx, all + 2 * SPARE, cx.setup.shortest());
     let set = PrioritySet::of(priority);
-    let release = hold(cx, &mut trial, (c, set), Duration::ZERO..full)?;
+    let release = hold(cx, &mut trial, c, set, Duration::ZERO..full)?;
     let until = release + wait(cx, release)?;
-    let end = hold(cx, &mut trial, (b, set), Duration::ZERO..until)?;
+    let end = hold(cx, &mut trial, b, set, Duration::ZERO..until)?;
     trial.length = end + congestion::window(cx).saturating_mul(2);
     let flow = |to, frames| {
         let flow = Flow::new((a, to), priority, Limit::Frames(frames));

@@ -42,7 +42,7 @@ fn all_groups(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let cell = u64::from(fill::cell(cx)?);
     let frames = [threshold.0 / cell, (headroom.0 / cell).saturating_sub(GROUP_MARGIN)];
     let frames = frames.map(|frames| u32::try_from(frames).unwrap_or(u32::MAX).max(1));
-    let seen = fill_groups(cx, (&groups, to, set), frames)?;
+    let seen = fill_groups(cx, &groups, to, set, frames)?;
     for (n, (port, priority)) in groups.iter().enumerate() {
         let name = cx.port(*port).name.clone();
         let stops = seen.pauses(*port).filter(|pause| pause.stops(*priority)).count() as u64;
@@ -58,7 +58,9 @@ fn all_groups(cx: &mut Context<'_>) -> Result<(), Trouble> {
 /// that is paused.
 fn fill_groups(
     cx: &mut Context<'_>,
-    (groups, to, set): (&[(Port, Priority)], Port, PrioritySet),
+    groups: &[(Port, Priority)],
+    to: Port,
+    set: PrioritySet,
     frames: [u32; 2],
 ) -> Result<crate::observation::Observation, Trouble> {
     let window = congestion::window(cx);
@@ -66,7 +68,7 @@ fn fill_groups(
     let first = window.div(8);
     let second = first + fill::time(cx, frames[0] + fill::SPARE, cx.setup.shortest());
     let full = second + fill::time(cx, frames[1] + fill::SPARE, cx.setup.shortest());
-    let release = fill::hold(cx, &mut trial, (to, set), Duration::ZERO..full)?;
+    let release = fill::hold(cx, &mut trial, to, set, Duration::ZERO..full)?;
     for (from, priority) in groups {
         for (start, frames) in [first, second].into_iter().zip(frames) {
             let flow = Flow::new((*from, to), *priority, Limit::Frames(frames));
@@ -127,20 +129,20 @@ fn leaks(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let episodes = cx.by_level(300, 10_000);
     for priority in cx.each_lossless() {
         let Some(length) = overload_length(cx, priority, episodes)? else { continue };
-        let steps = steps(cx, priority, (frames, length))?;
+        let steps = steps(cx, priority, frames, length)?;
         let seen = cx.observe(&steps.trial)?;
-        record_pauses(cx, &seen, &steps, (priority, episodes))?;
+        record_pauses(cx, &seen, &steps, priority, episodes)?;
         for (sender, name) in steps.senders.into_iter().zip(["A", "C"]) {
             let what = format!("lost frames of priority {priority} from {name} in the overload");
             cx.count(what, seen.tally(sender).lost(), Limits::exactly(0.0));
         }
-        compare_probes(cx, &seen, &steps, (priority, ""))?;
+        compare_probes(cx, &seen, &steps, priority, "")?;
         let short = length.min(cx.setup.times.hold.saturating_mul(2));
-        let mut steps = self::steps(cx, priority, (frames, short))?;
+        let mut steps = self::steps(cx, priority, frames, short)?;
         fail_links(cx, cx.ports()?, &mut steps);
         let after = " and link failures";
         match cx.observe(&steps.trial) {
-            Ok(seen) => compare_probes(cx, &seen, &steps, (priority, after))?,
+            Ok(seen) => compare_probes(cx, &seen, &steps, priority, after)?,
             Err(Trouble::Missing(why)) => cx.skip(format!("thresholds after pauses{after}"), &why),
             Err(trouble) => return Err(trouble),
         }
@@ -156,7 +158,7 @@ fn overload_length(
     episodes: u32,
 ) -> Result<Option<Duration>, Trouble> {
     let [a, b, c] = cx.ports()?;
-    let mut trial = congestion::to_one(cx, (&[a, c], b), &[priority], 1.0);
+    let mut trial = congestion::to_one(cx, &[a, c], b, &[priority], 1.0);
     trial.flows.iter_mut().for_each(|flow| flow.size = cx.setup.max_frame);
     let seen = cx.observe(&trial)?;
     congestion::arrives(cx, &seen, &trial)?;
@@ -176,12 +178,13 @@ fn overload_length(
 fn steps(
     cx: &Context<'_>,
     priority: Priority,
-    (frames, length): (u32, Duration),
+    frames: u32,
+    length: Duration,
 ) -> Result<Steps, Trouble> {
     let [a, b, c] = cx.ports()?;
     let drain = cx.setup.times.drain;
     let mut trial = Trial::new("thresholds before and after many pauses", Duration::ZERO);
-    let first = probe(cx, &mut trial, (priority, frames), Duration::ZERO)?;
+    let first = probe(cx, &mut trial, priority, frames, Duration::ZERO)?;
     let start = first.held.end + drain;
     let sender = |from| {
         let flow = Flow::new((from, b), priority, Limit::Time(length));
@@ -189,7 +192,7 @@ fn steps(
     };
     let senders = [a, c].map(|from| trial.flow(sender(from)));
     let overload = start..start + length + drain;
-    let second = probe(cx, &mut trial, (priority, frames), overload.end)?;
+    let second = probe(cx, &mut trial, priority, frames, overload.end)?;
     trial.length = second.held.end + drain;
     Ok(Steps { trial, probes: [first, second], overload, senders })
 }
@@ -198,13 +201,14 @@ fn steps(
 fn probe(
     cx: &Context<'_>,
     trial: &mut Trial,
-    (priority, frames): (Priority, u32),
+    priority: Priority,
+    frames: u32,
     start: Duration,
 ) -> Result<Probe, Trouble> {
     let [a, b] = cx.ports()?;
     let from = start + congestion::window(cx).div(8);
     let full = from + fill::time(cx, frames + fill::SPARE, cx.setup.shortest());
-    let end = fill::hold(cx, trial, (b, PrioritySet::of(priority)), start..full)?;
+    let end = fill::hold(cx, trial, b, PrioritySet::of(priority), start..full)?;
     let flow = Flow::new((a, b), priority, Limit::Frames(frames)).rate(Rate::Line(fill::SHARE));
     // The pauses of a lossy priority hold these frames at the tester: there are none.
     let flow = trial.flow(flow.size(cx.setup.shortest()).start(from).held_by(cx.lossy()?));
@@ -229,7 +233,8 @@ fn record_pauses(
     cx: &mut Context<'_>,
     seen: &Observation,
     steps: &Steps,
-    (priority, episodes): (Priority, u32),
+    priority: Priority,
+    episodes: u32,
 ) -> Result<(), Trouble> {
     let [a] = cx.ports()?;
     let mut pauses = congestion::pauses(seen, a, priority);
@@ -251,7 +256,8 @@ fn compare_probes(
     cx: &mut Context<'_>,
     seen: &Observation,
     steps: &Steps,
-    (priority, after): (Priority, &str),
+    priority: Priority,
+    after: &str,
 ) -> Result<(), Trouble> {
     let [a] = cx.ports()?;
     let cell = f64::from(fill::cell(cx)?);

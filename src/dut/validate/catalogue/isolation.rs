@@ -40,7 +40,8 @@ pub(super) fn was_congested(
     cx: &Context<'_>,
     seen: &Observation,
     trial: &Trial,
-    (senders, priority): (&[Port], Priority),
+    senders: &[Port],
+    priority: Priority,
 ) -> Result<(), Trouble> {
     let own = |n: &usize| trial.flows[*n].priority == priority;
     let lost: u64 = (0..trial.flows.len()).filter(own).map(|n| seen.tally(FlowId(n)).lost()).sum();
@@ -82,7 +83,7 @@ fn head_of_line(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let trial = congested(cx, ports, priority, EQUAL_SHARES);
         let seen = cx.observe(&trial)?;
         congestion::arrives(cx, &seen, &trial)?;
-        was_congested(cx, &seen, &trial, (&[a, b], priority))?;
+        was_congested(cx, &seen, &trial, &[a, b], priority)?;
         congestion::lossless(cx, &seen, &trial, priority);
         let hold = cx.setup.times.hold;
         let rate = cx.rate_of(&seen, &trial, TO_C, &(hold.div(2)..hold));
@@ -155,7 +156,7 @@ fn compare_latency(
     let baseline = latency(&before, FlowId(calm.flows.len() - 1), &span)?;
     let seen = cx.observe(&trial)?;
     congestion::arrives(cx, &seen, &trial)?;
-    was_congested(cx, &seen, &trial, (&[a, b], priority))?;
+    was_congested(cx, &seen, &trial, &[a, b], priority)?;
     congestion::lossless(cx, &seen, &trial, priority);
     congestion::lossless(cx, &seen, &trial, other);
     let pauses = congestion::pauses(&seen, a, other).len() as u64;
@@ -221,7 +222,7 @@ fn lossy_flood(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for lossless in cx.each_lossless() {
         let mut dropped = 0;
         for loads in LOADS {
-            dropped += flood(cx, (lossless, lossy), loads)?;
+            dropped += flood(cx, lossless, lossy, loads)?;
         }
         if dropped == 0 {
             let what = format!(
@@ -234,16 +235,21 @@ fn lossy_flood(cx: &mut Context<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
+/// Returns the time of a flood: long enough to fill the buffer with a tenth of a line.
+const fn flood_time(cx: &Context<'_>) -> Duration {
+    cx.setup.times.hold.saturating_mul(2)
+}
+
 /// Returns the number of lossy frames that were dropped.
 fn flood(
     cx: &mut Context<'_>,
-    (lossless, lossy): (Priority, Priority),
+    lossless: Priority,
+    lossy: Priority,
     loads: (f64, f64),
 ) -> Result<u64, Trouble> {
     let [a, b, c] = cx.ports()?;
     let times = cx.setup.times;
-    // Long enough to fill the buffer with a tenth of a line.
-    let hold = times.hold.saturating_mul(2);
+    let hold = flood_time(cx);
     let (of_lossless, of_lossy) = loads;
     let name = format!("{:.0} % lossless, {:.0} % lossy", of_lossless * 200.0, of_lossy * 200.0);
     let mut trial = Trial::new(name, hold + times.drain);
@@ -256,7 +262,7 @@ fn flood(
     let seen = cx.observe(&trial)?;
     congestion::arrives(cx, &seen, &trial)?;
     congestion::lossless(cx, &seen, &trial, lossless);
-    judge_left(cx, (&trial, &seen), (lossless, lossy), hold);
+    judge_left(cx, &trial, &seen, lossless, lossy);
     Ok(flows_of(&trial, lossy).map(|flow| seen.tally(flow).lost()).sum())
 }
 
@@ -269,10 +275,12 @@ fn flows_of(trial: &Trial, priority: Priority) -> impl Iterator<Item = FlowId> {
 /// Judges the rate of the lossy priority against what the lossless one leaves.
 fn judge_left(
     cx: &mut Context<'_>,
-    (trial, seen): (&Trial, &Observation),
-    (lossless, lossy): (Priority, Priority),
-    hold: Duration,
+    trial: &Trial,
+    seen: &Observation,
+    lossless: Priority,
+    lossy: Priority,
 ) {
+    let hold = flood_time(cx);
     let span = hold.div(2)..hold;
     let line = cx.setup.share(1.0, trial.flows[0].size);
     let rate = |priority| flows_of(trial, priority).map(|f| seen.rate_in(f, &span)).sum::<f64>();
@@ -339,11 +347,11 @@ struct SenderShares {
 fn incast(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
     let (_, from) = cx.to_last()?;
     let most = cx.setup.limits.rate * 50.0;
-    let mut shares = sender_shares(cx, (&from, priority), 1)?;
+    let mut shares = sender_shares(cx, &from, priority, 1)?;
     // A longer trial has the same pauses at its ends.
     let longer = (shares.u / most).ceil().min(LONGER_MAX as f64) as u64;
     if longer > 1 {
-        shares = sender_shares(cx, (&from, priority), longer)?;
+        shares = sender_shares(cx, &from, priority, longer)?;
     }
     let SenderShares { seen, trial, rates, equal, u } = shares;
     congestion::lossless(cx, &seen, &trial, priority);
@@ -365,12 +373,13 @@ fn incast(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
 /// Lets the senders send for some times the length of a stimulus, and returns their rates.
 fn sender_shares(
     cx: &mut Context<'_>,
-    (from, priority): (&[Port], Priority),
+    from: &[Port],
+    priority: Priority,
     times: u64,
 ) -> Result<SenderShares, Trouble> {
     let (last, _) = cx.to_last()?;
     let hold = cx.setup.times.hold.saturating_mul(times);
-    let mut trial = congestion::to_one(cx, (from, last), &[priority], LOAD);
+    let mut trial = congestion::to_one(cx, from, last, &[priority], LOAD);
     trial.flows.iter_mut().for_each(|flow| flow.limit = Limit::Time(hold));
     trial.length = hold + cx.setup.times.drain;
     let seen = cx.observe(&trial)?;
@@ -380,7 +389,7 @@ fn sender_shares(
     let equal = rates.iter().sum::<f64>() / from.len() as f64;
     let seconds = span.end.saturating_sub(span.start).as_secs_f64();
     let frame = f64::from(trial.flows[0].size) * 8.0;
-    let cut = (0..from.len()).map(|n| burst(&seen, (from[n], priority), FlowId(n)));
+    let cut = (0..from.len()).map(|n| burst(&seen, from[n], priority, FlowId(n)));
     let cut = cut.max().unwrap_or(0) as f64 * frame;
     let ends = seen.uncertainty.as_secs_f64() * 2.0 / seconds;
     let u = ((frame + cut) / seconds / equal + ends) * 100.0;
@@ -389,7 +398,7 @@ fn sender_shares(
 
 /// Returns the most frames that a sender sent from one pause to the next: the ends of an interval cut this
 /// many off.
-fn burst(seen: &Observation, (port, priority): (Port, Priority), flow: FlowId) -> usize {
+fn burst(seen: &Observation, port: Port, priority: Priority, flow: FlowId) -> usize {
     let stops = congestion::pauses(seen, port, priority);
     let stops: Vec<_> = stops.iter().filter(|p| p.stops(priority)).map(|pause| pause.at).collect();
     let sent: Vec<_> = seen.of(flow, Way::Sent).map(|record| record.end).collect();

@@ -51,7 +51,7 @@ pub(super) fn judge(cx: &mut Context<'_>, case: &Case, wanted: Wanted) -> Result
     let stops = !matches!(wanted, Wanted::Ignored);
     let storm = storm::repeated(cx, (a, b), &case.name, case.octets.clone(), stops);
     let seen = cx.observe(&storm.trial)?;
-    judge_seen(cx, &storm, &seen, (b, wanted))
+    judge_seen(cx, &storm, &seen, b, wanted)
 }
 
 /// Judges the reaction to a case that was observed.
@@ -59,14 +59,15 @@ pub(super) fn judge_seen(
     cx: &mut Context<'_>,
     storm: &storm::Storm,
     seen: &Observation,
-    (port, wanted): (Port, Wanted),
+    port: Port,
+    wanted: Wanted,
 ) -> Result<(), Trouble> {
     let (set, open) = match wanted {
         Wanted::Ignored => (PrioritySet::EMPTY, PrioritySet::EMPTY),
         Wanted::Obeyed(p) => (PrioritySet::of(p), PrioritySet::EMPTY),
         Wanted::Open(p, _) => (PrioritySet::EMPTY, PrioritySet::of(p)),
     };
-    storm::judge_but(cx, storm, seen, (port, set, open))?;
+    storm::judge_but(cx, storm, seen, port, storm::Stopped { set, open })?;
     let name = &storm.trial.name;
     if let Wanted::Open(priority, why) = wanted {
         let held = storm::held(cx, seen, port)?;
@@ -144,7 +145,7 @@ pub(super) fn reserved_bits_case(cx: &Context<'_>, from: Port, priority: Priorit
 }
 
 /// Returns PFC to this destination.
-pub(super) fn case_to(cx: &Context<'_>, from: Port, (name, dst): (&str, Mac)) -> Case {
+pub(super) fn case_to(cx: &Context<'_>, from: Port, name: &str, dst: Mac) -> Case {
     let mut octets = for_all(cx, from);
     octets[..6].copy_from_slice(&dst.0);
     Case { name: format!("PFC to {name} {dst}"), octets }
@@ -160,7 +161,7 @@ pub(super) fn destination_cases(cx: &Context<'_>, from: Port, other: Port) -> Ve
         ("the address of LLDP", group::NEAREST_BRIDGE),
         ("broadcast", Mac::BROADCAST),
     ];
-    let mut cases: Vec<_> = destinations.map(|dst| case_to(cx, from, dst)).into();
+    let mut cases: Vec<_> = destinations.map(|(name, dst)| case_to(cx, from, name, dst)).into();
     let mut octets = for_all(cx, from);
     // Priority 7, no VLAN: a frame that belongs to the port's own one.
     octets.splice(12..12, [0x81, 0x00, 0xe0, 0x00]);
@@ -249,7 +250,7 @@ fn judge_damaged(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let from = from.saturating_sub(cx.setup.line_time(64));
     storm.trial.damage.push(Damage { port: b, from, until });
     let seen = cx.observe(&storm.trial)?;
-    judge_seen(cx, &storm, &seen, (b, Wanted::Ignored))
+    judge_seen(cx, &storm, &seen, b, Wanted::Ignored)
 }
 
 pub(super) const RESERVED_BITS: Test = describe! {
@@ -388,7 +389,7 @@ fn never_forwarded(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let ports: Vec<Port> = (0..cx.setup.ports.len()).map(Port).collect();
     let last = ports.len() - 1;
     for (n, port) in ports.iter().enumerate() {
-        let cases = all_cases(cx, (*port, ports[(n + 1) % ports.len()]), priority);
+        let cases = all_cases(cx, *port, ports[(n + 1) % ports.len()], priority);
         let every = times.hold.div(cases.len() as u64 * u64::from(TIMES) + 1);
         let offset = every.div(ports.len() as u64).saturating_mul((last - n) as u64);
         for (n, case) in cases.into_iter().enumerate() {
@@ -405,7 +406,7 @@ fn never_forwarded(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Returns the frames that a port sends. The last one resumes all priorities.
-fn all_cases(cx: &Context<'_>, (port, other): (Port, Port), priority: Priority) -> Vec<Case> {
+fn all_cases(cx: &Context<'_>, port: Port, other: Port, priority: Priority) -> Vec<Case> {
     let mut cases = opcode_cases(cx, port);
     cases.extend(short_cases(cx, port));
     cases.extend(long_cases(cx, port, priority));

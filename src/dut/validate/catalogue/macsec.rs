@@ -103,27 +103,25 @@ pub(super) fn storm_frames(cx: &Context<'_>) -> (u32, Duration) {
     (frames as u32, every)
 }
 
-/// Adds a storm for a set of priorities at a port, each frame with a packet number of its own. The bytes of
-/// frame `n` are made by `make`.
+/// Adds a storm of these frames at a port, each with a packet number of its own.
 pub(super) fn add_storm(
     trial: &mut Trial,
     port: Port,
-    (start, frames, every): (Duration, u32, Duration),
-    mut make: impl FnMut(u32) -> Result<Vec<u8>, Trouble>,
-) -> Result<(), Trouble> {
+    start: Duration,
+    every: Duration,
+    frames: Vec<Vec<u8>>,
+) {
     trial.made.push(port);
-    for n in 0..frames {
-        let start = start + every.saturating_mul(n.into());
-        let octets = make(n)?;
+    for (n, octets) in frames.into_iter().enumerate() {
+        let start = start + every.saturating_mul(n as u64);
         trial.control.push(Control { port, octets, start, every, frames: 1 });
     }
-    Ok(())
 }
 
 /// Returns traffic on all priorities to a port with MACsec, for a baseline, a stimulus of `hold`, and a
 /// time after it.
 pub(super) fn traffic(cx: &Context<'_>, pair: &Pair, name: String, hold: Duration) -> Storm {
-    storm::traffic(cx, (pair.a, pair.b), (name, SIZE), hold)
+    storm::traffic(cx, (pair.a, pair.b), name, SIZE, hold)
 }
 
 /// Judges that a storm is ignored: all priorities keep their rates, and no frame is lost.
@@ -203,13 +201,13 @@ fn obeyed_mode(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn judge_plain(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Trouble> {
     let set = PrioritySet::of(priority);
     let frame = pfc_for(cx, pair.b, set);
-    let seen_of = observe_storm(cx, (pair, priority), "plain", |_| Ok(frame.clone()))?;
+    let seen_of = observe_storm(cx, pair, priority, "plain", |_| Ok(frame.clone()))?;
     let (storm, seen) = seen_of;
     if pair.mode == PfcMode::Strict {
         let span = storm::held(cx, &seen, pair.b)?;
         return judge_ignored(cx, &storm, &seen, &span);
     }
-    storm::judge(cx, &storm, &seen, (pair.b, set))
+    storm::judge(cx, &storm, &seen, pair.b, set)
 }
 
 /// Judges the reaction to a storm of protected frames.
@@ -222,15 +220,15 @@ pub(super) fn judge_protected(
     let frame = pfc_for(cx, pair.b, set);
     let (frames, _) = storm_frames(cx);
     let mut maker = Maker::new(cx, pair.b, frames, |_| {})?;
-    let (storm, seen) =
-        observe_storm(cx, (pair, priority), "protected", |_| maker.protect(&frame))?;
-    storm::judge(cx, &storm, &seen, (pair.b, set))
+    let (storm, seen) = observe_storm(cx, pair, priority, "protected", |_| maker.protect(&frame))?;
+    storm::judge(cx, &storm, &seen, pair.b, set)
 }
 
 /// Runs a storm of frames that `make` makes.
 fn observe_storm(
     cx: &mut Context<'_>,
-    (pair, priority): (&Pair, Priority),
+    pair: &Pair,
+    priority: Priority,
     kind: &str,
     make: impl FnMut(u32) -> Result<Vec<u8>, Trouble>,
 ) -> Result<(storm::Storm, crate::observation::Observation), Trouble> {
@@ -243,7 +241,8 @@ fn observe_storm(
     );
     let mut storm = traffic(cx, pair, name, hold);
     let start = cx.setup.times.baseline;
-    add_storm(&mut storm.trial, pair.b, (start, frames, every), make)?;
+    let made = (0..frames).map(make).collect::<Result<_, _>>()?;
+    add_storm(&mut storm.trial, pair.b, start, every, made);
     let seen = cx.observe(&storm.trial)?;
     Ok((storm, seen))
 }
@@ -412,13 +411,11 @@ fn judge_rejected(
         storm.trial.frame(pair.b, octets, Duration::ZERO);
     }
     let start = storm.rest.end;
-    let mut frames = frames.into_iter();
-    let next = |_| frames.next().ok_or_else(|| Trouble::Error("a storm has too few frames".into()));
-    add_storm(&mut storm.trial, pair.b, (start, count as u32, every), next)?;
+    add_storm(&mut storm.trial, pair.b, start, every, frames);
     let (seen, counters) = cx.observe_with(storm.trial.clone())?;
     let span = start + cx.setup.stop_limit()..start + hold;
     judge_ignored(cx, &storm, &seen, &span)?;
-    judge_counted(cx, counters, pair, (name, count));
+    judge_counted(cx, counters, pair, name, count);
     Ok(())
 }
 
@@ -434,7 +431,8 @@ fn judge_counted(
     cx: &mut Context<'_>,
     counters: Result<Counters, Trouble>,
     pair: &Pair,
-    (name, count): (String, u64),
+    name: String,
+    count: u64,
 ) {
     let what = format!("counted as rejected: {name}");
     match counters {

@@ -45,15 +45,15 @@ fn sent_protected(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let lossy = cx.lossy()?;
     for pair in macsec::pairs(cx)? {
         for priority in cx.each_lossless() {
-            let trial = congested(cx, &pair, (priority, lossy));
+            let trial = congested(cx, &pair, priority, lossy);
             let seen = cx.observe(&trial)?;
             let Pair { b, mode, .. } = pair;
             let name = cx.port(b).name.clone();
             let pauses = seen.pauses(b).filter(|pause| pause.stops(priority)).count();
             let what = format!("pauses of priority {priority} at {name}");
             cx.count(what, pauses as u64, Limits::at_least(1.0));
-            judge_pfc(cx, &seen, (b, &name), mode);
-            judge_data(cx, &seen, (b, &name))?;
+            judge_pfc(cx, &seen, b, &name, mode);
+            judge_data(cx, &seen, b, &name)?;
             for (flow, of) in [(FlowId(0), priority), (FlowId(1), lossy)] {
                 let lost = seen.lost(flow, &(Duration::ZERO..Duration::MAX));
                 lost.iter().for_each(|record| cx.mark(record, "does not arrive"));
@@ -69,7 +69,8 @@ fn sent_protected(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn congested(
     cx: &Context<'_>,
     &Pair { a, b, mode }: &Pair,
-    (priority, lossy): (Priority, Priority),
+    priority: Priority,
+    lossy: Priority,
 ) -> Trial {
     let times = cx.setup.times;
     let (frames, every) = macsec::storm_frames(cx);
@@ -89,7 +90,7 @@ fn congested(
 }
 
 /// Judges the protection of the PFC frames at a port.
-fn judge_pfc(cx: &mut Context<'_>, seen: &Observation, (port, name): (Port, &str), mode: PfcMode) {
+fn judge_pfc(cx: &mut Context<'_>, seen: &Observation, port: Port, name: &str, mode: PfcMode) {
     let is_plain = mode == PfcMode::Bypass;
     let mut wrong = 0;
     for (record, _) in seen.control(port) {
@@ -131,7 +132,8 @@ impl Wrong {
 fn judge_data(
     cx: &mut Context<'_>,
     seen: &Observation,
-    (port, name): (Port, &str),
+    port: Port,
+    name: &str,
 ) -> Result<(), Trouble> {
     let plan = macsec::macsec_of(cx, port)?.plan.clone();
     let is_here = |record: &&Record| record.port == port && record.way == Way::Received;
@@ -242,14 +244,12 @@ fn rekeyed(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), 
     let share = SHARE / storm.trial.flows.len() as f64;
     storm.trial.flows.iter_mut().for_each(|flow| flow.rate = Rate::Line(share));
     let set = PrioritySet::of(priority);
-    let made = change_keys(cx, pair, &mut storm.trial, (keys, set, every))?;
-    let mut made = made.into_iter();
-    let next = |_| made.next().ok_or_else(|| Trouble::Error("a storm has too few frames".into()));
+    let made = change_keys(cx, pair, &mut storm.trial, keys, set)?;
     let start = cx.setup.times.baseline;
-    macsec::add_storm(&mut storm.trial, pair.b, (start, frames, every), next)?;
+    macsec::add_storm(&mut storm.trial, pair.b, start, every, made);
     let seen = cx.observe(&storm.trial)?;
-    storm::judge(cx, &storm, &seen, (pair.b, set))?;
-    judge_used(cx, &seen, (pair.b, &name), keys);
+    storm::judge(cx, &storm, &seen, pair.b, set)?;
+    judge_used(cx, &seen, pair.b, &name, keys);
     Ok(())
 }
 
@@ -258,8 +258,10 @@ fn change_keys(
     cx: &mut Context<'_>,
     pair: &Pair,
     trial: &mut Trial,
-    (keys, set, every): (u32, PrioritySet, Duration),
+    keys: u32,
+    set: PrioritySet,
 ) -> Result<Vec<Vec<u8>>, Trouble> {
+    let (_, every) = macsec::storm_frames(cx);
     let frame = macsec::pfc_for(cx, pair.b, set);
     let plan = macsec::macsec_of(cx, pair.b)?.plan.clone();
     let theirs = plan.receive.first().and_then(|sc| sc.associations[plan.encoding.index()].clone());
@@ -307,7 +309,7 @@ fn change_keys(
 }
 
 /// Judges that the device has used its new keys, and no others.
-fn judge_used(cx: &mut Context<'_>, seen: &Observation, (port, name): (Port, &str), keys: u32) {
+fn judge_used(cx: &mut Context<'_>, seen: &Observation, port: Port, name: &str, keys: u32) {
     let (mut changes, mut unread, mut last) = (0, 0, None::<An>);
     for record in &seen.records {
         if record.port != port || record.way != Way::Received {

@@ -131,8 +131,8 @@ fn slow_host(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for port in ports.take(cx.by_level(1, usize::MAX)) {
         let heard = wait_for_traffic(cx, port)?;
         let station = station(cx, &heard, port)?;
-        judge_stopped(cx, (port, priority), &station)?;
-        judge_reading(cx, (port, priority), &station)?;
+        judge_stopped(cx, port, priority, &station)?;
+        judge_reading(cx, port, priority, &station)?;
     }
     Ok(())
 }
@@ -140,7 +140,9 @@ fn slow_host(cx: &mut Context<'_>) -> Result<(), Trouble> {
 /// Returns a trial with line rate to a NIC.
 fn line_rate_trial(
     cx: &Context<'_>,
-    (name, port, priority): (&str, Port, Priority),
+    name: &str,
+    port: Port,
+    priority: Priority,
     station: &Station,
 ) -> Result<(Trial, FlowId), Trouble> {
     let IpAddr::V4(ip) = station.ip else {
@@ -154,9 +156,9 @@ fn line_rate_trial(
 }
 
 /// Returns the share of the time of a flow in which the NIC paused it, in percent.
-fn paused_share(cx: &Context<'_>, seen: &Observation, (port, priority): (Port, Priority)) -> f64 {
+fn paused_share(cx: &Context<'_>, seen: &Observation, port: Port, priority: Priority) -> f64 {
     let hold = cx.setup.times.hold;
-    let spans = paused(cx, seen, (port, priority));
+    let spans = paused(cx, seen, port, priority);
     let inside: Vec<_> =
         spans.iter().map(|(from, to)| (*from.min(&hold), *to.min(&hold))).collect();
     total(&inside).as_secs_f64() / hold.as_secs_f64() * 100.0
@@ -165,11 +167,12 @@ fn paused_share(cx: &Context<'_>, seen: &Observation, (port, priority): (Port, P
 /// Judges a NIC whose host does not read.
 fn judge_stopped(
     cx: &mut Context<'_>,
-    (port, priority): (Port, Priority),
+    port: Port,
+    priority: Priority,
     station: &Station,
 ) -> Result<(), Trouble> {
     let name = "the host does not read";
-    let (mut trial, _) = line_rate_trial(cx, (name, port, priority), station)?;
+    let (mut trial, _) = line_rate_trial(cx, name, port, priority, station)?;
     let (value, restored) = ("off".to_owned(), "on".to_owned());
     trial.settings.push(Setting { port, name: READING, value, restored });
     let (seen, counters) = cx.observe_with(trial)?;
@@ -185,7 +188,7 @@ fn judge_stopped(
         Err(why) => cx.skip(what, &why.to_string()),
     }
     let what = format!("time paused, priority {priority}, while the host does not read");
-    let share = paused_share(cx, &seen, (port, priority));
+    let share = paused_share(cx, &seen, port, priority);
     cx.policy(what, share, "%", "802.1Q 36 has no longest time");
     Ok(())
 }
@@ -193,17 +196,18 @@ fn judge_stopped(
 /// Judges a NIC whose host reads.
 fn judge_reading(
     cx: &mut Context<'_>,
-    (port, priority): (Port, Priority),
+    port: Port,
+    priority: Priority,
     station: &Station,
 ) -> Result<(), Trouble> {
-    let (trial, flow) = line_rate_trial(cx, ("the host reads", port, priority), station)?;
+    let (trial, flow) = line_rate_trial(cx, "the host reads", port, priority, station)?;
     let hold = cx.setup.times.hold;
     let seen = cx.observe(&trial)?;
     let half = hold.div(2)..hold;
     let sent = seen.of(flow, Way::Sent).filter(|record| half.contains(&record.begin)).count();
     let what = format!("frames of priority {priority} that the NIC takes while its host reads");
     cx.count(what, sent as u64, Limits::at_least(1.0));
-    let share = paused_share(cx, &seen, (port, priority));
+    let share = paused_share(cx, &seen, port, priority);
     let what = format!("time paused, priority {priority}, while the host reads");
     match expected(cx)?.paused {
         Some(most) => {
@@ -245,14 +249,15 @@ fn one_flow(cx: &mut Context<'_>) -> Result<(), Trouble> {
         wait_for_traffic(cx, port)?;
     }
     for priority in lossless.iter().take(cx.by_level(1, usize::MAX)) {
-        judge_flows(cx, (a, b), priority, sends)?;
+        judge_flows(cx, a, b, priority, sends)?;
     }
     Ok(())
 }
 
 fn judge_flows(
     cx: &mut Context<'_>,
-    (a, b): (Port, Port),
+    a: Port,
+    b: Port,
     paused: Priority,
     sends: PrioritySet,
 ) -> Result<(), Trouble> {
@@ -284,9 +289,9 @@ fn judge_flows(
     for n in 0..trial.flows.len() {
         let Flow { to, priority, .. } = trial.flows[n];
         if (to, priority) == (a, paused) {
-            storm::none_began(cx, &seen, (FlowId(n), priority), &held);
+            storm::none_began(cx, &seen, FlowId(n), priority, &held);
             let expiry = last + window;
-            resuming::judge_resumed(cx, &seen, (FlowId(n), priority), (xon, expiry));
+            resuming::judge_resumed(cx, &seen, FlowId(n), priority, &(xon..expiry));
         } else {
             cx.rate(&seen, &trial, FlowId(n), &held);
         }

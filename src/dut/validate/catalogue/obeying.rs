@@ -36,7 +36,7 @@ fn one_priority(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let set = PrioritySet::of(priority);
         let storm = storm::for_set(cx, (a, b), set, SIZE);
         let seen = cx.observe(&storm.trial)?;
-        storm::judge(cx, &storm, &seen, (b, set))?;
+        storm::judge(cx, &storm, &seen, b, set)?;
     }
     Ok(())
 }
@@ -64,7 +64,7 @@ fn priority_sets(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for set in sets(cx.setup.lossless).into_iter().take(cx.by_level(1, usize::MAX)) {
         let storm = storm::for_set(cx, (a, b), set, storm::SIZE);
         let seen = cx.observe(&storm.trial)?;
-        storm::judge(cx, &storm, &seen, (b, set))?;
+        storm::judge(cx, &storm, &seen, b, set)?;
     }
     Ok(())
 }
@@ -111,7 +111,7 @@ fn each_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let mut storm = storm::for_set(cx, (from, to), set, storm::SIZE);
         storm.trial.name = format!("{} at {}", storm.trial.name, cx.port(to).name);
         let seen = cx.observe(&storm.trial)?;
-        storm::judge(cx, &storm, &seen, (to, set))?;
+        storm::judge(cx, &storm, &seen, to, set)?;
     }
     Ok(())
 }
@@ -185,7 +185,7 @@ fn enable_vector(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let seen = cx.observe(&trial)?;
     cx.at_rest(&seen, &trial, &(baseline.div(4)..baseline))?;
     for (n, priority) in priorities.iter().enumerate() {
-        judge_stops(cx, &seen, &plan, (FlowId(n), *priority));
+        judge_stops(cx, &seen, &plan, FlowId(n), *priority);
     }
     Ok(())
 }
@@ -233,9 +233,10 @@ fn judge_stops(
     cx: &mut Context<'_>,
     seen: &Observation,
     plan: &Plan,
-    (flow, priority): (FlowId, Priority),
+    flow: FlowId,
+    priority: Priority,
 ) {
-    let stops = stops(cx, seen, plan, (flow, priority));
+    let stops = stops(cx, seen, plan, flow, priority);
     let exactly = Limits::exactly(0.0);
     let unsure = stops.unsure as f64;
     let name = format!("vectors without the bit of priority {priority} that stop it");
@@ -262,7 +263,8 @@ fn stops(
     cx: &Context<'_>,
     seen: &Observation,
     plan: &Plan,
-    (flow, priority): (FlowId, Priority),
+    flow: FlowId,
+    priority: Priority,
 ) -> Stops {
     let [_, b] = cx.ports().expect("the test has checked it");
     let begins = seen.begins(flow);
@@ -317,7 +319,7 @@ fn lossy_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for set in sets.take(cx.by_level(1, usize::MAX)) {
         let storm = storm::for_set(cx, (a, b), set, storm::SIZE);
         let seen = cx.observe(&storm.trial)?;
-        storm::judge(cx, &storm, &seen, (b, PrioritySet::EMPTY))?;
+        storm::judge(cx, &storm, &seen, b, PrioritySet::EMPTY)?;
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ fn all_stop(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let all = cx.priorities();
     let storm = storm::for_set(cx, (a, b), all, storm::SIZE);
     let seen = cx.observe(&storm.trial)?;
-    storm::judge(cx, &storm, &seen, (b, all))?;
+    storm::judge(cx, &storm, &seen, b, all)?;
     resuming::zero_time(cx)?;
     pause_time::single_pause(cx)?;
     pause_time::reaction_time(cx)?;
@@ -100,7 +100,7 @@ fn before_loss(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b, c] = cx.ports()?;
     let priority = cx.stopped()?;
     for share in [CALM_SHARE, 1.0] {
-        let trial = congestion::to_one(cx, (&[a, b], c), &[priority], share);
+        let trial = congestion::to_one(cx, &[a, b], c, &[priority], share);
         let seen = cx.observe(&trial)?;
         congestion::arrives(cx, &seen, &trial)?;
         congestion::lossless(cx, &seen, &trial, priority);
@@ -172,7 +172,7 @@ fn paused_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b, c] = cx.ports()?;
     let priority = cx.stopped()?;
     let hold = cx.setup.times.hold.min(cx.setup.storm_max());
-    let plain = congestion::to_one(cx, (&[a, b], c), &[priority], 1.0);
+    let plain = congestion::to_one(cx, &[a, b], c, &[priority], 1.0);
     let mut paused: Trial = plain.clone();
     paused.name = "overload at a paused port".to_owned();
     paused.flow(Flow::new((c, a), priority, Limit::Time(hold)).rate(Rate::Line(WAITING_SHARE)));

@@ -60,12 +60,11 @@ pub(super) fn pauses(
     cx.stopped()?;
     for priority in cx.each_stopped() {
         for quanta in values {
-            let pause = (priority, Quanta(*quanta));
-            let mut silences = Silences::default();
-            let added = silences.add_all(cx, pause, times, before);
+            let mut silences = Silences::of(priority, Quanta(*quanta));
+            let added = silences.add_all(cx, times, before);
             // Also those before a trial that could not be run.
             if added.is_ok() || !silences.all.is_empty() {
-                silences.judge(cx, pause);
+                silences.judge(cx);
             }
             // Shorter pauses, and those of other priorities, can still be tried.
             match added {
@@ -88,7 +87,8 @@ fn period(cx: &Context<'_>, quanta: Quanta) -> Duration {
 /// Runs a trial with a number of pauses, and returns it with its flow.
 fn observe_pauses(
     cx: &mut Context<'_>,
-    (priority, quanta): (Priority, Quanta),
+    priority: Priority,
+    quanta: Quanta,
     times: u64,
     before: Before,
 ) -> Result<(Observation, FlowId), Trouble> {
@@ -120,8 +120,9 @@ fn observe_pauses(
 }
 
 /// Times without a frame after pauses of one length, of all trials.
-#[derive(Default)]
 struct Silences {
+    priority: Priority,
+    quanta: Quanta,
     all: Vec<Duration>,
     /// Those at whose end no frame had waited, which may be longer than the pause.
     unfed: Vec<Duration>,
@@ -133,24 +134,25 @@ struct Silences {
 }
 
 impl Silences {
+    /// Returns no times yet, of pauses of one priority.
+    fn of(priority: Priority, quanta: Quanta) -> Self {
+        let (all, unfed) = (Vec::new(), Vec::new());
+        let (uncertainty, limits, is_idle) = (Duration::ZERO, None, false);
+        Self { priority, quanta, all, unfed, uncertainty, limits, is_idle }
+    }
+
     /// Runs trials with a number of pauses in all, each with as many as captures have room for, until one does
     /// not end.
-    fn add_all(
-        &mut self,
-        cx: &mut Context<'_>,
-        pause: (Priority, Quanta),
-        times: u64,
-        before: Before,
-    ) -> Result<(), Trouble> {
-        let fit = cx.setup.periods(period(cx, pause.1));
+    fn add_all(&mut self, cx: &mut Context<'_>, times: u64, before: Before) -> Result<(), Trouble> {
+        let fit = cx.setup.periods(period(cx, self.quanta));
         let mut left = times;
         while left > 0 && !self.all.contains(&Duration::MAX) {
             let now = left.min(fit);
-            let (seen, flow) = observe_pauses(cx, pause, now, before)?;
+            let (seen, flow) = observe_pauses(cx, self.priority, self.quanta, now, before)?;
             if cx.is_at_nic() {
-                self.of_nic(cx, (&seen, flow), pause.1);
+                self.of_nic(cx, &seen, flow);
             } else {
-                self.of_switch(cx, (&seen, flow), pause.1)?;
+                self.of_switch(cx, &seen, flow)?;
             }
             left -= now;
         }
@@ -158,7 +160,8 @@ impl Silences {
     }
 
     /// Adds pauses of traffic that need not fill the line: from the last bit of each to the next frame.
-    fn of_nic(&mut self, cx: &Context<'_>, (seen, flow): (&Observation, FlowId), quanta: Quanta) {
+    fn of_nic(&mut self, cx: &Context<'_>, seen: &Observation, flow: FlowId) {
+        let quanta = self.quanta;
         // A frame that was not due in the pause says nothing about its end.
         if quanta.at(cx.setup.rate)
             < cx.interval(seen, flow).saturating_mul(2) + cx.setup.stop_limit()
@@ -181,11 +184,11 @@ impl Silences {
     fn of_switch(
         &mut self,
         cx: &Context<'_>,
-        (seen, flow): (&Observation, FlowId),
-        quanta: Quanta,
+        seen: &Observation,
+        flow: FlowId,
     ) -> Result<(), Trouble> {
         let [_, b] = cx.ports()?;
-        let wanted = quanta.at(cx.setup.rate);
+        let wanted = self.quanta.at(cx.setup.rate);
         let sent: HashMap<u64, Duration> =
             seen.of(flow, Way::Sent).filter_map(|r| Some((r.what.sequence()?, r.end))).collect();
         let frames: Vec<&Record> = seen.of(flow, Way::Received).collect();
@@ -211,7 +214,8 @@ impl Silences {
     }
 
     /// Judges the shortest and the longest.
-    fn judge(&self, cx: &mut Context<'_>, (priority, quanta): (Priority, Quanta)) {
+    fn judge(&self, cx: &mut Context<'_>) {
+        let Self { priority, quanta, .. } = *self;
         let wanted = quanta.at(cx.setup.rate).as_nanos_f64();
         let least = Quanta(3).at(cx.setup.rate) + cx.setup.line_time(SIZE);
         let tolerance = (wanted * cx.setup.limits.pause).max(least.as_nanos_f64());
@@ -308,7 +312,7 @@ pub(super) fn reaction_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
             cx.cause(format!("pauses of priority {priority} without an end"), 1);
         }
         let mut reactions: Vec<Duration> =
-            obeyed.iter().filter_map(|at| reaction(&frames, *at, (quiet, traffic))).collect();
+            obeyed.iter().filter_map(|at| reaction(&frames, *at, quiet, traffic)).collect();
         reactions.sort_unstable();
         let none = (obeyed.len() - reactions.len()) as u64;
         let what = format!("pauses of priority {priority} without a reaction");
@@ -327,11 +331,7 @@ pub(super) fn reaction_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
 
 /// Returns the time from a pause to the beginning of the last frame before the line was quiet; `None`
 /// if it never was before the end of the traffic.
-fn reaction(
-    frames: &[&Record],
-    at: Duration,
-    (quiet, end): (Duration, Duration),
-) -> Option<Duration> {
+fn reaction(frames: &[&Record], at: Duration, quiet: Duration, end: Duration) -> Option<Duration> {
     let start = frames.partition_point(|record| record.begin < at);
     let mut last = at;
     for record in &frames[start..] {
@@ -384,7 +384,7 @@ fn replaced_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
     ];
     for priority in cx.each_lossless() {
         for (name, row) in rows {
-            judge_row(cx, priority, (name, row))?;
+            judge_row(cx, priority, name, row)?;
         }
     }
     Ok(())
@@ -393,7 +393,8 @@ fn replaced_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn judge_row(
     cx: &mut Context<'_>,
     priority: Priority,
-    (name, row): (&str, &Row),
+    name: &str,
+    row: &Row,
 ) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
     let (baseline, times) = (cx.setup.times.baseline, cx.by_level(1, 10));
@@ -416,12 +417,12 @@ fn judge_row(
     }
     let seen = cx.observe(&trial)?;
     cx.at_rest(&seen, &trial, &(baseline.div(4)..baseline))?;
-    judge_ends(cx, &seen, (flow, name), row);
+    judge_ends(cx, &seen, flow, name, row);
     Ok(())
 }
 
 /// Judges the end of each row of pauses.
-fn judge_ends(cx: &mut Context<'_>, seen: &Observation, (flow, name): (FlowId, &str), row: &Row) {
+fn judge_ends(cx: &mut Context<'_>, seen: &Observation, flow: FlowId, name: &str, row: &Row) {
     let last = row.iter().rposition(|(_, _, named)| *named == Named::Own).unwrap_or(0);
     let [_, b] = cx.ports().expect("the test has checked it");
     let begins = seen.begins(flow);
@@ -485,7 +486,7 @@ mod tests {
         let u = Duration::from_micros(1);
         let gaps = |micros: &[u64]| Silences {
             unfed: micros.iter().map(|n| Duration::from_micros(*n)).collect(),
-            ..Silences::default()
+            ..Silences::of(Priority::ALL[0], Quanta(1))
         };
         let short = Limits::around(512.0, 9_900.0);
         let fits = gaps(&[2, 9, 50]).short_enough(short, u);

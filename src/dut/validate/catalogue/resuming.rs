@@ -54,7 +54,7 @@ pub(super) fn zero_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
         trial.frame(b, cx.pause(b, set, Quanta(0)), xon);
         let seen = cx.observe(&trial)?;
         cx.at_rest(&seen, &trial, &(times.baseline.div(4)..times.baseline))?;
-        judge_xon(cx, &seen, (flow, priority))?;
+        judge_xon(cx, &seen, flow, priority)?;
     }
     one_of_two_priorities(cx)?;
     one_of_two_ports(cx)
@@ -100,14 +100,9 @@ fn one_of_two_ports(cx: &mut Context<'_>) -> Result<(), Trouble> {
         return Err(Trouble::Error("the tester did not send three pauses".into()));
     };
     let limit = cx.setup.stop_limit();
-    storm::none_began(cx, &seen, (FlowId(0), priority), &(*paused + limit..*xon));
-    judge_resumed(cx, &seen, (FlowId(0), priority), (*xon, *paused + pause));
-    storm::none_began(
-        cx,
-        &seen,
-        (FlowId(1), priority),
-        &(*other + limit..pause_end(*other, pause)),
-    );
+    storm::none_began(cx, &seen, FlowId(0), priority, &(*paused + limit..*xon));
+    judge_resumed(cx, &seen, FlowId(0), priority, &(*xon..*paused + pause));
+    storm::none_began(cx, &seen, FlowId(1), priority, &(*other + limit..pause_end(*other, pause)));
     (0..2).for_each(|n| cx.none_lost(&seen, (FlowId(n), priority)));
     Ok(())
 }
@@ -138,11 +133,11 @@ fn one_of_two_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
         return Err(Trouble::Error("the tester did not send three pauses".into()));
     };
     let limit = cx.setup.stop_limit();
-    storm::none_began(cx, &seen, (FlowId(0), first), &(both + limit..other));
-    judge_resumed(cx, &seen, (FlowId(0), first), (other, both + pause));
-    storm::none_began(cx, &seen, (FlowId(1), second), &(both + limit..one));
-    judge_resumed(cx, &seen, (FlowId(1), second), (one, both + pause));
-    storm::none_began(cx, &seen, (FlowId(1), second), &(other + limit..pause_end(other, pause)));
+    storm::none_began(cx, &seen, FlowId(0), first, &(both + limit..other));
+    judge_resumed(cx, &seen, FlowId(0), first, &(other..both + pause));
+    storm::none_began(cx, &seen, FlowId(1), second, &(both + limit..one));
+    judge_resumed(cx, &seen, FlowId(1), second, &(one..both + pause));
+    storm::none_began(cx, &seen, FlowId(1), second, &(other + limit..pause_end(other, pause)));
     for (n, priority) in [first, second].into_iter().enumerate() {
         cx.none_lost(&seen, (FlowId(n), priority));
     }
@@ -152,27 +147,31 @@ fn one_of_two_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn judge_xon(
     cx: &mut Context<'_>,
     seen: &Observation,
-    (flow, priority): (FlowId, Priority),
+    flow: FlowId,
+    priority: Priority,
 ) -> Result<(), Trouble> {
     let [_, b] = cx.ports()?;
     let sent: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
     let [.., last, xon] = sent[..] else {
         return Err(Trouble::Error("the tester sent no pause before XON".into()));
     };
-    storm::none_began(cx, seen, (flow, priority), &(last + cx.setup.stop_limit()..xon));
+    storm::none_began(cx, seen, flow, priority, &(last + cx.setup.stop_limit()..xon));
     let expiry = last + storm::longest(cx).at(cx.setup.rate);
-    judge_resumed(cx, seen, (flow, priority), (xon, expiry));
+    judge_resumed(cx, seen, flow, priority, &(xon..expiry));
     cx.none_lost(seen, (flow, priority));
     Ok(())
 }
 
-/// Judges the time from XON to the next frame, before the end of the pause could be taken for it.
+/// Judges the time from XON to the next frame. `left` is the time from XON to the end of the pause, of which the
+/// second half could be taken for an effect of XON.
 pub(super) fn judge_resumed(
     cx: &mut Context<'_>,
     seen: &Observation,
-    (flow, priority): (FlowId, Priority),
-    (xon, expiry): (Duration, Duration),
+    flow: FlowId,
+    priority: Priority,
+    left: &Range<Duration>,
 ) {
+    let (xon, expiry) = (left.start, left.end);
     let most = cx.setup.limits.resume.min(expiry.saturating_sub(xon).div(2));
     let Some(first) = seen.of(flow, Way::Received).find(|record| record.begin >= xon) else {
         cx.count(format!("frames of priority {priority} after XON"), 0, Limits::at_least(1.0));
@@ -269,7 +268,7 @@ fn zero_while_paused(cx: &mut Context<'_>, priority: Priority) -> Result<(), Tro
     // 802.3 allows 100 ppm for each clock.
     let until = first.end + window.saturating_sub(window.div(5_000));
     let held = first.end + cx.setup.stop_limit()..until;
-    storm::none_began(cx, &seen, (flow, priority), &held);
+    storm::none_began(cx, &seen, flow, priority, &held);
     cx.none_lost(&seen, (flow, priority));
     Ok(())
 }

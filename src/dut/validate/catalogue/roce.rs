@@ -17,7 +17,7 @@ use host::probe::Probe;
 use std::collections::BTreeSet;
 use wire::ip::{Ecn, Protocol};
 use wire::roce::{Opcode, U24};
-use wire::{EtherType, cnp, datagram, ethernet, icrc, ip, roce, udp, vlan};
+use wire::{cnp, datagram, ethernet, icrc, ip, roce, udp, vlan};
 
 /// DSCP of congestion notifications. A choice: the usual one of NICs.
 const CNP_DSCP: u8 = 48;
@@ -59,7 +59,8 @@ fn packet(octets: &[u8]) -> Option<Packet<'_>> {
 pub(super) fn first_data(
     cx: &Context<'_>,
     seen: &Observation,
-    (port, sends): (Port, &[Priority]),
+    port: Port,
+    sends: &[Priority],
 ) -> Result<NicData, Trouble> {
     let here = seen.records.iter().filter(|r| r.port == port && r.way == Way::Received);
     let found = here.filter_map(|record| {
@@ -98,11 +99,13 @@ impl NicData {
         let mut packet = vec![0; repr.buffer_len()];
         repr.emit(&mut packet).expect("it has the length of a notification");
         let pcp = Pcp::new(CNP_DSCP / 8).expect("it is below 8");
-        self.framed(cx, port, (repr.ethertype(), pcp), &packet)
+        let frame =
+            ethernet::Repr { dst: self.nic.0, src: cx.port(port).mac, ethertype: repr.ethertype() };
+        framed(&cx.setup.marking, &frame, pcp, &packet)
     }
 
     /// Returns data for a queue pair of the NIC with these marks, in the same form.
-    pub(super) fn data(&self, cx: &Context<'_>, port: Port, (pair, ecn): (U24, Ecn)) -> Vec<u8> {
+    pub(super) fn data(&self, cx: &Context<'_>, port: Port, pair: U24, ecn: Ecn) -> Vec<u8> {
         let (_, dst) = self.nic;
         let class = Pcp::new(self.priority.get()).expect("both are below 8");
         let (dscp, pcp) = match &cx.setup.marking {
@@ -130,24 +133,22 @@ impl NicData {
         // The ICRC covers the payload, so there is no checksum of UDP (A17.3.3).
         packet[udp_at - 2..udp_at].fill(0);
         icrc::seal(&mut packet).expect(fits);
-        self.framed(cx, port, (headers.ethertype(), pcp), &packet)
+        let frame = ethernet::Repr {
+            dst: self.nic.0,
+            src: cx.port(port).mac,
+            ethertype: headers.ethertype(),
+        };
+        framed(&cx.setup.marking, &frame, pcp, &packet)
     }
+}
 
-    fn framed(
-        &self,
-        cx: &Context<'_>,
-        port: Port,
-        (ethertype, pcp): (EtherType, Pcp),
-        packet: &[u8],
-    ) -> Vec<u8> {
-        let (dst, _) = self.nic;
-        let frame = ethernet::Repr { dst, src: cx.port(port).mac, ethertype };
-        let mut octets = vec![0; ethernet::HEADER_LEN];
-        frame.emit(&mut octets).expect("it has the length of the header");
-        octets.extend(packet);
-        octets.resize(octets.len().max(SHORTEST), 0);
-        sfc::tagged(&cx.setup.marking, pcp, octets)
-    }
+/// Returns the octets of a frame from the destination address on, without FCS, with a tag where the marking has one.
+fn framed(marking: &Marking, frame: &ethernet::Repr, pcp: Pcp, packet: &[u8]) -> Vec<u8> {
+    let mut octets = vec![0; ethernet::HEADER_LEN];
+    frame.emit(&mut octets).expect("it has the length of the header");
+    octets.extend(packet);
+    octets.resize(octets.len().max(SHORTEST), 0);
+    sfc::tagged(marking, pcp, octets)
 }
 
 /// Returns the congestion notifications that a port received, and of each the queue pair that it is for, and
@@ -210,16 +211,16 @@ fn slowed_by_ecn(cx: &mut Context<'_>) -> Result<(), Trouble> {
             return Err(Trouble::Missing(what));
         };
         let traffic = nic::wait_for_traffic(cx, port)?;
-        let heard = first_data(cx, &traffic, (port, &sends))?;
+        let heard = first_data(cx, &traffic, port, &sends)?;
         for pair in pairs {
-            judge_slows(cx, port, (heard, *pair))?;
+            judge_slows(cx, port, heard, *pair)?;
         }
         let all: Vec<usize> = (0..pairs.len()).collect();
-        judge_answers(cx, port, (heard, pairs), &all)?;
+        judge_answers(cx, port, heard, pairs, &all)?;
         for one in all.iter().filter(|_| pairs.len() > 1) {
-            judge_answers(cx, port, (heard, pairs), &[*one])?;
+            judge_answers(cx, port, heard, pairs, &[*one])?;
         }
-        judge_answers(cx, port, (heard, pairs), &[])?;
+        judge_answers(cx, port, heard, pairs, &[])?;
     }
     Ok(())
 }
@@ -233,7 +234,8 @@ fn stimulus_frames(cx: &Context<'_>, every: Duration) -> u32 {
 fn judge_slows(
     cx: &mut Context<'_>,
     port: Port,
-    (heard, pair): (NicData, QueuePair),
+    heard: NicData,
+    pair: QueuePair,
 ) -> Result<(), Trouble> {
     let (start, frames) = (cx.setup.times.baseline, stimulus_frames(cx, NOTIFY));
     let end = start + NOTIFY.saturating_mul(u64::from(frames));
@@ -253,7 +255,7 @@ fn judge_slows(
     );
     let most = 100.0 - cx.setup.limits.rate * 100.0;
     cx.judge(what, value, Limits::at_most(most), u, "%");
-    judge_unpaused(cx, &seen, (port, priority), "notified");
+    judge_unpaused(cx, &seen, port, priority, "notified");
     Ok(())
 }
 
@@ -261,7 +263,8 @@ fn judge_slows(
 fn judge_answers(
     cx: &mut Context<'_>,
     port: Port,
-    (heard, pairs): (NicData, &[QueuePair]),
+    heard: NicData,
+    pairs: &[QueuePair],
     marked: &[usize],
 ) -> Result<(), Trouble> {
     let name = match marked {
@@ -274,7 +277,7 @@ fn judge_answers(
         .enumerate()
         .map(|(n, pair)| {
             let ecn = if marked.contains(&n) { Ecn::Ce } else { Ecn::Ect0 };
-            heard.data(cx, port, (pair.receives, ecn))
+            heard.data(cx, port, pair.receives, ecn)
         })
         .collect();
     let all: u64 = octets.iter().map(|octets| frame_time(cx, octets).as_picos()).sum();
@@ -302,7 +305,7 @@ fn judge_answers(
     let what = format!("queue pairs that get CNPs, {name}");
     cx.count(what, pairs.len() as u64, Limits::exactly(marked.len() as f64));
     cx.count(format!("malformed CNPs, {name}"), malformed as u64, Limits::exactly(0.0));
-    judge_unpaused(cx, &seen, (port, heard.priority), &name);
+    judge_unpaused(cx, &seen, port, heard.priority, &name);
     Ok(())
 }
 
@@ -321,7 +324,8 @@ fn count_sent(seen: &Observation, octets: &[u8]) -> usize {
 fn judge_unpaused(
     cx: &mut Context<'_>,
     seen: &Observation,
-    (port, priority): (Port, Priority),
+    port: Port,
+    priority: Priority,
     when: &str,
 ) {
     let pauses = seen.pauses(port).filter(|pause| pause.stops(priority)).count();

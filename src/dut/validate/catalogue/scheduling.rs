@@ -51,11 +51,12 @@ const OVER: f64 = 0.3;
 /// Sends more than the share of each class from two ports to a third, in frames of these lengths in turn.
 pub(super) fn compete(
     cx: &mut Context<'_>,
-    ends: ([Port; 2], Port),
+    from: [Port; 2],
+    to: Port,
     shares: &[(Priority, f64)],
     sizes: &[u32],
 ) -> Result<(Trial, Observation), Trouble> {
-    let mut trial = uneven(cx, ends, shares, 1.0);
+    let mut trial = uneven(cx, from, to, shares, 1.0);
     for (n, flow) in trial.flows.iter_mut().enumerate() {
         flow.size = sizes[n % shares.len() % sizes.len()];
     }
@@ -68,7 +69,8 @@ pub(super) fn compete(
 /// which has room for another flow then, and the second one fills its line.
 pub(super) fn uneven(
     cx: &Context<'_>,
-    ([a, b], to): ([Port; 2], Port),
+    [a, b]: [Port; 2],
+    to: Port,
     shares: &[(Priority, f64)],
     left: f64,
 ) -> Trial {
@@ -85,7 +87,8 @@ pub(super) fn uneven(
 /// part `left` of the line from the first one, which has room for another flow then.
 pub(super) fn overload(
     cx: &Context<'_>,
-    ([a, b], to): ([Port; 2], Port),
+    [a, b]: [Port; 2],
+    to: Port,
     shares: &[(Priority, f64)],
     left: f64,
 ) -> Trial {
@@ -120,7 +123,8 @@ pub(super) fn steady(cx: &Context<'_>) -> Range<Duration> {
 /// and gap, as 802.1Q leaves open if these count.
 pub(super) fn judge_shares(
     cx: &mut Context<'_>,
-    (trial, seen): (&Trial, &Observation),
+    trial: &Trial,
+    seen: &Observation,
     shares: &[(Priority, f64)],
     span: &Range<Duration>,
 ) {
@@ -145,7 +149,8 @@ pub(super) fn judge_shares(
 /// Judges the load of the receiver's line in a span: at least 99 %.
 pub(super) fn judge_busy(
     cx: &mut Context<'_>,
-    (trial, seen): (&Trial, &Observation),
+    trial: &Trial,
+    seen: &Observation,
     span: &Range<Duration>,
 ) {
     let seconds = span.end.saturating_sub(span.start).as_secs_f64();
@@ -179,9 +184,9 @@ pub(super) const BY_WEIGHT: Test = describe! {
 fn by_weight(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let shares = weighted(cx)?;
     let [a, b, c] = cx.ports()?;
-    let (trial, seen) = compete(cx, ([a, b], c), &shares, &[1024])?;
+    let (trial, seen) = compete(cx, [a, b], c, &shares, &[1024])?;
     let span = steady(cx);
-    judge_shares(cx, (&trial, &seen), &shares, &span);
+    judge_shares(cx, &trial, &seen, &shares, &span);
     Ok(())
 }
 
@@ -212,9 +217,9 @@ fn lent_shares(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let mut idle = all.clone();
     idle.sort_by(|one, other| other.1.total_cmp(&one.1));
     idle.truncate(cx.by_level(1, idle.len()));
-    for one in idle {
+    for (priority, share) in idle {
         for used in [0.0, 0.5] {
-            judge_partly_used(cx, &all, one, used)?;
+            judge_partly_used(cx, &all, priority, share, used)?;
         }
     }
     judge_paused(cx, &all)
@@ -224,13 +229,14 @@ fn lent_shares(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn judge_partly_used(
     cx: &mut Context<'_>,
     all: &[(Priority, f64)],
-    (priority, share): (Priority, f64),
+    priority: Priority,
+    share: f64,
     used: f64,
 ) -> Result<(), Trouble> {
     let [a, b, c] = cx.ports()?;
     let own = share * used;
     let mut rest = shares_without(all, priority, 1.0 - own);
-    let mut trial = uneven(cx, ([a, b], c), &shares_without(all, priority, 1.0), 1.0 - own);
+    let mut trial = uneven(cx, [a, b], c, &shares_without(all, priority, 1.0), 1.0 - own);
     if used > 0.0 {
         let flow = Flow::new((a, c), priority, Limit::Time(cx.setup.times.hold));
         trial.flow(flow.rate(Rate::Line(own)));
@@ -239,8 +245,8 @@ fn judge_partly_used(
     trial.name = format!("priority {priority} uses {:.0} % of its share", used * 100.0);
     let seen = cx.observe(&trial)?;
     let span = steady(cx);
-    judge_shares(cx, (&trial, &seen), &rest, &span);
-    judge_busy(cx, (&trial, &seen), &span);
+    judge_shares(cx, &trial, &seen, &rest, &span);
+    judge_busy(cx, &trial, &seen, &span);
     Ok(())
 }
 
@@ -259,13 +265,13 @@ fn judge_paused(cx: &mut Context<'_>, all: &[(Priority, f64)]) -> Result<(), Tro
         return Ok(());
     }
     let own = all.iter().find(|(p, _)| *p == priority).map_or(PAUSED_SHARE, |(_, share)| *share);
-    let mut trial = uneven(cx, ([a, b], c), &others, 1.0 - own);
+    let mut trial = uneven(cx, [a, b], c, &others, 1.0 - own);
     let hold = cx.setup.times.hold;
     let flow = Flow::new((a, c), priority, Limit::Time(hold));
     trial.flow(flow.rate(Rate::Line(own)));
     let length = hold.div(2).min(cx.setup.storm_max());
     let start = hold.saturating_sub(length);
-    storm::add(cx, &mut trial, (c, PrioritySet::of(priority)), (start, length));
+    storm::add(cx, &mut trial, c, PrioritySet::of(priority), &(start..start + length));
     trial.name = format!("priority {priority} is paused");
     let seen = cx.observe(&trial)?;
     let flow = FlowId(trial.flows.len() - 1);
@@ -276,9 +282,9 @@ fn judge_paused(cx: &mut Context<'_>, all: &[(Priority, f64)]) -> Result<(), Tro
     let held = storm::held_for(cx, &seen, c, length)?;
     // The others have their new shares after a while.
     let span = held.start + length.div(8)..held.end.min(hold);
-    storm::none_began(cx, &seen, (flow, priority), &span);
-    judge_shares(cx, (&trial, &seen), &others, &span);
-    judge_busy(cx, (&trial, &seen), &span);
+    storm::none_began(cx, &seen, flow, priority, &span);
+    judge_shares(cx, &trial, &seen, &others, &span);
+    judge_busy(cx, &trial, &seen, &span);
     Ok(())
 }
 
@@ -311,7 +317,7 @@ fn strict_first(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.ports::<3>()?;
     for priority in strict_priorities(cx)? {
         for load in LOADS {
-            compete_with_strict(cx, &weighted, (priority, load))?;
+            compete_with_strict(cx, &weighted, priority, load)?;
         }
     }
     judge_order(cx)
@@ -337,7 +343,7 @@ fn judge_order(cx: &mut Context<'_>) -> Result<(), Trouble> {
     trial.name = format!("strict priority {high} above {low}");
     let seen = cx.observe(&trial)?;
     let span = steady(cx);
-    judge_shares(cx, (&trial, &seen), &[(high, EACH), (low, 1.0 - EACH)], &span);
+    judge_shares(cx, &trial, &seen, &[(high, EACH), (low, 1.0 - EACH)], &span);
     let lost = seen.tally(first).lost();
     cx.count(format!("lost frames of {}", trial.name), lost, Limits::exactly(0.0));
     Ok(())
@@ -360,7 +366,8 @@ fn strict_priorities(cx: &Context<'_>) -> Result<Vec<Priority>, Trouble> {
 fn compete_with_strict(
     cx: &mut Context<'_>,
     weighted: &[(Priority, f64)],
-    (priority, load): (Priority, f64),
+    priority: Priority,
+    load: f64,
 ) -> Result<(), Trouble> {
     let [a, b, c] = cx.ports()?;
     let mut trial = offered(cx, (b, c), weighted, 1.0);
@@ -371,8 +378,8 @@ fn compete_with_strict(
     let mut shares: Vec<_> = weighted.iter().map(|(p, share)| (*p, share * (1.0 - load))).collect();
     shares.push((priority, load));
     let span = steady(cx);
-    judge_shares(cx, (&trial, &seen), &shares, &span);
-    judge_busy(cx, (&trial, &seen), &span);
+    judge_shares(cx, &trial, &seen, &shares, &span);
+    judge_busy(cx, &trial, &seen, &span);
     let none = Limits::exactly(0.0);
     let lost = seen.tally(flow).lost();
     cx.count(format!("lost frames of strict priority {priority}"), lost, none);
@@ -398,9 +405,9 @@ fn in_bytes(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let shares = weighted(cx)?;
     let [a, b, c] = cx.ports()?;
     let sizes = [128, cx.setup.max_frame];
-    let (trial, seen) = compete(cx, ([a, b], c), &shares, &sizes)?;
+    let (trial, seen) = compete(cx, [a, b], c, &shares, &sizes)?;
     let span = steady(cx);
-    judge_shares(cx, (&trial, &seen), &shares, &span);
+    judge_shares(cx, &trial, &seen, &shares, &span);
     Ok(())
 }
 
@@ -445,7 +452,7 @@ fn changed_weights(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let most: Vec<_> = most.collect();
     let sum: f64 = most.iter().map(|(_, share)| share).sum();
     let offered: Vec<_> = most.iter().map(|(p, share)| (*p, share / sum)).collect();
-    let mut trial = overload(cx, ([a, b], c), &offered, 1.0 - LOSSLESS_SHARE);
+    let mut trial = overload(cx, [a, b], c, &offered, 1.0 - LOSSLESS_SHARE);
     let is_weighted = |p: &Priority| before[p.index()] > 0;
     let lossless: Vec<_> = cx.setup.lossless.iter().collect();
     if let Some(first) = lossless.first().filter(|_| !lossless.iter().any(is_weighted)) {
@@ -460,9 +467,9 @@ fn changed_weights(cx: &mut Context<'_>) -> Result<(), Trouble> {
     }
     let seen = cx.observe(&trial)?;
     trial.name = "old weights".to_owned();
-    judge_shares(cx, (&trial, &seen), &old, &(at.div(2)..at));
+    judge_shares(cx, &trial, &seen, &old, &(at.div(2)..at));
     trial.name = "new weights".to_owned();
-    judge_shares(cx, (&trial, &seen), &new, &(at + times.settle..end));
+    judge_shares(cx, &trial, &seen, &new, &(at + times.settle..end));
     for priority in lossless {
         congestion::lossless(cx, &seen, &trial, priority);
     }
@@ -508,24 +515,21 @@ fn mapped_values(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let pcp = tagged_marks(cx);
     let (no_map, no_vlan) = ("expected.dscp_map is missing", "expected.vlan is missing");
     let named = [
-        (("DSCP", Version::V4), dscp.clone(), no_map),
-        (("DSCP of IPv6", Version::V6), dscp, no_map),
-        (("PCP", Version::V4), pcp, no_vlan),
+        ("DSCP", Version::V4, dscp.clone(), no_map),
+        ("DSCP of IPv6", Version::V6, dscp, no_map),
+        ("PCP", Version::V4, pcp, no_vlan),
     ];
-    if named.iter().all(|(_, map, _)| map.is_none()) {
+    if named.iter().all(|(_, _, map, _)| map.is_none()) {
         let what = "expected.dscp_map is missing, and expected.vlan; add one to the file";
         return Err(Trouble::Missing(what.to_owned()));
     }
-    for (field, map, missing) in named {
+    for (field, version, map, missing) in named {
         let Some(map) = map else {
-            cx.skip(
-                format!("values of the {}", field.0),
-                &format!("{missing}; add it to the file"),
-            );
+            cx.skip(format!("values of the {field}"), &format!("{missing}; add it to the file"));
             continue;
         };
         for priority in cx.each_lossless() {
-            judge_field(cx, (field, &map), priority)?;
+            judge_field(cx, field, version, &map, priority)?;
         }
     }
     Ok(())
@@ -545,7 +549,9 @@ fn tagged_marks(cx: &Context<'_>) -> Option<Vec<(Mark, Priority)>> {
 /// Pauses a priority while all values are sent.
 fn judge_field(
     cx: &mut Context<'_>,
-    ((field, version), map): ((&str, Version), &[(Mark, Priority)]),
+    field: &str,
+    version: Version,
+    map: &[(Mark, Priority)],
     priority: Priority,
 ) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
@@ -561,7 +567,7 @@ fn judge_field(
         let flow = Flow::new((a, b), *of, Limit::Time(traffic)).rate(Rate::Line(share));
         trial.flow(flow.mark(*mark).version(version));
     }
-    storm::add(cx, &mut trial, (b, PrioritySet::of(priority)), (start, length));
+    storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
     let seen = cx.observe(&trial)?;
     cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
     let held = storm::held_for(cx, &seen, b, length)?;

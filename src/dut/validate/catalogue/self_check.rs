@@ -108,7 +108,7 @@ fn judge_storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
     );
     let held = storm::held(cx, &seen, b)?;
     for (n, p) in storm.priorities.iter().enumerate().filter(|(_, p)| set.contains(**p)) {
-        storm::none_began(cx, &seen, (FlowId(n), *p), &held);
+        storm::none_began(cx, &seen, FlowId(n), *p, &held);
     }
     let own: Vec<_> = cx.setup.ports.iter().map(|port| port.mac).collect();
     let foreign = seen.foreign(&own).count() as u64;

@@ -50,7 +50,7 @@ fn well_formed(cx: &mut Context<'_>) -> Result<(), Trouble> {
         // Alone a priority is paused and resumed all the time; beside others it may stay paused.
         let one = round.checked_sub(1).map(|n| [priorities[n as usize % priorities.len()]]);
         let named = one.as_ref().map_or(&priorities[..], |one| one);
-        let mut trial = congestion::to_one(cx, (&[a, b], c), named, 1.0 / named.len() as f64);
+        let mut trial = congestion::to_one(cx, &[a, b], c, named, 1.0 / named.len() as f64);
         trial.round = round;
         let seen = cx.observe(&trial)?;
         congestion::arrives(cx, &seen, &trial)?;
@@ -321,7 +321,7 @@ const REAL_ROUNDS: u32 = 5;
 fn ahead_of_data(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b, c] = cx.ports()?;
     let (lossless, lossy) = (cx.lossless()?, cx.lossy()?);
-    let plain = congestion::to_one(cx, (&[a, b], c), &[lossless], 1.0);
+    let plain = congestion::to_one(cx, &[a, b], c, &[lossless], 1.0);
     let mut loaded: Trial = plain.clone();
     let hold = cx.setup.times.hold;
     let back = Flow::new((c, a), lossy, Limit::Time(hold)).size(cx.setup.max_frame);
@@ -410,7 +410,7 @@ fn hysteresis(cx: &mut Context<'_>) -> Result<(), Trouble> {
 /// Counts the pauses of two senders that overload a port by a fifth.
 fn pause_rate(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
     let [a, b, c] = cx.ports()?;
-    let trial = congestion::to_one(cx, (&[a, b], c), &[priority], SHARE_OF_SENDER);
+    let trial = congestion::to_one(cx, &[a, b], c, &[priority], SHARE_OF_SENDER);
     let seen = cx.observe(&trial)?;
     congestion::arrives(cx, &seen, &trial)?;
     for port in [a, b] {

@@ -10,7 +10,7 @@ use crate::observation::{Observation, Record, Way, What};
 use crate::setup::Setup;
 use crate::setup::{ExpectedProxy, ExpectedSfc, Marking, line_time};
 use crate::test::{Context, Scope, Test, Topology};
-use crate::trial::{FlowId, Port, Trial};
+use crate::trial::{Control, FlowId, Port, Trial};
 use core::net::{IpAddr, Ipv4Addr};
 use ground::time::Duration;
 use ground::units::{Bytes, Dscp, Pcp, Priority, PrioritySet};
@@ -22,6 +22,9 @@ use wire::{datagram, ethernet, udp, vlan};
 
 /// Port of the flows that the tester's messages are about. A choice: RoCEv2's.
 const FLOW_PORT: u16 = 4_791;
+
+/// Interval of the messages of a flood, and the time before the first message of a trial.
+pub(super) const EVERY: Duration = Duration::from_micros(10);
 
 /// Returns true for a device that sends messages. One that is a proxy alone sends none.
 fn sends_messages(setup: &Setup) -> bool {
@@ -112,17 +115,10 @@ pub(super) fn tagged(marking: &Marking, pcp: Pcp, octets: Vec<u8>) -> Vec<u8> {
 
 /// Returns a trial with messages of the same contents, and a time after the last one in which a pause of
 /// `rest` ends.
-pub(super) fn trial(
-    (name, from): (&str, Port),
-    octets: Vec<u8>,
-    (frames, every): (u32, Duration),
-    rest: Duration,
-) -> Trial {
-    let start = every.max(Duration::from_micros(1));
-    let length = start + every.saturating_mul(u64::from(frames)) + rest;
+pub(super) fn trial(name: &str, from: Port, octets: Vec<u8>, frames: u32, rest: Duration) -> Trial {
+    let length = EVERY + EVERY.saturating_mul(u64::from(frames)) + rest;
     let mut trial = Trial::new(name, length);
-    let control = crate::trial::Control { port: from, octets, start, every, frames };
-    trial.control.push(control);
+    trial.control.push(Control { port: from, octets, start: EVERY, every: EVERY, frames });
     trial
 }
 
@@ -131,7 +127,8 @@ pub(super) fn trial(
 pub(super) fn paused(
     cx: &Context<'_>,
     seen: &Observation,
-    (port, priority): (Port, Priority),
+    port: Port,
+    priority: Priority,
 ) -> Vec<(Duration, Duration)> {
     let rate = cx.port(port).rate;
     let mut spans: Vec<(Duration, Duration)> = Vec::new();
@@ -153,11 +150,7 @@ pub(super) fn total(spans: &[(Duration, Duration)]) -> Duration {
 
 /// Returns the numbers of PFC frames that stop something else than `set` at `port`, or anything at another
 /// port.
-pub(super) fn others(
-    cx: &Context<'_>,
-    seen: &Observation,
-    (port, set): (Port, PrioritySet),
-) -> u64 {
+pub(super) fn others(cx: &Context<'_>, seen: &Observation, port: Port, set: PrioritySet) -> u64 {
     let stops = |at: Port, set: PrioritySet| {
         let any = |pause: &crate::observation::Pause| set.iter().any(|p| pause.stops(p));
         seen.pauses(at).filter(any).count() as u64
@@ -246,10 +239,10 @@ const OVERLOAD: f64 = 0.75;
 
 fn messages(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let udp_port = expected(cx)?.udp_port;
-    let target = target(cx)?;
+    target(cx)?;
     let [a, b, c] = cx.ports()?;
     for priority in cx.each_lossless() {
-        let mut calm = congestion::to_one(cx, (&[a, b], c), &[priority], CALM);
+        let mut calm = congestion::to_one(cx, &[a, b], c, &[priority], CALM);
         calm.whole = true;
         let seen = cx.observe(&calm)?;
         congestion::arrives(cx, &seen, &calm)?;
@@ -257,13 +250,13 @@ fn messages(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let what = format!("messages about priority {priority} without congestion");
         cx.count(what, [a, b, c].map(count).iter().sum(), Limits::exactly(0.0));
 
-        let mut trial = congestion::to_one(cx, (&[a, b], c), &[priority], OVERLOAD);
+        let mut trial = congestion::to_one(cx, &[a, b], c, &[priority], OVERLOAD);
         trial.whole = true;
         trial.keep = true;
         let seen = cx.observe(&trial)?;
         congestion::arrives(cx, &seen, &trial)?;
         for (n, port) in [a, b].into_iter().enumerate() {
-            judge_messages(cx, &seen, (FlowId(n), port, c), (priority, target))?;
+            judge_messages(cx, &seen, FlowId(n), port, priority)?;
         }
         let stray = received(&seen, c, udp_port).count() as u64;
         let what = format!("messages to {}, which sends nothing", cx.port(c).name);
@@ -281,9 +274,11 @@ fn target(cx: &Context<'_>) -> Result<Bytes, Trouble> {
 fn judge_messages(
     cx: &mut Context<'_>,
     seen: &Observation,
-    (flow, port, to): (FlowId, Port, Port),
-    (priority, target): (Priority, Bytes),
+    flow: FlowId,
+    port: Port,
+    priority: Priority,
 ) -> Result<(), Trouble> {
+    let ([_, _, to], target) = (cx.ports()?, target(cx)?);
     let udp_port = expected(cx)?.udp_port;
     let name = cx.port(port).name.clone();
     let sent = seen.of(flow, Way::Sent).next();
@@ -294,13 +289,13 @@ fn judge_messages(
     let (mut count, mut faults, mut longest) = (0, Vec::new(), None::<(Duration, Duration)>);
     for message in received(seen, port, udp_port) {
         count += 1;
-        let wrong = examine(cx, &message, (port, &own, priority));
+        let wrong = examine(cx, &message, port, &own, priority);
         if let Some(first) = wrong.first() {
             cx.mark(message.record, first);
         }
         faults.extend(wrong);
         let Ok(repr) = &message.read else { continue };
-        let allowed = backlog.drain(cx, message.record.end, (port, to), target);
+        let allowed = backlog.drain(cx, message.record.end, port, target);
         let pause = repr.message.pause;
         let excess =
             |(pause, allowed): (Duration, Duration)| pause.as_nanos_f64() - allowed.as_nanos_f64();
@@ -331,7 +326,9 @@ fn list_faults(mut faults: Vec<String>) -> String {
 fn examine(
     cx: &Context<'_>,
     message: &Received<'_>,
-    (port, own, priority): (Port, &FiveTuple, Priority),
+    port: Port,
+    own: &FiveTuple,
+    priority: Priority,
 ) -> Vec<String> {
     let repr = match &message.read {
         Ok(repr) => repr,
@@ -359,6 +356,7 @@ fn examine(
 
 /// Bytes on their way from the senders to a port, by time.
 struct Backlog {
+    to: Port,
     sent: Vec<(Duration, u64)>,
     arrived: Vec<(Duration, u64)>,
 }
@@ -377,24 +375,18 @@ impl Backlog {
             }
             all
         };
-        Self { sent: of(Way::Sent), arrived: of(Way::Received) }
+        Self { to, sent: of(Way::Sent), arrived: of(Way::Received) }
     }
 
     /// Returns the time in which the line drains all that may have been in the device when it sent a message
     /// that arrived at `at`, down to `target`.
-    fn drain(
-        &self,
-        cx: &Context<'_>,
-        at: Duration,
-        (port, to): (Port, Port),
-        target: Bytes,
-    ) -> Duration {
+    fn drain(&self, cx: &Context<'_>, at: Duration, port: Port, target: Bytes) -> Duration {
         let until = |sums: &[(Duration, u64)], at: Duration| {
             let n = sums.partition_point(|(end, _)| *end <= at);
             n.checked_sub(1).map_or(0, |last| sums[last].1)
         };
         let before = at.saturating_sub(latency(cx, port));
         let inside = until(&self.sent, at).saturating_sub(until(&self.arrived, before));
-        cx.port(to).rate.time_for(Bytes(inside.saturating_sub(target.0)))
+        cx.port(self.to).rate.time_for(Bytes(inside.saturating_sub(target.0)))
     }
 }

@@ -38,9 +38,6 @@ pub(super) const BOUNDED_PAUSES: Test = describe! {
     described: is_proxy,
 };
 
-/// Interval of the messages of a flood.
-const FLOOD: Duration = Duration::from_micros(10);
-
 fn bounded_pauses(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let (udp_port, proxy) = sfc::proxy(cx)?;
     let ports = cx.ports::<3>()?;
@@ -65,16 +62,16 @@ fn bounded_pauses(cx: &mut Context<'_>) -> Result<(), Trouble> {
             ("about a lossy priority", Message { priority: lossy, ..valid }),
         ];
         judge_obeyed(cx, &valid, udp_port)?;
-        judge_bounded(cx, &long, (udp_port, &proxy))?;
+        judge_bounded(cx, &long, udp_port, &proxy)?;
         for (what, message) in forged {
             let name = format!("a message {what}");
             let octets = message.octets(cx, udp_port);
             let trial = once(&name, &message, octets, &proxy);
             let seen = cx.observe(&trial)?;
-            let paused = sfc::others(cx, &seen, (host, PrioritySet::EMPTY));
+            let paused = sfc::others(cx, &seen, host, PrioritySet::EMPTY);
             cx.count(format!("pauses by {name}"), paused, Limits::exactly(0.0));
         }
-        judge_flood(cx, &Message { pause: proxy.longest, ..valid }, (udp_port, &proxy))?;
+        judge_flood(cx, &Message { pause: proxy.longest, ..valid }, udp_port, &proxy)?;
     }
     Ok(())
 }
@@ -96,7 +93,7 @@ fn once(
     proxy: &ExpectedProxy,
 ) -> crate::trial::Trial {
     let rest = proxy.longest.saturating_mul(4) + MARGIN;
-    sfc::trial((name, message.from), octets, (1, FLOOD), rest)
+    sfc::trial(name, message.from, octets, 1, rest)
 }
 
 /// Time for a device that is slow to act. A choice.
@@ -109,11 +106,11 @@ fn judge_obeyed(cx: &mut Context<'_>, message: &Message, udp_port: u16) -> Resul
     let trial = once("a message", message, message.octets(cx, udp_port), &proxy);
     let seen = cx.observe(&trial)?;
     let name = cx.port(to).name.clone();
-    let spans = sfc::paused(cx, &seen, (to, priority));
+    let spans = sfc::paused(cx, &seen, to, priority);
     let pauses = spans.iter().filter(|(from, to)| to > from).count() as u64;
     let what = format!("pauses of priority {priority} at {name} by a message");
     cx.count(what, pauses, Limits::at_least(1.0));
-    let others = sfc::others(cx, &seen, (to, PrioritySet::of(priority)));
+    let others = sfc::others(cx, &seen, to, PrioritySet::of(priority));
     let what = format!("pauses of others than priority {priority} of {name}");
     cx.count(what, others, Limits::exactly(0.0));
     Ok(())
@@ -123,13 +120,12 @@ fn judge_obeyed(cx: &mut Context<'_>, message: &Message, udp_port: u16) -> Resul
 fn judge_bounded(
     cx: &mut Context<'_>,
     message: &Message,
-    (udp_port, proxy): (u16, &ExpectedProxy),
+    udp_port: u16,
+    proxy: &ExpectedProxy,
 ) -> Result<(), Trouble> {
     let trial = once("a message for too long", message, message.octets(cx, udp_port), proxy);
     let seen = cx.observe(&trial)?;
-    let spans = sfc::paused(cx, &seen, (message.to, message.priority));
-    let by = "one message";
-    judge_paused_at_most(cx, message, (by, &spans, proxy.longest), seen.uncertainty);
+    judge_paused_at_most(cx, message, "one message", &seen, proxy.longest);
     Ok(())
 }
 
@@ -137,28 +133,28 @@ fn judge_bounded(
 fn judge_flood(
     cx: &mut Context<'_>,
     message: &Message,
-    (udp_port, proxy): (u16, &ExpectedProxy),
+    udp_port: u16,
+    proxy: &ExpectedProxy,
 ) -> Result<(), Trouble> {
     // Twice the time from which on a pause must have had an end.
     let ends = proxy.credit.as_secs_f64() / (1.0 - proxy.share);
     let length = Duration::from_nanos((ends * 2e9).ceil() as u64);
-    let frames = length.as_picos().div_ceil(FLOOD.as_picos());
+    let frames = length.as_picos().div_ceil(sfc::EVERY.as_picos());
     let Ok(frames) = u32::try_from(frames) else {
         let what = "expected.sfc.proxy.credit: a flood would take more than twelve hours; lower it";
         return Err(Trouble::Missing(what.to_owned()));
     };
     let octets = message.octets(cx, udp_port);
     let rest = proxy.longest.saturating_mul(2) + MARGIN;
-    let trial = sfc::trial(("a flood of messages", message.from), octets, (frames, FLOOD), rest);
+    let trial = sfc::trial("a flood of messages", message.from, octets, frames, rest);
     let seen = cx.observe(&trial)?;
-    let spans = sfc::paused(cx, &seen, (message.to, message.priority));
+    let spans = sfc::paused(cx, &seen, message.to, message.priority);
     let span = match (spans.first(), spans.last()) {
         (Some((from, _)), Some((_, to))) => to.saturating_sub(*from),
         _ => Duration::ZERO,
     };
     let share = Duration::from_nanos((span.as_nanos_f64() * proxy.share).ceil() as u64);
-    let by = "a flood";
-    judge_paused_at_most(cx, message, (by, &spans, proxy.credit + share), seen.uncertainty);
+    judge_paused_at_most(cx, message, "a flood", &seen, proxy.credit + share);
     Ok(())
 }
 
@@ -166,17 +162,19 @@ fn judge_flood(
 fn judge_paused_at_most(
     cx: &mut Context<'_>,
     message: &Message,
-    (by, spans, most): (&str, &[(Duration, Duration)], Duration),
-    uncertainty: Duration,
+    by: &str,
+    seen: &Observation,
+    most: Duration,
 ) {
     let Message { to, priority, .. } = *message;
     let port = cx.port(to);
     let (name, quantum) = (port.name.clone(), Quanta(1).at(port.rate));
     let what = format!("time for which {by} pauses priority {priority} at {name}");
-    let total = sfc::total(spans);
+    let spans = sfc::paused(cx, seen, to, priority);
+    let total = sfc::total(&spans);
     let most = most + quantum.saturating_mul(spans.len() as u64);
     let limits = Limits { at_least: Some(1.0), at_most: Some(most.as_nanos_f64()) };
-    let u = uncertainty.saturating_mul(2 * spans.len() as u64);
+    let u = seen.uncertainty.saturating_mul(2 * spans.len() as u64);
     cx.time(what, total, limits, u);
 }
 
@@ -236,13 +234,12 @@ fn judge_converted(cx: &mut Context<'_>, message: &Message, udp_port: u16) -> Re
     let port = cx.port(to);
     let (name, rate) = (port.name.clone(), port.rate);
     let octets = message.octets(cx, udp_port);
-    let start = Duration::from_micros(10);
     let rest = pause.saturating_mul(4) + Duration::from_micros(100);
     let title = format!("a message to {name}");
-    let trial = sfc::trial((&title, from), octets.clone(), (1, start), rest);
+    let trial = sfc::trial(&title, from, octets.clone(), 1, rest);
     let seen = cx.observe(&trial)?;
     let asked = sent_at(&seen, from, &octets);
-    let spans = sfc::paused(cx, &seen, (to, priority));
+    let spans = sfc::paused(cx, &seen, to, priority);
     let length = match (asked, spans.last()) {
         (Some(asked), Some((_, end))) => end.saturating_sub(asked),
         _ => Duration::ZERO,

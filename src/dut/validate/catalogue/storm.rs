@@ -35,16 +35,12 @@ pub(super) struct Storm {
 
 /// Returns traffic of frames of `size` bytes on all priorities from `a` to `b`, an equal share of the
 /// line each, and a storm for `set` at `b` in the middle of it.
-pub(super) fn for_set(
-    cx: &Context<'_>,
-    (a, b): (Port, Port),
-    set: PrioritySet,
-    size: u32,
-) -> Storm {
+pub(super) fn for_set(cx: &Context<'_>, ends: (Port, Port), set: PrioritySet, size: u32) -> Storm {
+    let (_, b) = ends;
     let named: Vec<_> = set.iter().map(|p| p.to_string()).collect();
     let word = if named.len() == 1 { "priority" } else { "priorities" };
     let name = format!("storm for {word} {}", named.join(", "));
-    let mut storm = traffic(cx, (a, b), (name, size), hold(cx));
+    let mut storm = traffic(cx, ends, name, size, hold(cx));
     let from = cx.setup.times.baseline;
     let span = (from, from + hold(cx));
     let octets = cx.pause(b, set, longest(cx));
@@ -62,14 +58,16 @@ pub(super) fn longest(cx: &Context<'_>) -> Quanta {
     }
 }
 
-/// Adds a storm of any length, also one that is shorter than the longest pause: its last pause ends
-/// with it.
+/// Adds a storm of any length, also one that is shorter than the longest pause: its last pause ends with
+/// the span.
 pub(super) fn add(
     cx: &Context<'_>,
     trial: &mut Trial,
-    (port, set): (Port, PrioritySet),
-    (start, length): (Duration, Duration),
+    port: Port,
+    set: PrioritySet,
+    span: &Range<Duration>,
 ) {
+    let (start, length) = (span.start, span.end.saturating_sub(span.start));
     let pause = cx.setup.storm_pause().min(length);
     let octets = cx.pause(port, set, quanta(cx, length));
     let left = length.saturating_sub(pause);
@@ -94,13 +92,14 @@ fn hold(cx: &Context<'_>) -> Duration {
 /// lasts if it may stop a priority.
 pub(super) fn repeated(
     cx: &Context<'_>,
-    (a, b): (Port, Port),
+    ends: (Port, Port),
     name: &str,
     octets: Vec<u8>,
     stops: bool,
 ) -> Storm {
+    let (_, b) = ends;
     let hold = if stops { hold(cx) } else { cx.setup.times.hold };
-    let mut storm = traffic(cx, (a, b), (name.to_owned(), SIZE), hold);
+    let mut storm = traffic(cx, ends, name.to_owned(), SIZE, hold);
     let from = cx.setup.times.baseline;
     let pause = longest(cx).at(cx.setup.rate);
     storm.trial.repeat((b, pause), octets, pause.div(2), (from, from + hold));
@@ -111,8 +110,9 @@ pub(super) fn repeated(
 /// baseline, a stimulus of `hold`, and a time after it.
 pub(super) fn traffic(
     cx: &Context<'_>,
-    (a, b): (Port, Port),
-    (name, size): (String, u32),
+    ends: (Port, Port),
+    name: String,
+    size: u32,
     hold: Duration,
 ) -> Storm {
     let times = cx.setup.times;
@@ -121,7 +121,7 @@ pub(super) fn traffic(
     let mut trial = Trial::new(name, traffic + times.drain);
     let share = cx.setup.load / priorities.len() as f64;
     for priority in &priorities {
-        let flow = Flow::new((a, b), *priority, Limit::Time(traffic));
+        let flow = Flow::new(ends, *priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(share)).size(size));
     }
     Storm { trial, priorities, rest: times.baseline.div(4)..times.baseline }
@@ -151,7 +151,7 @@ pub(super) fn held_for(
     port: Port,
     length: Duration,
 ) -> Result<Range<Duration>, Trouble> {
-    held_by(cx, seen, (port, Duration::ZERO), quanta(cx, length).at(cx.setup.rate))
+    held_by(cx, seen, port, Duration::ZERO, quanta(cx, length).at(cx.setup.rate))
 }
 
 /// Returns the same time for the pauses from `from` on.
@@ -161,14 +161,15 @@ pub(super) fn held_since(
     port: Port,
     from: Duration,
 ) -> Result<Range<Duration>, Trouble> {
-    held_by(cx, seen, (port, from), longest(cx).at(cx.setup.rate))
+    held_by(cx, seen, port, from, longest(cx).at(cx.setup.rate))
 }
 
 /// Returns the same time for the pauses from `from` on, each of this length.
 fn held_by(
     cx: &Context<'_>,
     seen: &Observation,
-    (port, from): (Port, Duration),
+    port: Port,
+    from: Duration,
     pause: Duration,
 ) -> Result<Range<Duration>, Trouble> {
     let ends = seen.control_sent(port).map(|(record, _)| record.end);
@@ -187,24 +188,35 @@ pub(super) fn judge(
     cx: &mut Context<'_>,
     storm: &Storm,
     seen: &Observation,
-    (port, set): (Port, PrioritySet),
+    port: Port,
+    set: PrioritySet,
 ) -> Result<(), Trouble> {
-    judge_but(cx, storm, seen, (port, set, PrioritySet::EMPTY))
+    judge_but(cx, storm, seen, port, Stopped { set, open: PrioritySet::EMPTY })
 }
 
-/// Judges a storm as [`judge`] does, but not the rates of the priorities in `open`.
+/// The required reaction to a storm.
+#[derive(Clone, Copy)]
+pub(super) struct Stopped {
+    /// Priorities that stop.
+    pub(super) set: PrioritySet,
+    /// Priorities that may stop or go on.
+    pub(super) open: PrioritySet,
+}
+
+/// Judges a storm as [`judge`] does, but not the rates of the priorities that are left open.
 pub(super) fn judge_but(
     cx: &mut Context<'_>,
     storm: &Storm,
     seen: &Observation,
-    (port, set, open): (Port, PrioritySet, PrioritySet),
+    port: Port,
+    Stopped { set, open }: Stopped,
 ) -> Result<(), Trouble> {
     cx.at_rest(seen, &storm.trial, &storm.rest)?;
     let held = held(cx, seen, port)?;
     for (n, priority) in storm.priorities.iter().enumerate() {
         let flow = FlowId(n);
         if set.contains(*priority) {
-            none_began(cx, seen, (flow, *priority), &held);
+            none_began(cx, seen, flow, *priority, &held);
         } else if !open.contains(*priority) {
             cx.rate(seen, &storm.trial, flow, &held);
         }
@@ -245,7 +257,8 @@ fn is_endless(seen: &Observation, storm: &Storm, flow: FlowId, end: Duration) ->
 pub(super) fn none_began(
     cx: &mut Context<'_>,
     seen: &Observation,
-    (flow, priority): (FlowId, Priority),
+    flow: FlowId,
+    priority: Priority,
     span: &Range<Duration>,
 ) {
     let u = seen.uncertainty;

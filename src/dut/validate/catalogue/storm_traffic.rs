@@ -43,7 +43,7 @@ fn refreshed(cx: &mut Context<'_>) -> Result<(), Trouble> {
         for tenths in TENTHS {
             let set = PrioritySet::of(priority);
             let name = format!("priority {priority} renewed after 0.{tenths} of its time");
-            let mut storm = storm::traffic(cx, (a, b), (name, storm::SIZE), hold);
+            let mut storm = storm::traffic(cx, (a, b), name, storm::SIZE, hold);
             let octets = pfc_frame(cx.port(b).mac, &[(priority, Quanta::MAX)]);
             let every = window.saturating_mul(tenths).div(10);
             let from = storm.rest.end;
@@ -51,7 +51,7 @@ fn refreshed(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let seen = cx.observe(&storm.trial)?;
             let sent: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
             check_gaps(&storm.trial, &sent, window)?;
-            storm::judge(cx, &storm, &seen, (b, set))?;
+            storm::judge(cx, &storm, &seen, b, set)?;
         }
     }
     Ok(())
@@ -186,7 +186,7 @@ fn judge_mix(cx: &mut Context<'_>, priority: Priority, mix: &[u32]) -> Result<()
     }
     storm.trial.name = format!("{} with frames of {mix:?} bytes", storm.trial.name);
     let seen = cx.observe(&storm.trial)?;
-    storm::judge(cx, &storm, &seen, (b, set))
+    storm::judge(cx, &storm, &seen, b, set)
 }
 
 pub(super) const ORDER: Test = describe! {
@@ -306,7 +306,7 @@ fn link_failure(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     let steps = link_failure_steps(cx);
     for priority in cx.each_lossless() {
-        let (trial, priorities) = link_failure_trial(cx, (a, b), priority, &steps);
+        let (trial, priorities) = link_failure_trial(cx, a, b, priority, &steps);
         let baseline = cx.setup.times.baseline;
         // A DUT may flood while it does not know the address of B.
         let seen = cx.observe(&trial)?.only(&[a, b]);
@@ -326,9 +326,9 @@ fn link_failure(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let held = storm::held_since(cx, &seen, b, steps.again)?;
         let flow = priorities.iter().position(|p| *p == priority);
         let flow = FlowId(flow.expect("a lossless priority is one of all"));
-        storm::none_began(cx, &seen, (flow, priority), &held);
-        judge_forgotten(cx, (a, b), priority)?;
-        judge_paused_again(cx, (a, b), priority)?;
+        storm::none_began(cx, &seen, flow, priority, &held);
+        judge_forgotten(cx, a, b, priority)?;
+        judge_paused_again(cx, a, b, priority)?;
     }
     Ok(())
 }
@@ -347,7 +347,8 @@ fn back(times: &[Duration], least: Duration) -> Option<Duration> {
 /// Judges that a pause ends with the link.
 fn judge_forgotten(
     cx: &mut Context<'_>,
-    (a, b): (Port, Port),
+    a: Port,
+    b: Port,
     priority: Priority,
 ) -> Result<(), Trouble> {
     let what =
@@ -390,7 +391,8 @@ fn judge_forgotten(
 /// Judges that a sender is paused again after its link failed, which has ended its pause.
 fn judge_paused_again(
     cx: &mut Context<'_>,
-    (a, b): (Port, Port),
+    a: Port,
+    b: Port,
     priority: Priority,
 ) -> Result<(), Trouble> {
     let what = format!("frames of priority {priority} lost after the link of a paused sender");
@@ -406,7 +408,7 @@ fn judge_paused_again(
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(share)));
     }
-    storm::add(cx, &mut trial, (b, PrioritySet::of(priority)), (start, hold));
+    storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + hold));
     let down = |n: u64| start + step.saturating_mul(n) + step.div(3 + n);
     for at in (1..=4).map(down) {
         trial.links.push(LinkChange { port: a, at, up: false });
@@ -453,7 +455,8 @@ fn link_failure_steps(cx: &Context<'_>) -> Steps {
 
 fn link_failure_trial(
     cx: &Context<'_>,
-    (a, b): (Port, Port),
+    a: Port,
+    b: Port,
     priority: Priority,
     steps: &Steps,
 ) -> (Trial, Vec<Priority>) {

@@ -1,8 +1,9 @@
 //! Thresholds of a priority group, in bytes of whole cells: XOFF, XON, the first drop, and watermarks.
 
+use super::fill::Filling;
 use super::{congestion, fill};
 use crate::bench::Trouble;
-use crate::counters::{Counter, Counters};
+use crate::counters::Counter;
 use crate::judge::Limits;
 use crate::test::{Context, Level, Scope, Test, Topology};
 use crate::trial::{FlowId, Limit, Obeys};
@@ -35,7 +36,8 @@ fn xoff_threshold(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     let (cell, most) = (f64::from(fill::cell(cx)?), fill::bound(cx, xoff, cx.setup.shortest())?);
     for priority in cx.each_lossless() {
-        let found = fill::xoff(cx, (&[a], b), priority, (most, cx.setup.shortest()))?;
+        let filling = Filling { from: &[a], to: b, priority, size: cx.setup.shortest() };
+        let found = fill::xoff(cx, filling, most)?;
         let limits = Limits::around(xoff.0 as f64, MARGIN * cell);
         let what = format!("bytes of priority {priority} that cause XOFF");
         match found {
@@ -74,8 +76,9 @@ fn first_drop(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let all = Bytes(xoff.0 + headroom.0);
     let (cell, most) = (f64::from(fill::cell(cx)?), fill::bound(cx, all, cx.setup.shortest())?);
     for priority in cx.each_lossless() {
+        let filling = Filling { from: &[a], to: b, priority, size: cx.setup.shortest() };
         let found = fill::least(most, |frames| {
-            let seen = fill::fill(cx, (&[a], b), priority, (frames, cx.setup.shortest()))?;
+            let seen = fill::fill(cx, filling, frames)?;
             Ok(seen.tally(FlowId(0)).lost() > 0)
         })?;
         // Frames of which none was lost are a lower bound of the point.
@@ -131,7 +134,7 @@ fn xon_threshold(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let what = format!("bytes of priority {priority} from XOFF down to XON");
         cx.judge(what, point.offset() * cell, limits, 0.0, "bytes");
         let runs = cx.by_level(10, 100);
-        let deviations = fill::xon_deviations(cx, ports, priority, (point, runs))?;
+        let deviations = fill::xon_deviations(cx, ports, priority, point, runs)?;
         let what = format!("runs of {runs} with XON of priority {priority} at another number");
         cx.judge(what, deviations as f64, Limits::exactly(0.0), 0.0, "runs");
         let what = format!("bytes of priority {priority} from XOFF down to XON, after headroom");
@@ -141,7 +144,7 @@ fn xon_threshold(cx: &mut Context<'_>) -> Result<(), Trouble> {
             continue;
         };
         let behind = (headroom.0 as f64 / cell / 2.0) as u32;
-        match fill::xon_behind(cx, ports, priority, (point.xoff, behind)) {
+        match fill::xon_behind(cx, ports, priority, point.xoff, behind) {
             Ok(Some(point)) => cx.judge(what, point.offset() * cell, limits, 0.0, "bytes"),
             Ok(None) => {}
             Err(Trouble::Missing(why)) => cx.skip(what, &why),
@@ -179,8 +182,9 @@ fn shared_pool(cx: &mut Context<'_>) -> Result<(), Trouble> {
         for groups in 1..=from.len() {
             let threshold = fill::threshold(cx, groups)?;
             let most = fill::bound(cx, threshold, cx.setup.shortest())?;
-            let ends = (&from[..groups], to);
-            let found = fill::xoff(cx, ends, priority, (most, cx.setup.shortest()))?;
+            let size = cx.setup.shortest();
+            let filling = Filling { from: &from[..groups], to, priority, size };
+            let found = fill::xoff(cx, filling, most)?;
             let what =
                 format!("bytes of priority {priority} that cause XOFF, from {groups} ports each");
             let limits = Limits::around(threshold.0 as f64, MARGIN * cell);
@@ -226,7 +230,8 @@ fn whole_cells(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for priority in cx.each_lossless() {
         for size in &sizes {
             let (used, most) = (fill::used(cx, *size)?, fill::bound(cx, threshold, *size)?);
-            let found = fill::xoff(cx, (&[a], b), priority, (most, *size))?;
+            let filling = Filling { from: &[a], to: b, priority, size: *size };
+            let found = fill::xoff(cx, filling, most)?;
             let what =
                 format!("bytes of cells of {size}-byte frames of priority {priority} until XOFF");
             let Some(frames) = found else {
@@ -281,7 +286,7 @@ fn judge_densest(
     }
     let frames = fill::bound(cx, fill::threshold(cx, 2)?, size)?.saturating_mul(4);
     let late = Obeys::Pfc(cx.setup.limits.reaction);
-    let mut trial = congestion::to_one(cx, (&[a, b], c), &[priority], 1.0);
+    let mut trial = congestion::to_one(cx, &[a, b], c, &[priority], 1.0);
     trial.name = format!("overload with {size}-byte frames");
     for flow in &mut trial.flows {
         flow.size = size;
@@ -327,10 +332,10 @@ fn watermarks(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     for priority in cx.each_lossless() {
         for part in PARTS {
-            judge_fill(cx, priority, (Bytes(xoff.0 * part / 100), xoff))?;
+            judge_fill(cx, priority, Bytes(xoff.0 * part / 100), xoff)?;
         }
         for part in PARTS {
-            judge_fill(cx, priority, (Bytes(xoff.0 + headroom.0 * part / 100), xoff))?;
+            judge_fill(cx, priority, Bytes(xoff.0 + headroom.0 * part / 100), xoff)?;
         }
     }
     Ok(())
@@ -340,13 +345,15 @@ fn watermarks(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn judge_fill(
     cx: &mut Context<'_>,
     priority: Priority,
-    (bytes, xoff): (Bytes, Bytes),
+    bytes: Bytes,
+    xoff: Bytes,
 ) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
     let cell = u64::from(fill::cell(cx)?);
     fill::bound(cx, bytes, cx.setup.shortest())?;
     let frames = (bytes.0 / cell).max(1) as u32;
-    let trial = fill::trial(cx, (&[a], b), priority, (frames, cx.setup.shortest()))?;
+    let filling = Filling { from: &[a], to: b, priority, size: cx.setup.shortest() };
+    let trial = fill::trial(cx, filling, frames)?;
     let (seen, counters) = cx.count_over(trial)?;
     // The storm lasts longer than the frames, so all that arrive were held at once.
     let held = seen.tally(FlowId(0)).received * cell;
@@ -356,20 +363,11 @@ fn judge_fill(
         true => (Counter::SharedPeak, shared),
         false => (Counter::BufferPeak, held),
     };
-    let place = (a, priority);
-    judge_maximum(cx, &counters, place, (counter, wanted, held));
-    judge_maximum(cx, &counters, place, (Counter::HeadroomPeak, held - shared, held));
-    Ok(())
-}
-
-fn judge_maximum(
-    cx: &mut Context<'_>,
-    counters: &Counters,
-    (port, priority): (crate::trial::Port, Priority),
-    (counter, wanted, held): (Counter, u64, u64),
-) {
     let margin = MARGIN * cx.setup.expected.cell.map_or(0.0, |cell| cell.0 as f64);
-    let limits = Limits::around(wanted as f64, margin);
-    let what = format!("{} of priority {priority} with {held} bytes held", counter.name());
-    cx.judge_counter(what, counters, ((port, Some(priority)), counter), limits);
+    for (counter, wanted) in [(counter, wanted), (Counter::HeadroomPeak, held - shared)] {
+        let limits = Limits::around(wanted as f64, margin);
+        let what = format!("{} of priority {priority} with {held} bytes held", counter.name());
+        cx.judge_counter(what, &counters, ((a, Some(priority)), counter), limits);
+    }
+    Ok(())
 }

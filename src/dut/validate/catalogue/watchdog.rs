@@ -44,14 +44,11 @@ pub(super) fn expected(cx: &Context<'_>) -> Result<ExpectedWatchdog, Trouble> {
     Ok(dog)
 }
 
-/// Sends the priority from `a` at 90 % of the line, and another one at 5 %, into a storm at `b` for
-/// three detection times. Flow 0 is the priority's.
-pub(super) fn observe_storm(
-    cx: &mut Context<'_>,
-    (a, b): (Port, Port),
-    (priority, other): (Priority, Priority),
-    dog: ExpectedWatchdog,
-) -> Result<Storm, Trouble> {
+/// Sends a lossless priority from A at 90 % of the line, and a lossy one at 5 %, into a storm at B for the
+/// lossless one, which lasts for three detection times. Flow 0 is that of the lossless one.
+pub(super) fn observe_storm(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<Storm, Trouble> {
+    let [a, b] = cx.ports()?;
+    let (priority, other) = (cx.lossless()?, cx.lossy()?);
     let pause = cx.setup.storm_pause();
     let start = cx.setup.times.baseline;
     let length = dog.detection.saturating_mul(3) + pause;
@@ -63,7 +60,7 @@ pub(super) fn observe_storm(
         trial.flow(flow.rate(Rate::Line(share)));
     }
     let set = PrioritySet::of(priority);
-    storm::add(cx, &mut trial, (b, set), (start, length));
+    storm::add(cx, &mut trial, b, set, &(start..start + length));
     let seen = cx.observe(&trial)?;
     cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
     let sent: Vec<_> = seen.control_sent(b).map(|(record, _)| record.end).collect();
@@ -73,7 +70,7 @@ pub(super) fn observe_storm(
     let end = last + pause;
     let detected = resumed(&seen, begin..end, cx.setup.line_time(1024));
     if detected.is_none() {
-        fills(cx, &seen, (a, priority), begin + dog.detection)?;
+        fills(cx, &seen, a, priority, begin + dog.detection)?;
     }
     let restored = seen.of(FlowId(0), Way::Received).map(|r| r.end).find(|at| *at > end);
     Ok(Storm { seen, begin, last, end, detected, restored })
@@ -105,7 +102,8 @@ pub(super) fn slack(cx: &Context<'_>, dog: ExpectedWatchdog) -> Duration {
 fn fills(
     cx: &Context<'_>,
     seen: &Observation,
-    (a, priority): (Port, Priority),
+    a: Port,
+    priority: Priority,
     until: Duration,
 ) -> Result<(), Trouble> {
     let held = cx.setup.line_time(1024).saturating_mul(2 * HELD);
@@ -149,20 +147,20 @@ pub(super) const IN_TIME: Test = describe! {
 
 fn in_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let dog = expected(cx)?;
-    let [a, b] = cx.ports()?;
-    let both = (cx.lossless()?, cx.lossy()?);
+    cx.ports::<2>()?;
+    let priority = cx.lossless()?;
     let (mut detected, mut restored) = (Vec::new(), Vec::new());
     let mut u = Duration::ZERO;
     let storms = cx.by_level(3, 20);
     for _ in 0..storms {
-        let storm = observe_storm(cx, (a, b), both, dog)?;
+        let storm = observe_storm(cx, dog)?;
         u = u.max(storm.seen.uncertainty);
         detected.extend(storm.detected.map(|at| at.saturating_sub(storm.begin)));
         restored.extend(storm.restored.map(|at| at.saturating_sub(storm.last)));
     }
-    let what = format!("of {storms} storms of priority {} detected", both.0);
+    let what = format!("of {storms} storms of priority {priority} detected");
     cx.judge(what, detected.len() as f64, Limits::exactly(f64::from(storms)), 0.0, "storms");
-    let what = format!("of {storms} storms of priority {} restored", both.0);
+    let what = format!("of {storms} storms of priority {priority} restored");
     cx.judge(what, restored.len() as f64, Limits::exactly(f64::from(storms)), 0.0, "storms");
     let slack = slack(cx, dog);
     for (name, mut times, wanted) in
@@ -203,25 +201,26 @@ fn short_storms(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let dog = expected(cx)?;
     cx.ports::<2>()?;
     let half = dog.detection.div(2);
-    judge_harmless(cx, ("one short storm", half), |cx, trial, priority, start| {
-        add_storms(cx, trial, priority, (start, dog, 1));
+    judge_harmless(cx, "one short storm", half, |cx, trial, priority| {
+        add_storms(cx, trial, priority, dog, 1);
     })?;
     let long = dog.detection.saturating_mul(cx.by_level(5, 60));
-    judge_harmless(cx, ("pauses for 90 % of the time", long), |cx, trial, priority, start| {
-        add_throttle(cx, trial, priority, (start, long, dog));
+    judge_harmless(cx, "pauses for 90 % of the time", long, |cx, trial, priority| {
+        add_throttle(cx, trial, priority, long, dog);
     })?;
     let bursts = cx.by_level(5, 15);
     let long = dog.detection.saturating_mul(bursts);
-    judge_harmless(cx, ("short storms", long), |cx, trial, priority, start| {
-        add_storms(cx, trial, priority, (start, dog, bursts));
+    judge_harmless(cx, "short storms", long, |cx, trial, priority| {
+        add_storms(cx, trial, priority, dog, bursts);
     })
 }
 
 /// Runs a trial with a stimulus of a length, and judges that nothing is lost.
 fn judge_harmless(
     cx: &mut Context<'_>,
-    (name, length): (&str, Duration),
-    stimulus: impl Fn(&Context<'_>, &mut Trial, Priority, Duration),
+    name: &str,
+    length: Duration,
+    stimulus: impl Fn(&Context<'_>, &mut Trial, Priority),
 ) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
     let both = [cx.lossless()?, other_priority(cx)?];
@@ -234,7 +233,7 @@ fn judge_harmless(
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(THROTTLED_SHARE)));
     }
-    stimulus(cx, &mut trial, both[0], start);
+    stimulus(cx, &mut trial, both[0]);
     let seen = cx.observe(&trial)?;
     cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
     for (n, priority) in both.into_iter().enumerate() {
@@ -249,13 +248,14 @@ fn add_storms(
     cx: &Context<'_>,
     trial: &mut Trial,
     priority: Priority,
-    (start, dog, storms): (Duration, ExpectedWatchdog, u64),
+    dog: ExpectedWatchdog,
+    storms: u64,
 ) {
-    let b = Port(1);
+    let (b, start) = (Port(1), cx.setup.times.baseline);
     let half = dog.detection.div(2);
     for n in 0..storms {
         let at = start + dog.detection.div(4).saturating_mul(3 * n);
-        storm::add(cx, trial, (b, PrioritySet::of(priority)), (at, half));
+        storm::add(cx, trial, b, PrioritySet::of(priority), &(at..at + half));
     }
 }
 
@@ -264,9 +264,10 @@ fn add_throttle(
     cx: &Context<'_>,
     trial: &mut Trial,
     priority: Priority,
-    (start, length, dog): (Duration, Duration, ExpectedWatchdog),
+    length: Duration,
+    dog: ExpectedWatchdog,
 ) {
-    let port = Port(1);
+    let (port, start) = (Port(1), cx.setup.times.baseline);
     let quantum = Quanta(1).at(cx.setup.rate).as_picos().max(1);
     let quanta = dog.detection.div(2).as_picos() / quantum;
     let quanta = Quanta(quanta.clamp(1, u64::from(u16::MAX)) as u16);
@@ -309,7 +310,7 @@ fn empty_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let flow = Flow::new((a, b), priority, Limit::Frames(FRAMES)).rate(Rate::Line(0.1));
     let before = trial.flow(flow.clone().start(start.div(4)));
     let late = trial.flow(flow.start(late));
-    storm::add(cx, &mut trial, (b, PrioritySet::of(priority)), (start, length));
+    storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
     let (seen, counters) = cx.observe_with(trial)?;
     if seen.of(before, Way::Received).count() == 0 {
         return Err(Trouble::Error("no frame arrives before the storm; check the cables".into()));
@@ -404,7 +405,7 @@ fn judge_doubled(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trou
         trial.storms = true;
         let flow = Flow::new((a, b), priority, Limit::Time(traffic)).rate(Rate::Line(FLOW_SHARE));
         let flow = trial.flow(flow);
-        storm::add(cx, &mut trial, (b, PrioritySet::of(priority)), (start, length));
+        storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
         trial.settings.push(Setting {
             port: b,
             name: DETECTION,
@@ -459,7 +460,7 @@ fn judge_link_failure(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(),
     trial.storms = true;
     let flow = Flow::new((a, b), priority, Limit::Time(traffic)).rate(Rate::Line(FLOW_SHARE));
     let flow: FlowId = trial.flow(flow);
-    storm::add(cx, &mut trial, (b, PrioritySet::of(priority)), (start, half));
+    storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + half));
     trial.links.push(LinkChange { port: b, at: down, up: false });
     trial.links.push(LinkChange { port: b, at: up, up: true });
     trial.frame(b, storm::hello(cx.port(b).mac), up + times.settle.div(2));

@@ -32,9 +32,9 @@ pub(super) const STORMED_QUEUE: Test = describe! {
 
 fn stormed_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let dog = watchdog::expected(cx)?;
-    let [a, b] = cx.ports()?;
+    let [a, _] = cx.ports()?;
     let (priority, other) = (cx.lossless()?, cx.lossy()?);
-    let storm = watchdog::observe_storm(cx, (a, b), (priority, other), dog)?;
+    let storm = watchdog::observe_storm(cx, dog)?;
     let seen = &storm.seen;
     let lost = seen.tally(FlowId(1)).lost();
     let after = seen.of(FlowId(0), Way::Received).filter(|r| r.begin > storm.end).count() as u64;
@@ -90,7 +90,7 @@ fn other_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let flow = Flow::new(ends, priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(SHARE)));
     }
-    storm::add(cx, &mut trial, (b, PrioritySet::of(priority)), (start, length));
+    storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
     let seen = cx.observe(&trial)?;
     cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
     let stormed = seen.tally(FlowId(0)).lost();
@@ -122,7 +122,7 @@ fn judge_apart(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Troubl
     for (priority, length) in [(first, length), (second, length + more)] {
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(SHARE)));
-        storm::add(cx, &mut trial, (b, PrioritySet::of(priority)), (start, length));
+        storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
     }
     let seen = cx.observe(&trial)?;
     cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
@@ -177,7 +177,7 @@ fn restored_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
     }
     for n in 0..STORMS {
         let set = PrioritySet::of(priority);
-        storm::add(cx, &mut trial, (b, set), (begin(n), length));
+        storm::add(cx, &mut trial, b, set, &(begin(n)..begin(n) + length));
         let every = dog.restoration.div(4);
         let octets = cx.pause(b, set, Quanta(0));
         let start = begin(n) + length + every;
@@ -252,7 +252,7 @@ fn all_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let flow = Flow::new((a, to), priority, Limit::Time(traffic));
             trial.flow(flow.rate(Rate::Line(share)));
         }
-        storm::add(cx, &mut trial, (to, cx.setup.lossless), (start, length));
+        storm::add(cx, &mut trial, to, cx.setup.lossless, &(start..start + length));
     }
     let (seen, counters) = cx.observe_with(trial.clone())?;
     cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
