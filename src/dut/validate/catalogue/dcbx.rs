@@ -24,7 +24,7 @@ const LLDPDU_MAX: usize = 512;
 const APPLY: Duration = Duration::from_millis(500);
 
 /// Lifetime of what the tester says, unless a test is about that, in seconds.
-pub(super) const LIFETIME: u16 = 120;
+const LIFETIME: u16 = 120;
 
 /// Returns true if the file says how the device speaks DCBX.
 const fn is_described(setup: &Setup) -> bool {
@@ -32,7 +32,7 @@ const fn is_described(setup: &Setup) -> bool {
 }
 
 /// Returns the expectation, or the reason why a test is skipped.
-pub(super) fn expected(cx: &Context<'_>) -> Result<ExpectedDcbx, Trouble> {
+fn expected(cx: &Context<'_>) -> Result<ExpectedDcbx, Trouble> {
     let missing = "expected.dcbx is missing; add whether the device is willing";
     cx.setup.expected.dcbx.ok_or_else(|| Trouble::Missing(missing.to_owned()))
 }
@@ -41,7 +41,7 @@ pub(super) fn expected(cx: &Context<'_>) -> Result<ExpectedDcbx, Trouble> {
 ///
 /// # Errors
 /// The set-up has fewer than two: a map that differs could not be seen.
-pub(super) fn maps(cx: &Context<'_>) -> Result<(PrioritySet, PrioritySet), Trouble> {
+fn maps(cx: &Context<'_>) -> Result<(PrioritySet, PrioritySet), Trouble> {
     let all = cx.setup.lossless;
     let one = PrioritySet::of(cx.lossless()?);
     let others = PrioritySet(all.0 & !one.0);
@@ -53,21 +53,21 @@ pub(super) fn maps(cx: &Context<'_>) -> Result<(PrioritySet, PrioritySet), Troub
 
 /// A neighbour of the device, played by the tester.
 #[derive(Clone, Copy)]
-pub(super) struct Peer {
+struct Peer {
     /// Address of its port, which is its chassis ID, too.
-    pub(super) mac: Mac,
+    mac: Mac,
     /// Lifetime in seconds; 0 ends what it said before.
-    pub(super) lifetime: u16,
+    lifetime: u16,
 }
 
 impl Peer {
     /// The neighbour with an address that is lower than any other.
-    pub(super) const LOW: Self = Self { mac: Mac([2, 0, 0, 0, 0, 1]), lifetime: LIFETIME };
+    const LOW: Self = Self { mac: Mac([2, 0, 0, 0, 0, 1]), lifetime: LIFETIME };
     /// The neighbour with an address that is higher than any other.
-    pub(super) const HIGH: Self = Self { mac: Mac([0xfe; 6]), lifetime: LIFETIME };
+    const HIGH: Self = Self { mac: Mac([0xfe; 6]), lifetime: LIFETIME };
 
     /// Returns an LLDPDU with these TLVs of IEEE 802.1, or of others.
-    pub(super) fn says(self, tlvs: &[([u8; 3], u8, Vec<u8>)]) -> Vec<u8> {
+    fn says(self, tlvs: &[([u8; 3], u8, Vec<u8>)]) -> Vec<u8> {
         let id = |subtype| Id { subtype, octets: &self.mac.0 };
         let head = Repr {
             dst: DESTINATION,
@@ -87,18 +87,18 @@ impl Peer {
     }
 
     /// Returns an LLDPDU with the PFC configuration of these priorities.
-    pub(super) fn maps(self, enable: PrioritySet, willing: bool) -> Vec<u8> {
+    fn maps(self, enable: PrioritySet, willing: bool) -> Vec<u8> {
         self.says(&[(OUI, subtype::PFC, pfc(enable, willing))])
     }
 
     /// Returns the LLDPDU that ends what it said before.
-    pub(super) fn leaves(self) -> Vec<u8> {
+    fn leaves(self) -> Vec<u8> {
         Self { lifetime: 0, ..self }.says(&[])
     }
 }
 
 /// Returns the contents of the PFC TLV.
-pub(super) fn pfc(enable: PrioritySet, willing: bool) -> Vec<u8> {
+fn pfc(enable: PrioritySet, willing: bool) -> Vec<u8> {
     let configuration =
         pfc::Configuration { willing, macsec_bound: false, capability: 8, enable, proposed: None };
     let mut buffer = vec![0; configuration.buffer_len()];
@@ -107,7 +107,7 @@ pub(super) fn pfc(enable: PrioritySet, willing: bool) -> Vec<u8> {
 }
 
 /// Returns the contents of the ETS configuration TLV whose shares have this sum.
-pub(super) fn ets(sum: u8) -> Vec<u8> {
+fn ets(sum: u8) -> Vec<u8> {
     let mut table = EtsTable {
         class: [0, 1, 2, 3, 4, 5, 6, 7],
         bandwidth: [0; 8],
@@ -122,13 +122,13 @@ pub(super) fn ets(sum: u8) -> Vec<u8> {
 }
 
 /// LLDPDUs that the device hears before a storm, and the neighbours that send them.
-pub(super) struct Heard<'a> {
+struct Heard<'a> {
     /// LLDPDUs and their times.
-    pub(super) said: &'a [(Duration, Vec<u8>)],
+    said: &'a [(Duration, Vec<u8>)],
     /// The neighbours that said them: they leave at the end of the trial.
-    pub(super) peers: &'a [Peer],
+    peers: &'a [Peer],
     /// Shortest time from the last LLDPDU to the storm; at least [`APPLY`] passes.
-    pub(super) wait: Duration,
+    wait: Duration,
 }
 
 /// Returns a storm for all lossless priorities at `b` after LLDPDUs.
@@ -160,7 +160,7 @@ fn later(storm: &mut Storm, by: Duration) {
 
 /// Runs a storm for all lossless priorities after LLDPDUs, and judges that those of `obeyed` stop and
 /// the others do not.
-pub(super) fn judge(
+fn judge(
     cx: &mut Context<'_>,
     ports: (Port, Port),
     what: &str,
@@ -169,13 +169,13 @@ pub(super) fn judge(
 ) -> Result<(), Trouble> {
     let mut storm = storm(cx, ports, heard);
     storm.trial.name = what.to_owned();
-    let seen = cx.observe(&storm.trial)?;
-    storm::judge(cx, &storm, &seen, ports.1, obeyed)
+    let observed = cx.observe(&storm.trial)?;
+    storm::judge(cx, &storm, &observed, ports.1, obeyed)
 }
 
 /// Returns the LLDPDUs that a port received.
-pub(super) fn lldpdus(seen: &Observation, port: Port) -> impl Iterator<Item = (&Record, &[u8])> {
-    seen.records.iter().filter_map(move |record| match &record.what {
+fn lldpdus(observed: &Observation, port: Port) -> impl Iterator<Item = (&Record, &[u8])> {
+    observed.records.iter().filter_map(move |record| match &record.what {
         What::Other(octets) if record.port == port && record.way == Way::Received => {
             let is_lldp = ethernet::View::new(octets)
                 .is_ok_and(|view| view.ethertype() == wire::EtherType::LLDP);
@@ -186,10 +186,7 @@ pub(super) fn lldpdus(seen: &Observation, port: Port) -> impl Iterator<Item = (&
 }
 
 /// Returns the TLVs of an organization in an LLDPDU.
-pub(super) fn organizational<'a>(
-    view: &lldp::View<'a>,
-    oui: [u8; 3],
-) -> Vec<lldp::Organizational<'a>> {
+fn organizational<'a>(view: &lldp::View<'a>, oui: [u8; 3]) -> Vec<lldp::Organizational<'a>> {
     let of = |tlv: lldp::Tlv<'a>| tlv.organizational().filter(|org| org.oui == oui);
     view.optional().filter_map(of).collect()
 }
@@ -218,9 +215,9 @@ fn well_formed(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let ports = cx.ports::<2>()?;
     let mut trial = Trial::new("LLDP at rest", expected.interval.saturating_mul(2) + MARGIN);
     trial.whole = true;
-    let seen = cx.observe(&trial)?;
+    let observed = cx.observe(&trial)?;
     for port in ports {
-        let octets: Vec<Vec<u8>> = lldpdus(&seen, port).map(|(_, o)| o.to_vec()).collect();
+        let octets: Vec<Vec<u8>> = lldpdus(&observed, port).map(|(_, o)| o.to_vec()).collect();
         let name = cx.port(port).name.clone();
         let count = octets.len() as u64;
         cx.count(format!("LLDPDUs at port {name}"), count, Limits::at_least(1.0));
@@ -483,10 +480,10 @@ fn one_dialect(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let ieee = [(OUI, subtype::PFC, pfc(one, false)), (OUI, subtype::ETS_CONFIGURATION, ets(100))];
     trial.frame(b, peer.says(&ieee), second);
     trial.frame(b, peer.leaves(), end);
-    let seen = cx.observe(&trial)?;
+    let observed = cx.observe(&trial)?;
     let half = interval.div(2);
-    let before = dialects(&seen, b, half, second);
-    let after = dialects(&seen, b, second + half, end);
+    let before = dialects(&observed, b, half, second);
+    let after = dialects(&observed, b, second + half, end);
     let count = (before.total + after.total) as u64;
     cx.count("LLDPDUs of the device", count, Limits::at_least(2.0));
     let both = (before.both + after.both) as u64;
@@ -507,9 +504,9 @@ struct Dialects {
     both: usize,
 }
 
-fn dialects(seen: &Observation, port: Port, from: Duration, until: Duration) -> Dialects {
+fn dialects(observed: &Observation, port: Port, from: Duration, until: Duration) -> Dialects {
     let mut found = Dialects::default();
-    for (record, octets) in lldpdus(seen, port) {
+    for (record, octets) in lldpdus(observed, port) {
         let Ok(view) = View::new(octets) else { continue };
         if record.end < from || record.end > until {
             continue;

@@ -20,14 +20,14 @@ use ground::units::{Priority, PrioritySet, Quanta};
 const SHORT: Quanta = Quanta(16);
 
 /// Data frames of a trial.
-pub(super) const DATA: u32 = 100;
+const DATA: u32 = 100;
 
 /// Interval of control frames: 10,000 frames per second.
-pub(super) const EVERY: Duration = Duration::from_micros(100);
+const EVERY: Duration = Duration::from_micros(100);
 
 /// Returns a trial in which B sends control frames with these contents and numbers one after the other, and
 /// data frames of a lossy priority to A.
-pub(super) fn control_trial(
+fn control_trial(
     cx: &Context<'_>,
     name: &str,
     frames: impl IntoIterator<Item = (Vec<u8>, u32)>,
@@ -266,15 +266,15 @@ fn judge_sent(cx: &mut Context<'_>) -> Result<(), Trouble> {
         PrioritySet::of(priority),
         &(times.baseline..times.baseline + hold),
     );
-    let (seen, counters) = cx.count_over(trial)?;
-    let pauses = congestion::pauses(&seen, a, priority).len();
+    let (observed, counters) = cx.count_over(trial)?;
+    let pauses = congestion::pauses(&observed, a, priority).len();
     let what = format!("counted pauses of priority {priority} that the device sends");
     if pauses == 0 {
         cx.skip(what, "the device does not fill up and pause A");
         return Ok(());
     }
     judge_pfc(cx, &what, &counters, Place::of(a, priority, Counter::PfcTx), pauses as u32);
-    let all = seen.pauses(a).count() as u32;
+    let all = observed.pauses(a).count() as u32;
     judge_total(cx, &counters, Place::total(a, Counter::PfcTxAll), "pauses of the device", all);
     Ok(())
 }
@@ -308,8 +308,8 @@ fn not_data(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let xon = (pfc_frame(mac, &Priority::ALL.map(|p| (p, Quanta(0)))), resumes);
     let frames = each.into_iter().chain([xon]);
     let trial = control_trial(cx, "PFC frames beside data", frames, EVERY)?;
-    let (seen, counters) = cx.count_over(trial)?;
-    let data = seen.tally(FlowId(0)).sent + u64::from(LEARNING);
+    let (observed, counters) = cx.count_over(trial)?;
+    let data = observed.tally(FlowId(0)).sent + u64::from(LEARNING);
     let limits = Limits::exactly(data as f64);
     let at = (b, None);
     cx.judge_counter("counted data frames at B", &counters, (at, Counter::RxOk), limits);
@@ -417,10 +417,10 @@ fn every_frame(cx: &mut Context<'_>) -> Result<(), Trouble> {
 
 /// Returns the frames that were sent and that arrived, of all flows from a port; of all ports if it is
 /// `None`.
-fn sent_and_received(seen: &Observation, trial: &Trial, from: Option<Port>) -> (u64, u64) {
+fn sent_and_received(observed: &Observation, trial: &Trial, from: Option<Port>) -> (u64, u64) {
     let of = |flow: &Flow| from.is_none_or(|from| flow.from == from);
     let ids = (0..trial.flows.len()).filter(|n| of(&trial.flows[*n])).map(FlowId);
-    let count = |id, way| seen.of(id, way).count() as u64;
+    let count = |id, way| observed.of(id, way).count() as u64;
     ids.map(|id| (count(id, Way::Sent), count(id, Way::Received)))
         .fold((0, 0), |(s, r), (sent, received)| (s + sent, r + received))
 }
@@ -436,8 +436,8 @@ fn judge_overload(cx: &mut Context<'_>) -> Result<(), Trouble> {
             trial.flow(flow.rate(Rate::Line(OVERLOAD_SHARE)));
         }
     }
-    let (seen, counters) = cx.count_over(trial.clone())?;
-    let (sent, received) = sent_and_received(&seen, &trial, None);
+    let (observed, counters) = cx.count_over(trial.clone())?;
+    let (sent, received) = sent_and_received(&observed, &trial, None);
     let lost = sent - received;
     if lost == 0 {
         let what =
@@ -445,7 +445,7 @@ fn judge_overload(cx: &mut Context<'_>) -> Result<(), Trouble> {
         return Err(Trouble::Error(what.to_owned()));
     }
     let last =
-        seen.records.iter().filter(|r| r.way == Way::Received && r.what.sequence().is_some());
+        observed.records.iter().filter(|r| r.way == Way::Received && r.what.sequence().is_some());
     if last.map(|record| record.end).max().is_some_and(|end| end > times.hold + times.drain.div(2))
     {
         let what = "times.drain: the device still sends what it held; lengthen it";
@@ -458,7 +458,7 @@ fn judge_overload(cx: &mut Context<'_>) -> Result<(), Trouble> {
     }
     let learning = u64::from(LEARNING);
     for port in [a, b] {
-        let (sent, received) = sent_and_received(&seen, &trial, Some(port));
+        let (sent, received) = sent_and_received(&observed, &trial, Some(port));
         let limits = Limits {
             at_least: Some((received + learning) as f64),
             at_most: Some((sent + learning) as f64),
@@ -491,9 +491,9 @@ fn judge_link_failure(cx: &mut Context<'_>) -> Result<(), Trouble> {
     trial.links.push(LinkChange { port: a, at: down, up: false });
     trial.links.push(LinkChange { port: a, at: up, up: true });
     trial.frame(a, storm::hello(cx.port(a).mac), hello);
-    let (seen, counters) = cx.count_over(trial)?;
+    let (observed, counters) = cx.count_over(trial)?;
     // The learning frames and the frame after the failure are data too.
-    let sent: u64 = [0, 1].map(|n| seen.tally(FlowId(n)).sent).iter().sum();
+    let sent: u64 = [0, 1].map(|n| observed.tally(FlowId(n)).sent).iter().sum();
     let wanted = sent + u64::from(LEARNING) + 1;
     let limits = Limits::exactly(wanted as f64);
     let what = "counted data frames from A before and after a link failure";

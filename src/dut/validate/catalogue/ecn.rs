@@ -85,23 +85,23 @@ pub(super) fn too_long(cx: &Context<'_>, time: Duration) -> Result<(), Trouble> 
 /// # Errors
 /// The device does not hold the frames, so their marks say nothing.
 pub(super) fn observe_queue(cx: &mut Context<'_>, trial: &Trial) -> Result<Observation, Trouble> {
-    let seen = cx.observe(trial)?;
-    if (0..trial.flows.len()).any(|n| seen.tally(FlowId(n)).lost() > 0) {
+    let observed = cx.observe(trial)?;
+    if (0..trial.flows.len()).any(|n| observed.tally(FlowId(n)).lost() > 0) {
         let what =
             "the device does not hold a queue of Kmax; lower `expected.ecn.kmax` and its own";
         return Err(Trouble::Missing(what.to_owned()));
     }
-    Ok(seen)
+    Ok(observed)
 }
 
 /// Returns true if a frame arrived with CE.
-pub(super) const fn is_marked(record: &Record) -> bool {
+const fn is_marked(record: &Record) -> bool {
     matches!(record.what, What::Data { ecn: Ecn::Ce, .. })
 }
 
 /// Returns the frames of a flow that arrived with CE, by time.
-pub(super) fn marked(seen: &Observation, flow: FlowId) -> impl Iterator<Item = &Record> {
-    seen.of(flow, Way::Received).filter(|record| is_marked(record))
+pub(super) fn marked(observed: &Observation, flow: FlowId) -> impl Iterator<Item = &Record> {
+    observed.of(flow, Way::Received).filter(|record| is_marked(record))
 }
 
 pub(super) const CURVE: Test = describe! {
@@ -132,8 +132,8 @@ fn curve(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let flow = Flow::new((a, b), priority, Limit::Frames(1)).size(SIZE).ecn(Ecn::Ect0);
         let mut trial = held_queue(cx, a, b, [flow], frames)?;
         trial.round = n;
-        let seen = observe_queue(cx, &trial)?;
-        for record in seen.of(FlowId(0), Way::Received) {
+        let observed = observe_queue(cx, &trial)?;
+        for record in observed.of(FlowId(0), Way::Received) {
             let What::Data { sequence, .. } = record.what else { continue };
             if let Some((marked, all)) = marks.get_mut(sequence as usize) {
                 *marked += u64::from(is_marked(record));
@@ -206,11 +206,11 @@ fn at_dequeue(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let flow = Flow::new((a, b), priority, Limit::Frames(1)).size(SIZE).ecn(Ecn::Ect0);
     let frames = queue_frames(ecn, SIZE);
     let trial = held_queue(cx, a, b, [flow], frames)?;
-    let seen = observe_queue(cx, &trial)?;
+    let observed = observe_queue(cx, &trial)?;
     // A frame with Kmin behind it, or before it, may be marked.
     let ends = (ecn.kmin.0 / u64::from(SIZE)).clamp(1, ENDS);
     let (mut first, mut last) = (0, 0);
-    for record in seen.of(FlowId(0), Way::Received).filter(|record| is_marked(record)) {
+    for record in observed.of(FlowId(0), Way::Received).filter(|record| is_marked(record)) {
         let What::Data { sequence, .. } = record.what else { continue };
         first += u64::from(sequence < ends);
         last += u64::from(sequence >= frames - ends);
@@ -311,13 +311,13 @@ fn marks_of(cx: &mut Context<'_>, priority: Priority, quanta: Quanta) -> Result<
     let octets = pfc_frame(cx.port(b).mac, &[(priority, quanta)]);
     let (start, frames) = (times.baseline, pauses as u32);
     trial.control.push(Control { port: b, octets, start, every, frames });
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    let lost = seen.tally(flow).lost();
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let lost = observed.tally(flow).lost();
     cx.count(format!("lost frames of priority {priority}"), lost, Limits::exactly(0.0));
-    let quiet: Duration = end + times.settle + seen.uncertainty;
-    let late = marked(&seen, flow).filter(|record| record.begin > quiet).count() as u64;
+    let quiet: Duration = end + times.settle + observed.uncertainty;
+    let late = marked(&observed, flow).filter(|record| record.begin > quiet).count() as u64;
     let what = format!("marks after the pauses of {} quanta", quanta.0);
     cx.count(what, late, Limits::exactly(0.0));
-    Ok(marked(&seen, flow).count() as u64)
+    Ok(marked(&observed, flow).count() as u64)
 }

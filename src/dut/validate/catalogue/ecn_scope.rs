@@ -36,15 +36,15 @@ fn not_ect(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let (lossless, lossy) = (cx.lossless()?, cx.lossy()?);
     for (priority, share) in [(lossless, 2.0 * NOT_ECT_SHARE), (lossy, 2.0 * NOT_ECT_SHARE)] {
         let trial = congestion::to_one(cx, &[a, b], c, &[priority], share);
-        let seen = cx.observe(&trial)?;
-        congestion::arrives(cx, &seen, &trial)?;
-        let all = (0..trial.flows.len()).flat_map(|n| seen.of(FlowId(n), Way::Received));
+        let observed = cx.observe(&trial)?;
+        congestion::arrives(cx, &observed, &trial)?;
+        let all = (0..trial.flows.len()).flat_map(|n| observed.of(FlowId(n), Way::Received));
         let is_marked = |what: &What| !matches!(what, What::Data { ecn: Ecn::NotEct, .. });
         let marked = all.filter(|record| is_marked(&record.what)).count() as u64;
         let what = format!("Not-ECT frames of priority {priority} that arrive marked");
         cx.count(what, marked, Limits::exactly(0.0));
         if priority == lossless {
-            congestion::lossless(cx, &seen, &trial, lossless);
+            congestion::lossless(cx, &observed, &trial, lossless);
         }
     }
     Ok(())
@@ -92,9 +92,9 @@ fn field_alone(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let more = ecn::BEYOND * kinds.len() as u64;
     let mut trial = ecn::held_queue(cx, a, b, flows, ecn::queue_frames(ecn, SIZE) + more)?;
     trial.keep = true;
-    let seen = ecn::observe_queue(cx, &trial)?;
+    let observed = ecn::observe_queue(cx, &trial)?;
     for (n, kind) in kinds.iter().enumerate() {
-        judge_kind(cx, &seen, FlowId(n), *kind);
+        judge_kind(cx, &observed, FlowId(n), *kind);
     }
     if let (Marking::Dscp(_), None) = (&cx.setup.marking, cx.setup.expected.vlan) {
         cx.skip("tagged frames", "expected.vlan is missing; add it to the file");
@@ -136,15 +136,15 @@ impl core::fmt::Display for Packets {
     }
 }
 
-fn judge_kind(cx: &mut Context<'_>, seen: &Observation, flow: FlowId, kind: Packets) {
+fn judge_kind(cx: &mut Context<'_>, observed: &Observation, flow: FlowId, kind: Packets) {
     let (mut marked, mut other, mut sums, mut changed) = (0, 0, 0, 0);
     let sequence = |what: &What| match what {
         What::Data { sequence, .. } => *sequence,
         What::Control(_) | What::Other(_) => u64::MAX,
     };
     let sent: HashMap<u64, &[u8]> =
-        seen.of(flow, Way::Sent).map(|r| (sequence(&r.what), &r.head[..])).collect();
-    for record in seen.of(flow, Way::Received) {
+        observed.of(flow, Way::Sent).map(|r| (sequence(&r.what), &r.head[..])).collect();
+    for record in observed.of(flow, Way::Received) {
         let What::Data { sequence, ecn, .. } = record.what else { continue };
         marked += u64::from(ecn == Ecn::Ce);
         other += u64::from(ecn != Ecn::Ce && ecn != kind.ecn);
@@ -223,25 +223,26 @@ fn before_pauses(cx: &mut Context<'_>) -> Result<(), Trouble> {
             trial.flow(flow.rate(share).start(step.saturating_mul(n as u64)));
         }
     }
-    let seen = cx.observe(&trial)?;
-    let arrived = (0..trial.flows.len()).flat_map(|n| seen.of(FlowId(n), Way::Received)).count();
+    let observed = cx.observe(&trial)?;
+    let arrived =
+        (0..trial.flows.len()).flat_map(|n| observed.of(FlowId(n), Way::Received)).count();
     if arrived == 0 {
         return Err(Trouble::Error("no frame arrives; check the cables".into()));
     }
-    congestion::lossless(cx, &seen, &trial, priority);
+    congestion::lossless(cx, &observed, &trial, priority);
     let flows = (0..trial.flows.len()).map(FlowId);
-    let mark = flows.filter_map(|flow| ecn::marked(&seen, flow).next()).map(|r| r.end).min();
+    let mark = flows.filter_map(|flow| ecn::marked(&observed, flow).next()).map(|r| r.end).min();
     let Some(mark) = mark else {
         cx.count("frames that arrive with CE", 0, Limits::at_least(1.0));
         return Ok(());
     };
-    let pauses = [a, b].into_iter().flat_map(|port| seen.pauses(port));
+    let pauses = [a, b].into_iter().flat_map(|port| observed.pauses(port));
     let pause = pauses.filter(|pause| pause.stops(priority)).map(|pause| pause.at).min();
     let load = |at: Duration| {
         let step = at.as_picos() / step.as_picos().max(1);
         (*LOADS.start() + step).min(*LOADS.end()) as f64
     };
-    let u = (seen.uncertainty.as_secs_f64() * 2.0 / step.as_secs_f64()).floor();
+    let u = (observed.uncertainty.as_secs_f64() * 2.0 / step.as_secs_f64()).floor();
     let what = format!("load of the first mark ({} %) below that of the first pause", load(mark));
     // Without any pause the load of the first one is above the last.
     let pause = pause.map_or((*LOADS.end() + 1) as f64, load);
@@ -312,18 +313,18 @@ fn judge_marks(
     trial: &Trial,
     priorities: &[(Priority, bool, Duration)],
 ) -> Result<(), Trouble> {
-    let seen = cx.observe(trial)?;
-    congestion::arrives(cx, &seen, trial)?;
+    let observed = cx.observe(trial)?;
+    congestion::arrives(cx, &observed, trial)?;
     for (priority, is_congested, until) in priorities {
-        let until = until.saturating_sub(seen.uncertainty);
+        let until = until.saturating_sub(observed.uncertainty);
         let flows = trial.flows.iter().enumerate().filter(|(_, flow)| flow.priority == *priority);
-        let marked = flows.flat_map(|(n, _)| ecn::marked(&seen, FlowId(n)));
+        let marked = flows.flat_map(|(n, _)| ecn::marked(&observed, FlowId(n)));
         let marked = marked.filter(|record| *is_congested || record.end < until).count() as u64;
         let limits = if *is_congested { Limits::at_least(1.0) } else { Limits::exactly(0.0) };
         let what = format!("frames of priority {priority} that arrive with CE ({})", trial.name);
         cx.count(what, marked, limits);
         if cx.setup.lossless.contains(*priority) {
-            congestion::lossless(cx, &seen, trial, *priority);
+            congestion::lossless(cx, &observed, trial, *priority);
         }
     }
     Ok(())

@@ -35,16 +35,16 @@ fn before_loss(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let mut trial = Trial::new("two to one", times.hold + times.drain);
         let flows =
             [a, b].map(|from| trial.flow(Flow::new((from, c), priority, Limit::Time(times.hold))));
-        let seen = cx.observe(&trial)?;
+        let observed = cx.observe(&trial)?;
         for (flow, from) in flows.into_iter().zip([a, b]) {
-            let tally = seen.tally(flow);
+            let tally = observed.tally(flow);
             let name = &cx.port(from).name.clone();
             if tally.received == 0 {
                 let what = format!("no frame from port {name} arrives; check the cables");
                 return Err(Trouble::Error(what));
             }
             cx.count(format!("lost frames from {name}"), tally.lost(), Limits::exactly(0.0));
-            let pauses = seen.pauses(from).filter(|pause| pause.stops(priority)).count();
+            let pauses = observed.pauses(from).filter(|pause| pause.stops(priority)).count();
             let what = format!("pauses of priority {priority} at {name}");
             cx.count(what, pauses as u64, Limits::at_least(1.0));
         }
@@ -73,11 +73,11 @@ fn xon_sent(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     for priority in cx.each_lossless() {
         let trial = congestion::to_one(cx, &[a, b], c, &[priority], 1.0);
-        let seen = cx.observe(&trial)?;
-        congestion::arrives(cx, &seen, &trial)?;
+        let observed = cx.observe(&trial)?;
+        congestion::arrives(cx, &observed, &trial)?;
         for port in [a, b] {
             let name = cx.port(port).name.clone();
-            let pauses = congestion::pauses(&seen, port, priority);
+            let pauses = congestion::pauses(&observed, port, priority);
             let mut stops = pauses.iter().filter(|pause| pause.stops(priority));
             let Some(last) = stops.next_back() else {
                 let what = format!("pauses of priority {priority} at {name}");
@@ -96,7 +96,7 @@ fn xon_sent(cx: &mut Context<'_>) -> Result<(), Trouble> {
                 cx.count(what, after as u64, Limits::at_least(1.0));
             }
         }
-        congestion::lossless(cx, &seen, &trial, priority);
+        congestion::lossless(cx, &observed, &trial, priority);
     }
     Ok(())
 }
@@ -131,17 +131,18 @@ fn all_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
     two.iter().for_each(|priority| set.insert(*priority));
     let hold = (Duration::ZERO, cx.setup.times.hold.min(cx.setup.storm_max()));
     trial.storm((c, cx.port(c).mac, cx.setup.rate), set, hold);
-    let seen = cx.observe(&trial)?;
-    congestion::arrives(cx, &seen, &trial)?;
-    let held = storm::held(cx, &seen, c)?;
+    let observed = cx.observe(&trial)?;
+    congestion::arrives(cx, &observed, &trial)?;
+    let held = storm::held(cx, &observed, c)?;
     for (n, flow) in trial.flows.iter().enumerate() {
-        storm::none_began(cx, &seen, FlowId(n), flow.priority, &held);
+        storm::none_began(cx, &observed, FlowId(n), flow.priority, &held);
     }
     let mut counts = Vec::new();
     for priority in two {
-        congestion::lossless(cx, &seen, &trial, priority);
+        congestion::lossless(cx, &observed, &trial, priority);
         for port in [a, b] {
-            let stops: Vec<_> = seen.pauses(port).filter(|pause| pause.stops(priority)).collect();
+            let stops: Vec<_> =
+                observed.pauses(port).filter(|pause| pause.stops(priority)).collect();
             let what = format!("pauses of priority {priority} at {}", cx.port(port).name);
             cx.count(what, stops.len() as u64, Limits::at_least(1.0));
             // Later the scheduler decides which of them is relieved first.
@@ -186,23 +187,24 @@ fn nothing_else(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for flow in trial.flows.iter_mut().filter(|flow| flow.priority == lossy) {
         flow.rate = Rate::Line(1.0 - LOSSLESS_SHARE);
     }
-    let seen = cx.observe(&trial)?;
-    congestion::lossless(cx, &seen, &trial, lossless);
-    let pauses = [a, b].map(|port| congestion::stops(&seen, port, lossless));
+    let observed = cx.observe(&trial)?;
+    congestion::lossless(cx, &observed, &trial, lossless);
+    let pauses = [a, b].map(|port| congestion::stops(&observed, port, lossless));
     let what = format!("pauses of priority {lossless} (see V-X01)");
     cx.count(what, pauses.iter().sum(), Limits::at_least(1.0));
     let others = !cx.setup.lossless.0;
     for port in [a, b] {
         let name = cx.port(port).name.clone();
-        let wrong = seen.pauses(port).filter(|p| p.frame.enabled.0 & others != 0).count() as u64;
+        let wrong =
+            observed.pauses(port).filter(|p| p.frame.enabled.0 & others != 0).count() as u64;
         let what = format!("pauses of priorities without PFC at {name}");
         cx.count(what, wrong, Limits::exactly(0.0));
     }
     let name = cx.port(c).name.clone();
-    let at_c = seen.pauses(c).count() as u64;
+    let at_c = observed.pauses(c).count() as u64;
     cx.count(format!("pauses at {name}, which sends nothing"), at_c, Limits::exactly(0.0));
     let flows = trial.flows.iter().enumerate().filter(|(_, flow)| flow.priority == lossy);
-    let lost: u64 = flows.map(|(n, _)| seen.tally(FlowId(n)).lost()).sum();
+    let lost: u64 = flows.map(|(n, _)| observed.tally(FlowId(n)).lost()).sum();
     cx.count(format!("dropped frames of lossy priority {lossy}"), lost, Limits::at_least(1.0));
     Ok(())
 }
@@ -236,18 +238,18 @@ fn no_congestion(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let flow = Flow::new(ends, priority, Limit::Time(times.hold));
             trial.flow(flow.rate(Rate::Line(share)));
         }
-        let seen = cx.observe(&trial)?;
-        let pauses: usize = [a, b, c].map(|port| seen.control(port).count()).iter().sum();
+        let observed = cx.observe(&trial)?;
+        let pauses: usize = [a, b, c].map(|port| observed.control(port).count()).iter().sum();
         // A device that pauses a flow before its first frame fails; the cables are not to blame.
         if pauses == 0 {
-            congestion::arrives(cx, &seen, &trial)?;
+            congestion::arrives(cx, &observed, &trial)?;
         }
         cx.count("MAC control frames of the device", pauses as u64, Limits::exactly(0.0));
         let span = times.hold.div(8)..times.hold;
         for (n, flow) in trial.flows.iter().enumerate() {
-            cx.rate(&seen, &trial, FlowId(n), &span);
+            cx.rate(&observed, &trial, FlowId(n), &span);
             let what = format!("lost frames of priority {}", flow.priority);
-            cx.count(what, seen.tally(FlowId(n)).lost(), Limits::exactly(0.0));
+            cx.count(what, observed.tally(FlowId(n)).lost(), Limits::exactly(0.0));
         }
         if pauses > 0 {
             break;
@@ -307,9 +309,9 @@ fn lost_at(cx: &mut Context<'_>, percent: u32) -> Result<u64, Trouble> {
     // Frames that leave meanwhile would hide a part of a headroom that is too small.
     let stopped = cx.setup.times.hold.div(2).min(cx.setup.storm_max());
     storm::add(cx, &mut trial, c, PrioritySet::of(priority), &(Duration::ZERO..stopped));
-    let seen = cx.observe(&trial)?;
-    congestion::arrives(cx, &seen, &trial)?;
-    Ok((0..trial.flows.len()).map(|n| seen.tally(FlowId(n)).lost()).sum())
+    let observed = cx.observe(&trial)?;
+    congestion::arrives(cx, &observed, &trial)?;
+    Ok((0..trial.flows.len()).map(|n| observed.tally(FlowId(n)).lost()).sum())
 }
 
 pub(super) const IGNORING_PEER: Test = describe! {
@@ -339,9 +341,9 @@ fn ignoring_peer(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let obeying = trial.flow(flow((b, c), lossless, 0.9));
     let others = [a, b].map(|from| trial.flow(flow((from, d), lossy, 0.1)));
     trial.obeys.push((a, Obeys::Nothing));
-    let seen = cx.observe(&trial)?;
-    congestion::arrives(cx, &seen, &trial)?;
-    let lost = |flow: FlowId| seen.tally(flow).lost();
+    let observed = cx.observe(&trial)?;
+    congestion::arrives(cx, &observed, &trial)?;
+    let lost = |flow: FlowId| observed.tally(flow).lost();
     let names = [a, b].map(|port| cx.port(port).name.clone());
     let span = times.hold.div(4)..times.hold;
     cx.count(
@@ -352,7 +354,7 @@ fn ignoring_peer(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for (flow, name) in others.into_iter().zip(&names) {
         let what = format!("lost frames of lossy priority {lossy} from {name}");
         cx.count(what, lost(flow), Limits::exactly(0.0));
-        cx.rate(&seen, &trial, flow, &span);
+        cx.rate(&observed, &trial, flow, &span);
     }
     let what = format!("dropped frames of {}, which ignores pauses", names[0]);
     cx.count(what, lost(ignoring), Limits::at_least(1.0));
@@ -403,19 +405,19 @@ fn slow_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
         };
         let held = trial.flow(flow(priority, 1.0 - part));
         let other = trial.flow(flow(lossy, part));
-        let seen = cx.observe(&trial)?;
-        congestion::arrives(cx, &seen, &trial)?;
-        congestion::lossless(cx, &seen, &trial, priority);
+        let observed = cx.observe(&trial)?;
+        congestion::arrives(cx, &observed, &trial)?;
+        congestion::lossless(cx, &observed, &trial, priority);
         let name = cx.port(fast).name.clone();
-        let stops = congestion::begins(&congestion::pauses(&seen, fast, priority), priority);
+        let stops = congestion::begins(&congestion::pauses(&observed, fast, priority), priority);
         let what = format!("pauses of priority {priority} at {name}");
         cx.count(what, stops, Limits::at_least(1.0));
         let span = times.hold.div(4)..times.hold;
-        let (share, u) = share_of_line(cx, &seen, held, slow, &span);
+        let (share, u) = share_of_line(cx, &observed, held, slow, &span);
         let least = (1.0 - part / ratio - cx.setup.limits.rate) * 100.0;
         let what = format!("share of priority {priority} of the line of {}", cx.port(slow).name);
         cx.judge(what, share, Limits::at_least(least), u, "%");
-        let lost = seen.tally(other).lost() as f64;
+        let lost = observed.tally(other).lost() as f64;
         let clause =
             "shares are the device's configuration; frames of a lossy priority may be lost";
         cx.policy(format!("lost frames of lossy priority {lossy}"), lost, "", clause);
@@ -444,15 +446,16 @@ fn fastest_and_slowest(cx: &Context<'_>) -> Result<(Port, Port), Trouble> {
 /// Returns the share of the line of a port that a flow has in a span, in percent, and its uncertainty.
 fn share_of_line(
     cx: &Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     flow: FlowId,
     port: Port,
     span: &Range<Duration>,
 ) -> (f64, f64) {
     let line = line_time(cx.port(port).rate, SIZE).as_secs_f64();
     let time = span.end.saturating_sub(span.start).as_secs_f64();
-    let frames = seen.of(flow, Way::Received).filter(|record| span.contains(&record.end)).count();
+    let frames =
+        observed.of(flow, Way::Received).filter(|record| span.contains(&record.end)).count();
     let share = frames as f64 * line / time;
-    let u = (line + seen.uncertainty.as_secs_f64() * 2.0 * share) / time;
+    let u = (line + observed.uncertainty.as_secs_f64() * 2.0 * share) / time;
     (share * 100.0, u * 100.0)
 }

@@ -106,8 +106,9 @@ pub(super) fn xoff(
     most: u32,
 ) -> Result<Option<u32>, Trouble> {
     least(most, |frames| {
-        let seen = fill(cx, filling, frames)?;
-        let stopped = |port: &Port| seen.pauses(*port).any(|pause| pause.stops(filling.priority));
+        let observed = fill(cx, filling, frames)?;
+        let stopped =
+            |port: &Port| observed.pauses(*port).any(|pause| pause.stops(filling.priority));
         Ok(filling.from.iter().any(stopped))
     })
 }
@@ -175,7 +176,7 @@ const BEHIND: u32 = 2;
 #[derive(Clone, Copy)]
 pub(super) struct XonPoint {
     /// Number of shortest frames, each a cell, that cause XOFF.
-    pub xoff: u32,
+    pub(super) xoff: u32,
     /// Number of frames behind XOFF.
     behind: u32,
     /// Number of frames of `xoff` and `behind` that must leave before XON.
@@ -184,7 +185,7 @@ pub(super) struct XonPoint {
 
 impl XonPoint {
     /// Returns the cells below XOFF at which XON is sent.
-    pub fn offset(self) -> f64 {
+    pub(super) fn offset(self) -> f64 {
         f64::from(self.drained) - f64::from(self.behind)
     }
 }
@@ -286,25 +287,25 @@ fn resumes(
         let later = start + time(cx, drained + SPARE, cx.setup.shortest());
         trial.flow(flow(b, all - drained).start(later));
     }
-    let seen = cx.observe(&trial)?;
-    let u = seen.uncertainty;
+    let observed = cx.observe(&trial)?;
+    let u = observed.uncertainty;
     if end.saturating_sub(release) < u.saturating_mul(4) {
         let what = format!("times are uncertain by {} ns, too much for this test", u.as_nanos());
         return Err(Trouble::Disturbed(what));
     }
     for n in 0..trial.flows.len() {
-        let lost = seen.tally(crate::trial::FlowId(n)).lost();
+        let lost = observed.tally(crate::trial::FlowId(n)).lost();
         if lost > 0 {
             let what = format!("{lost} of {all} frames are lost behind XOFF; see V-H02");
             return Err(Trouble::Error(what));
         }
     }
-    let left = seen.began_in(drain, &(Duration::ZERO..end.saturating_sub(u)));
+    let left = observed.began_in(drain, &(Duration::ZERO..end.saturating_sub(u)));
     if left != u64::from(drained) {
         let what = format!("{left} of {drained} frames left by the port that was resumed");
         return Err(Trouble::Error(what));
     }
-    let pauses = congestion::pauses(&seen, a, priority);
+    let pauses = congestion::pauses(&observed, a, priority);
     let Some(xoff) = pauses.iter().find(|pause| pause.stops(priority)) else {
         let what = format!("{all} frames cause no pause, and fewer did before");
         return Err(Trouble::Error(what));

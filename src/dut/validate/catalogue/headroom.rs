@@ -42,12 +42,12 @@ fn all_groups(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let cell = u64::from(fill::cell(cx)?);
     let frames = [threshold.0 / cell, (headroom.0 / cell).saturating_sub(GROUP_MARGIN)];
     let frames = frames.map(|frames| u32::try_from(frames).unwrap_or(u32::MAX).max(1));
-    let seen = fill_groups(cx, &groups, to, set, frames)?;
+    let observed = fill_groups(cx, &groups, to, set, frames)?;
     for (n, (port, priority)) in groups.iter().enumerate() {
         let name = cx.port(*port).name.clone();
-        let stops = seen.pauses(*port).filter(|pause| pause.stops(*priority)).count() as u64;
+        let stops = observed.pauses(*port).filter(|pause| pause.stops(*priority)).count() as u64;
         cx.count(format!("pauses of priority {priority} at {name}"), stops, Limits::at_least(1.0));
-        let lost = [2 * n, 2 * n + 1].map(|flow| seen.tally(FlowId(flow)).lost());
+        let lost = [2 * n, 2 * n + 1].map(|flow| observed.tally(FlowId(flow)).lost());
         let what = format!("lost frames of priority {priority} from {name}");
         cx.count(what, lost[0] + lost[1], Limits::exactly(0.0));
     }
@@ -130,19 +130,19 @@ fn leaks(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for priority in cx.each_lossless() {
         let Some(length) = overload_length(cx, priority, episodes)? else { continue };
         let steps = steps(cx, priority, frames, length)?;
-        let seen = cx.observe(&steps.trial)?;
-        record_pauses(cx, &seen, &steps, priority, episodes)?;
+        let observed = cx.observe(&steps.trial)?;
+        record_pauses(cx, &observed, &steps, priority, episodes)?;
         for (sender, name) in steps.senders.into_iter().zip(["A", "C"]) {
             let what = format!("lost frames of priority {priority} from {name} in the overload");
-            cx.count(what, seen.tally(sender).lost(), Limits::exactly(0.0));
+            cx.count(what, observed.tally(sender).lost(), Limits::exactly(0.0));
         }
-        compare_probes(cx, &seen, &steps, priority, "")?;
+        compare_probes(cx, &observed, &steps, priority, "")?;
         let short = length.min(cx.setup.times.hold.saturating_mul(2));
         let mut steps = self::steps(cx, priority, frames, short)?;
         fail_links(cx, cx.ports()?, &mut steps);
         let after = " and link failures";
         match cx.observe(&steps.trial) {
-            Ok(seen) => compare_probes(cx, &seen, &steps, priority, after)?,
+            Ok(observed) => compare_probes(cx, &observed, &steps, priority, after)?,
             Err(Trouble::Missing(why)) => cx.skip(format!("thresholds after pauses{after}"), &why),
             Err(trouble) => return Err(trouble),
         }
@@ -160,9 +160,9 @@ fn overload_length(
     let [a, b, c] = cx.ports()?;
     let mut trial = congestion::to_one(cx, &[a, c], b, &[priority], 1.0);
     trial.flows.iter_mut().for_each(|flow| flow.size = cx.setup.max_frame);
-    let seen = cx.observe(&trial)?;
-    congestion::arrives(cx, &seen, &trial)?;
-    let count = congestion::begins(&congestion::pauses(&seen, a, priority), priority);
+    let observed = cx.observe(&trial)?;
+    congestion::arrives(cx, &observed, &trial)?;
+    let count = congestion::begins(&congestion::pauses(&observed, a, priority), priority);
     if count == 0 {
         let what = format!("pauses of priority {priority} at {}", cx.port(a).name);
         cx.count(what, 0, Limits::at_least(1.0));
@@ -231,13 +231,13 @@ fn fail_links(cx: &Context<'_>, [a, b]: [Port; 2], steps: &mut Steps) {
 /// Records the number of pauses; the test is not whole if they are too few.
 fn record_pauses(
     cx: &mut Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     steps: &Steps,
     priority: Priority,
     episodes: u32,
 ) -> Result<(), Trouble> {
     let [a] = cx.ports()?;
-    let mut pauses = congestion::pauses(seen, a, priority);
+    let mut pauses = congestion::pauses(observed, a, priority);
     pauses.retain(|pause| steps.overload.contains(&pause.at));
     let count = congestion::begins(&pauses, priority);
     let what = format!("pauses of priority {priority} at {}", cx.port(a).name);
@@ -254,7 +254,7 @@ fn record_pauses(
 /// Compares what the two steps find.
 fn compare_probes(
     cx: &mut Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     steps: &Steps,
     priority: Priority,
     after: &str,
@@ -263,16 +263,16 @@ fn compare_probes(
     let cell = f64::from(fill::cell(cx)?);
     let limits = Limits::around(0.0, LEAK_MARGIN * cell);
     let after = format!("after many pauses{after}");
-    let pauses = congestion::pauses(seen, a, priority);
+    let pauses = congestion::pauses(observed, a, priority);
     let xoff = steps.probes.each_ref().map(|probe| {
         let is_its = |at: Duration| probe.held.contains(&at);
         let xoff = pauses.iter().find(|p| p.stops(priority) && is_its(p.at)).map(|p| p.at);
-        xoff.map(|xoff| seen.of(probe.flow, Way::Sent).filter(|r| r.end <= xoff).count() as f64)
+        xoff.map(|xoff| observed.of(probe.flow, Way::Sent).filter(|r| r.end <= xoff).count() as f64)
     });
     match xoff {
         [Some(first), Some(last)] => {
             let spacing = fill::time(cx, 1, cx.setup.shortest()).as_secs_f64();
-            let u = (seen.uncertainty.as_secs_f64() * 2.0 / spacing).ceil() * cell;
+            let u = (observed.uncertainty.as_secs_f64() * 2.0 / spacing).ceil() * cell;
             let what = format!("change of XOFF of priority {priority} {after}");
             cx.judge(what, (last - first) * cell, limits, u, "bytes");
         }
@@ -282,7 +282,7 @@ fn compare_probes(
             cx.judge(what, count as f64, Limits::exactly(2.0), 0.0, "groups");
         }
     }
-    let tallies = steps.probes.each_ref().map(|probe| seen.tally(probe.flow));
+    let tallies = steps.probes.each_ref().map(|probe| observed.tally(probe.flow));
     let what = format!("change of the bytes of priority {priority} that are held {after}");
     if tallies.iter().all(|tally| tally.lost() == 0) {
         let why =

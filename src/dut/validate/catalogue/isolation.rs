@@ -13,11 +13,11 @@ use ground::units::Priority;
 const LOAD: f64 = 0.98;
 
 /// Flows of a congested trial by their index: from A to C and to D, and from B to D.
-pub(super) const TO_C: FlowId = FlowId(0);
+const TO_C: FlowId = FlowId(0);
 
 /// Returns a trial in which A sends a priority to C and to D at these shares of the line, and B to D at
 /// line rate.
-pub(super) fn congested(
+fn congested(
     cx: &Context<'_>,
     [a, b, c, d]: [Port; 4],
     priority: Priority,
@@ -36,16 +36,17 @@ pub(super) fn congested(
 ///
 /// # Errors
 /// It has not, so there was no congestion to notice.
-pub(super) fn was_congested(
+fn was_congested(
     cx: &Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     trial: &Trial,
     senders: &[Port],
     priority: Priority,
 ) -> Result<(), Trouble> {
     let own = |n: &usize| trial.flows[*n].priority == priority;
-    let lost: u64 = (0..trial.flows.len()).filter(own).map(|n| seen.tally(FlowId(n)).lost()).sum();
-    let paused = senders.iter().any(|port| congestion::stops(seen, *port, priority) > 0);
+    let lost: u64 =
+        (0..trial.flows.len()).filter(own).map(|n| observed.tally(FlowId(n)).lost()).sum();
+    let paused = senders.iter().any(|port| congestion::stops(observed, *port, priority) > 0);
     if lost > 0 || paused {
         return Ok(());
     }
@@ -81,12 +82,12 @@ fn head_of_line(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     for priority in cx.each_lossless() {
         let trial = congested(cx, ports, priority, EQUAL_SHARES);
-        let seen = cx.observe(&trial)?;
-        congestion::arrives(cx, &seen, &trial)?;
-        was_congested(cx, &seen, &trial, &[a, b], priority)?;
-        congestion::lossless(cx, &seen, &trial, priority);
+        let observed = cx.observe(&trial)?;
+        congestion::arrives(cx, &observed, &trial)?;
+        was_congested(cx, &observed, &trial, &[a, b], priority)?;
+        congestion::lossless(cx, &observed, &trial, priority);
         let hold = cx.setup.times.hold;
-        let rate = cx.rate_of(&seen, &trial, TO_C, &(hold.div(2)..hold));
+        let rate = cx.rate_of(&observed, &trial, TO_C, &(hold.div(2)..hold));
         let what = format!("rate of priority {priority} to the port without congestion");
         cx.policy(what, rate, "% of the intended", "802.1Q pauses a priority, not a flow");
     }
@@ -154,19 +155,19 @@ fn compare_latency(
     let before = cx.observe(&calm)?;
     cx.at_rest(&before, &calm, &span)?;
     let baseline = latency(&before, FlowId(calm.flows.len() - 1), &span)?;
-    let seen = cx.observe(&trial)?;
-    congestion::arrives(cx, &seen, &trial)?;
-    was_congested(cx, &seen, &trial, &[a, b], priority)?;
-    congestion::lossless(cx, &seen, &trial, priority);
-    congestion::lossless(cx, &seen, &trial, other);
-    let pauses = congestion::pauses(&seen, a, other).len() as u64;
+    let observed = cx.observe(&trial)?;
+    congestion::arrives(cx, &observed, &trial)?;
+    was_congested(cx, &observed, &trial, &[a, b], priority)?;
+    congestion::lossless(cx, &observed, &trial, priority);
+    congestion::lossless(cx, &observed, &trial, other);
+    let pauses = congestion::pauses(&observed, a, other).len() as u64;
     cx.count(format!("pauses of priority {other}"), pauses, Limits::exactly(0.0));
     // After a pause the sender has more of the first priority than before, so the rate is that of what it
     // sends.
-    let count = |way| seen.of(flow, way).filter(|r| span.contains(&r.end)).count() as f64;
+    let count = |way| observed.of(flow, way).filter(|r| span.contains(&r.end)).count() as f64;
     let (sent, arrived) = (count(Way::Sent), count(Way::Received));
     let seconds = span.end.saturating_sub(span.start).as_secs_f64();
-    let u = (2.0 / sent + seen.uncertainty.as_secs_f64() * 2.0 / seconds) * 100.0;
+    let u = (2.0 / sent + observed.uncertainty.as_secs_f64() * 2.0 / seconds) * 100.0;
     let limits = Limits::around(100.0, cx.setup.limits.rate * 100.0);
     cx.judge(
         format!("rate of priority {other}"),
@@ -175,21 +176,21 @@ fn compare_latency(
         u,
         "% of the sent",
     );
-    let u =
-        seen.uncertainty.saturating_mul(2) + before.uncertainty.saturating_mul(2 * LATENCY_RATIO);
+    let u = observed.uncertainty.saturating_mul(2)
+        + before.uncertainty.saturating_mul(2 * LATENCY_RATIO);
     let most = baseline.saturating_mul(LATENCY_RATIO).as_nanos_f64();
     let what = format!("99th percentile of the latency of priority {other}");
-    cx.time(what, latency(&seen, flow, &span)?, Limits::at_most(most), u);
+    cx.time(what, latency(&observed, flow, &span)?, Limits::at_most(most), u);
     Ok(())
 }
 
 /// Returns the 99th percentile of the latency of a flow: from the last bit sent to the last bit received.
 fn latency(
-    seen: &Observation,
+    observed: &Observation,
     flow: FlowId,
     span: &core::ops::Range<Duration>,
 ) -> Result<Duration, Trouble> {
-    let mut all = seen.latencies(flow, span);
+    let mut all = observed.latencies(flow, span);
     all.sort_unstable();
     let at = all.len().saturating_sub(1) * 99 / 100;
     let none = || Trouble::Error("no frame of the other priority arrived".into());
@@ -259,11 +260,11 @@ fn flood(
             trial.flow(flow.rate(Rate::Line(share)));
         }
     }
-    let seen = cx.observe(&trial)?;
-    congestion::arrives(cx, &seen, &trial)?;
-    congestion::lossless(cx, &seen, &trial, lossless);
-    judge_left(cx, &trial, &seen, lossless, lossy);
-    Ok(flows_of(&trial, lossy).map(|flow| seen.tally(flow).lost()).sum())
+    let observed = cx.observe(&trial)?;
+    congestion::arrives(cx, &observed, &trial)?;
+    congestion::lossless(cx, &observed, &trial, lossless);
+    judge_left(cx, &trial, &observed, lossless, lossy);
+    Ok(flows_of(&trial, lossy).map(|flow| observed.tally(flow).lost()).sum())
 }
 
 /// Returns the flows of a priority.
@@ -276,26 +277,27 @@ fn flows_of(trial: &Trial, priority: Priority) -> impl Iterator<Item = FlowId> {
 fn judge_left(
     cx: &mut Context<'_>,
     trial: &Trial,
-    seen: &Observation,
+    observed: &Observation,
     lossless: Priority,
     lossy: Priority,
 ) {
     let hold = flood_time(cx);
     let span = hold.div(2)..hold;
     let line = cx.setup.share(1.0, trial.flows[0].size);
-    let rate = |priority| flows_of(trial, priority).map(|f| seen.rate_in(f, &span)).sum::<f64>();
+    let rate =
+        |priority| flows_of(trial, priority).map(|f| observed.rate_in(f, &span)).sum::<f64>();
     let share = |priority| rate(priority) / line * 100.0;
     let limits = Limits::around(100.0 - share(lossless), cx.setup.limits.share * 100.0);
     let seconds = span.end.saturating_sub(span.start).as_secs_f64();
     let ends = cx.setup.line_time(trial.flows[0].size).saturating_mul(2)
-        + seen.uncertainty.saturating_mul(2);
+        + observed.uncertainty.saturating_mul(2);
     let u = ends.as_secs_f64() / seconds * 100.0;
     let name = &trial.name;
     cx.judge(format!("line of lossy priority {lossy} ({name})"), share(lossy), limits, u, "%");
     let sent: usize = flows_of(trial, lossy)
-        .map(|f| seen.of(f, Way::Sent).filter(|r| span.contains(&r.end)).count())
+        .map(|f| observed.of(f, Way::Sent).filter(|r| span.contains(&r.end)).count())
         .sum();
-    let lost: u64 = flows_of(trial, lossy).map(|f| seen.lost_in(f, &span)).sum();
+    let lost: u64 = flows_of(trial, lossy).map(|f| observed.lost_in(f, &span)).sum();
     let what = format!("lost frames of lossy priority {lossy} ({name})");
     let clause = "a device drops none before its buffer is full";
     cx.policy(what, lost as f64 / sent.max(1) as f64 * 100.0, "%", clause);
@@ -335,7 +337,7 @@ const LONGER_MAX: u64 = 16;
 
 /// Rates of the senders in a part of a trial.
 struct SenderShares {
-    seen: Observation,
+    observed: Observation,
     trial: Trial,
     /// Bits per second, and an equal share of their sum.
     rates: Vec<f64>,
@@ -353,8 +355,8 @@ fn incast(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
     if longer > 1 {
         shares = sender_shares(cx, &from, priority, longer)?;
     }
-    let SenderShares { seen, trial, rates, equal, u } = shares;
-    congestion::lossless(cx, &seen, &trial, priority);
+    let SenderShares { observed, trial, rates, equal, u } = shares;
+    congestion::lossless(cx, &observed, &trial, priority);
     for (port, rate) in from.iter().zip(&rates) {
         let what = format!("rate of priority {priority} from {}", cx.port(*port).name);
         let limits = Limits::around(100.0, cx.setup.limits.rate * 100.0);
@@ -382,26 +384,26 @@ fn sender_shares(
     let mut trial = congestion::to_one(cx, from, last, &[priority], LOAD);
     trial.flows.iter_mut().for_each(|flow| flow.limit = Limit::Time(hold));
     trial.length = hold + cx.setup.times.drain;
-    let seen = cx.observe(&trial)?;
-    congestion::arrives(cx, &seen, &trial)?;
+    let observed = cx.observe(&trial)?;
+    congestion::arrives(cx, &observed, &trial)?;
     let span = hold.div(4)..hold;
-    let rates: Vec<_> = (0..from.len()).map(|n| seen.rate_in(FlowId(n), &span)).collect();
+    let rates: Vec<_> = (0..from.len()).map(|n| observed.rate_in(FlowId(n), &span)).collect();
     let equal = rates.iter().sum::<f64>() / from.len() as f64;
     let seconds = span.end.saturating_sub(span.start).as_secs_f64();
     let frame = f64::from(trial.flows[0].size) * 8.0;
-    let cut = (0..from.len()).map(|n| burst(&seen, from[n], priority, FlowId(n)));
+    let cut = (0..from.len()).map(|n| burst(&observed, from[n], priority, FlowId(n)));
     let cut = cut.max().unwrap_or(0) as f64 * frame;
-    let ends = seen.uncertainty.as_secs_f64() * 2.0 / seconds;
+    let ends = observed.uncertainty.as_secs_f64() * 2.0 / seconds;
     let u = ((frame + cut) / seconds / equal + ends) * 100.0;
-    Ok(SenderShares { seen, trial, rates, equal, u })
+    Ok(SenderShares { observed, trial, rates, equal, u })
 }
 
 /// Returns the most frames that a sender sent from one pause to the next: the ends of an interval cut this
 /// many off.
-fn burst(seen: &Observation, port: Port, priority: Priority, flow: FlowId) -> usize {
-    let stops = congestion::pauses(seen, port, priority);
+fn burst(observed: &Observation, port: Port, priority: Priority, flow: FlowId) -> usize {
+    let stops = congestion::pauses(observed, port, priority);
     let stops: Vec<_> = stops.iter().filter(|p| p.stops(priority)).map(|pause| pause.at).collect();
-    let sent: Vec<_> = seen.of(flow, Way::Sent).map(|record| record.end).collect();
+    let sent: Vec<_> = observed.of(flow, Way::Sent).map(|record| record.end).collect();
     let before = |at| sent.partition_point(|end| *end < at);
     stops.windows(2).map(|pair| before(pair[1]) - before(pair[0])).max().unwrap_or(0)
 }
@@ -454,9 +456,9 @@ fn judge_ring(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
         let flow = Flow::new(ends, priority, Limit::Time(length));
         trial.flow(flow.rate(Rate::Line(LOAD)));
     }
-    let seen = cx.observe(&trial)?;
-    congestion::arrives(cx, &seen, &trial)?;
-    if ports.iter().any(|port| congestion::stops(&seen, *port, priority) == 0) {
+    let observed = cx.observe(&trial)?;
+    congestion::arrives(cx, &observed, &trial)?;
+    if ports.iter().any(|port| congestion::stops(&observed, *port, priority) == 0) {
         let what = "the device did not pause each port: these are not at a ring, or its frames go \
                     around in the other direction";
         return Err(Trouble::Error(what.to_owned()));
@@ -465,11 +467,11 @@ fn judge_ring(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
         let flow = FlowId(n);
         let name = cx.port(*port).name.clone();
         let quarter = |n: u64| length.div(4).saturating_mul(n)..length.div(4).saturating_mul(n + 1);
-        let least = (0..4).map(|n| seen.began_in(flow, &quarter(n))).min().unwrap_or(0);
+        let least = (0..4).map(|n| observed.began_in(flow, &quarter(n))).min().unwrap_or(0);
         let what = format!("frames of priority {priority} from {name} in a quarter of the time");
         cx.count(what, least, Limits::at_least(1.0));
         let what = format!("lost frames of priority {priority} from {name}");
-        let lost = seen.tally(flow).lost();
+        let lost = observed.tally(flow).lost();
         match cx.setup.expected.watchdog {
             None => cx.count(what, lost, Limits::exactly(0.0)),
             Some(_) => cx.policy(what, lost as f64, "", "a watchdog drops to end a deadlock"),

@@ -50,15 +50,15 @@ pub(super) fn judge(cx: &mut Context<'_>, case: &Case, wanted: Wanted) -> Result
     let [a, b] = cx.ports()?;
     let stops = !matches!(wanted, Wanted::Ignored);
     let storm = storm::repeated(cx, (a, b), &case.name, case.octets.clone(), stops);
-    let seen = cx.observe(&storm.trial)?;
-    judge_seen(cx, &storm, &seen, b, wanted)
+    let observed = cx.observe(&storm.trial)?;
+    judge_observed(cx, &storm, &observed, b, wanted)
 }
 
 /// Judges the reaction to a case that was observed.
-pub(super) fn judge_seen(
+fn judge_observed(
     cx: &mut Context<'_>,
     storm: &storm::Storm,
-    seen: &Observation,
+    observed: &Observation,
     port: Port,
     wanted: Wanted,
 ) -> Result<(), Trouble> {
@@ -67,22 +67,22 @@ pub(super) fn judge_seen(
         Wanted::Obeyed(p) => (PrioritySet::of(p), PrioritySet::EMPTY),
         Wanted::Open(p, _) => (PrioritySet::EMPTY, PrioritySet::of(p)),
     };
-    storm::judge_but(cx, storm, seen, port, storm::Stopped { set, open })?;
+    storm::judge_but(cx, storm, observed, port, storm::Stopped { set, open })?;
     let name = &storm.trial.name;
     if let Wanted::Open(priority, why) = wanted {
-        let held = storm::held(cx, seen, port)?;
+        let held = storm::held(cx, observed, port)?;
         let flow = storm.priorities.iter().position(|p| *p == priority);
         let flow = FlowId(flow.expect("the traffic has all priorities"));
-        let rate = cx.rate_of(seen, &storm.trial, flow, &held);
+        let rate = cx.rate_of(observed, &storm.trial, flow, &held);
         cx.policy(format!("rate of priority {priority} while B sends {name}"), rate, "%", why);
     }
-    not_relayed(cx, seen, name);
+    not_relayed(cx, observed, name);
     Ok(())
 }
 
 /// Judges that no port received a MAC control frame that the tester sent.
-pub(super) fn not_relayed(cx: &mut Context<'_>, seen: &Observation, name: &str) {
-    let relayed = seen.relayed();
+fn not_relayed(cx: &mut Context<'_>, observed: &Observation, name: &str) {
+    let relayed = observed.relayed();
     relayed.iter().for_each(|record| cx.mark(record, "was sent by the tester itself"));
     let what = match relayed.first() {
         Some(first) => {
@@ -108,7 +108,7 @@ pub(super) fn for_one(cx: &Context<'_>, src: Mac, priority: Priority) -> Vec<u8>
 }
 
 /// Returns frames whose opcode is not PFC's.
-pub(super) fn opcode_cases(cx: &Context<'_>, from: Port) -> Vec<Case> {
+fn opcode_cases(cx: &Context<'_>, from: Port) -> Vec<Case> {
     let case = |opcode: u16| {
         let mut octets = for_all(cx, from);
         octets[OPCODE..OPCODE + 2].copy_from_slice(&opcode.to_be_bytes());
@@ -118,7 +118,7 @@ pub(super) fn opcode_cases(cx: &Context<'_>, from: Port) -> Vec<Case> {
 }
 
 /// Returns frames that are too short; none if the tester's ports pad them.
-pub(super) fn short_cases(cx: &Context<'_>, from: Port) -> Vec<Case> {
+fn short_cases(cx: &Context<'_>, from: Port) -> Vec<Case> {
     let case = |len: usize| {
         let mut octets = for_all(cx, from);
         octets.truncate(len);
@@ -128,7 +128,7 @@ pub(super) fn short_cases(cx: &Context<'_>, from: Port) -> Vec<Case> {
 }
 
 /// Returns PFC for one priority with more bytes behind it.
-pub(super) fn long_cases(cx: &Context<'_>, from: Port, priority: Priority) -> Vec<Case> {
+fn long_cases(cx: &Context<'_>, from: Port, priority: Priority) -> Vec<Case> {
     let case = |len: usize| {
         let mut octets = for_one(cx, cx.port(from).mac, priority);
         octets.resize(len, 0xff);
@@ -138,14 +138,14 @@ pub(super) fn long_cases(cx: &Context<'_>, from: Port, priority: Priority) -> Ve
 }
 
 /// Returns PFC for one priority with all bits of the reserved half of its vector.
-pub(super) fn reserved_bits_case(cx: &Context<'_>, from: Port, priority: Priority) -> Case {
+fn reserved_bits_case(cx: &Context<'_>, from: Port, priority: Priority) -> Case {
     let vector = 0xff00 | u16::from(PrioritySet::of(priority).0);
     let octets = pfc_fields(cx.port(from).mac, vector, [storm::longest(cx).0; PRIORITIES]);
     Case { name: format!("PFC of vector {vector:#06x}"), octets }
 }
 
 /// Returns PFC to this destination.
-pub(super) fn case_to(cx: &Context<'_>, from: Port, name: &str, dst: Mac) -> Case {
+fn case_to(cx: &Context<'_>, from: Port, name: &str, dst: Mac) -> Case {
     let mut octets = for_all(cx, from);
     octets[..6].copy_from_slice(&dst.0);
     Case { name: format!("PFC to {name} {dst}"), octets }
@@ -153,7 +153,7 @@ pub(super) fn case_to(cx: &Context<'_>, from: Port, name: &str, dst: Mac) -> Cas
 
 /// Returns PFC whose destination or tag no port obeys. `to` is another port, whose address the DUT
 /// knows.
-pub(super) fn destination_cases(cx: &Context<'_>, from: Port, other: Port) -> Vec<Case> {
+fn destination_cases(cx: &Context<'_>, from: Port, other: Port) -> Vec<Case> {
     let unknown = Mac([0x02, 0x53, 0x4c, 0xff, 0xff, from.0 as u8]);
     let destinations = [
         ("a known station", cx.port(other).mac),
@@ -170,7 +170,7 @@ pub(super) fn destination_cases(cx: &Context<'_>, from: Port, other: Port) -> Ve
 }
 
 /// Returns 802.3x PAUSE of a storm's time.
-pub(super) fn pause_case(cx: &Context<'_>, from: Port) -> Case {
+fn pause_case(cx: &Context<'_>, from: Port) -> Case {
     let mut octets = vec![0; pfc_frame(cx.port(from).mac, &[]).len()];
     let repr = pause::Repr::new(cx.port(from).mac, storm::longest(cx));
     repr.emit(&mut octets).expect("the buffer has the frame's length");
@@ -249,8 +249,8 @@ fn judge_damaged(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let (from, until) = (storm.rest.end, storm.rest.end + cx.setup.times.hold);
     let from = from.saturating_sub(cx.setup.line_time(64));
     storm.trial.damage.push(Damage { port: b, from, until });
-    let seen = cx.observe(&storm.trial)?;
-    judge_seen(cx, &storm, &seen, b, Wanted::Ignored)
+    let observed = cx.observe(&storm.trial)?;
+    judge_observed(cx, &storm, &observed, b, Wanted::Ignored)
 }
 
 pub(super) const RESERVED_BITS: Test = describe! {
@@ -332,8 +332,8 @@ fn dut_address(cx: &mut Context<'_>) -> Result<Option<Mac>, Trouble> {
     let at = (a, cx.port(a).mac, cx.setup.rate);
     let until = times.hold.min(times.baseline + cx.setup.storm_max());
     trial.storm(at, PrioritySet::of(priority), (times.baseline, until));
-    let seen = cx.observe(&trial)?;
-    let sources = seen.pauses(b).map(|pause| pause.frame.src);
+    let observed = cx.observe(&trial)?;
+    let sources = observed.pauses(b).map(|pause| pause.frame.src);
     let is_address = |mac: &Mac| !mac.is_multicast() && *mac != Mac([0; 6]);
     let first = { sources }.find(is_address);
     Ok(first)
@@ -398,10 +398,10 @@ fn never_forwarded(cx: &mut Context<'_>) -> Result<(), Trouble> {
             trial.control.push(Control { port: *port, octets, start, every, frames: TIMES });
         }
     }
-    let seen = cx.observe(&trial)?;
+    let observed = cx.observe(&trial)?;
     // A DUT that forwards nothing would pass.
-    cx.at_rest(&seen, &trial, &(times.baseline.div(4)..times.baseline))?;
-    not_relayed(cx, &seen, "MAC control");
+    cx.at_rest(&observed, &trial, &(times.baseline.div(4)..times.baseline))?;
+    not_relayed(cx, &observed, "MAC control");
     Ok(())
 }
 

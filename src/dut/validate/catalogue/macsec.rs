@@ -125,16 +125,16 @@ pub(super) fn traffic(cx: &Context<'_>, pair: &Pair, name: String, hold: Duratio
 }
 
 /// Judges that a storm is ignored: all priorities keep their rates, and no frame is lost.
-pub(super) fn judge_ignored(
+fn judge_ignored(
     cx: &mut Context<'_>,
     storm: &Storm,
-    seen: &Observation,
+    observed: &Observation,
     span: &Range<Duration>,
 ) -> Result<(), Trouble> {
-    cx.at_rest(seen, &storm.trial, &storm.rest)?;
+    cx.at_rest(observed, &storm.trial, &storm.rest)?;
     for (n, priority) in storm.priorities.iter().enumerate() {
-        cx.rate(seen, &storm.trial, FlowId(n), span);
-        let lost = seen.lost(FlowId(n), &(Duration::ZERO..Duration::MAX));
+        cx.rate(observed, &storm.trial, FlowId(n), span);
+        let lost = observed.lost(FlowId(n), &(Duration::ZERO..Duration::MAX));
         lost.iter().for_each(|record| cx.mark(record, "does not arrive"));
         let what = format!("lost frames of priority {priority}");
         cx.count(what, lost.len() as u64, Limits::exactly(0.0));
@@ -201,27 +201,24 @@ fn obeyed_mode(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn judge_plain(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Trouble> {
     let set = PrioritySet::of(priority);
     let frame = pfc_for(cx, pair.b, set);
-    let seen_of = observe_storm(cx, pair, priority, "plain", |_| Ok(frame.clone()))?;
-    let (storm, seen) = seen_of;
+    let observed = observe_storm(cx, pair, priority, "plain", |_| Ok(frame.clone()))?;
+    let (storm, observed) = observed;
     if pair.mode == PfcMode::Strict {
-        let span = storm::held(cx, &seen, pair.b)?;
-        return judge_ignored(cx, &storm, &seen, &span);
+        let span = storm::held(cx, &observed, pair.b)?;
+        return judge_ignored(cx, &storm, &observed, &span);
     }
-    storm::judge(cx, &storm, &seen, pair.b, set)
+    storm::judge(cx, &storm, &observed, pair.b, set)
 }
 
 /// Judges the reaction to a storm of protected frames.
-pub(super) fn judge_protected(
-    cx: &mut Context<'_>,
-    pair: &Pair,
-    priority: Priority,
-) -> Result<(), Trouble> {
+fn judge_protected(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Trouble> {
     let set = PrioritySet::of(priority);
     let frame = pfc_for(cx, pair.b, set);
     let (frames, _) = storm_frames(cx);
     let mut maker = Maker::new(cx, pair.b, frames, |_| {})?;
-    let (storm, seen) = observe_storm(cx, pair, priority, "protected", |_| maker.protect(&frame))?;
-    storm::judge(cx, &storm, &seen, pair.b, set)
+    let (storm, observed) =
+        observe_storm(cx, pair, priority, "protected", |_| maker.protect(&frame))?;
+    storm::judge(cx, &storm, &observed, pair.b, set)
 }
 
 /// Runs a storm of frames that `make` makes.
@@ -243,8 +240,8 @@ fn observe_storm(
     let start = cx.setup.times.baseline;
     let made = (0..frames).map(make).collect::<Result<_, _>>()?;
     add_storm(&mut storm.trial, pair.b, start, every, made);
-    let seen = cx.observe(&storm.trial)?;
-    Ok((storm, seen))
+    let observed = cx.observe(&storm.trial)?;
+    Ok((storm, observed))
 }
 
 pub(super) const REJECTED: Test = describe! {
@@ -412,9 +409,9 @@ fn judge_rejected(
     }
     let start = storm.rest.end;
     add_storm(&mut storm.trial, pair.b, start, every, frames);
-    let (seen, counters) = cx.observe_with(storm.trial.clone())?;
+    let (observed, counters) = cx.observe_with(storm.trial.clone())?;
     let span = start + cx.setup.stop_limit()..start + hold;
-    judge_ignored(cx, &storm, &seen, &span)?;
+    judge_ignored(cx, &storm, &observed, &span)?;
     judge_counted(cx, counters, pair, name, count);
     Ok(())
 }

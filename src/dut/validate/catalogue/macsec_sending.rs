@@ -46,16 +46,16 @@ fn sent_protected(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for pair in macsec::pairs(cx)? {
         for priority in cx.each_lossless() {
             let trial = congested(cx, &pair, priority, lossy);
-            let seen = cx.observe(&trial)?;
+            let observed = cx.observe(&trial)?;
             let Pair { b, mode, .. } = pair;
             let name = cx.port(b).name.clone();
-            let pauses = seen.pauses(b).filter(|pause| pause.stops(priority)).count();
+            let pauses = observed.pauses(b).filter(|pause| pause.stops(priority)).count();
             let what = format!("pauses of priority {priority} at {name}");
             cx.count(what, pauses as u64, Limits::at_least(1.0));
-            judge_pfc(cx, &seen, b, &name, mode);
-            judge_data(cx, &seen, b, &name)?;
+            judge_pfc(cx, &observed, b, &name, mode);
+            judge_data(cx, &observed, b, &name)?;
             for (flow, of) in [(FlowId(0), priority), (FlowId(1), lossy)] {
-                let lost = seen.lost(flow, &(Duration::ZERO..Duration::MAX));
+                let lost = observed.lost(flow, &(Duration::ZERO..Duration::MAX));
                 lost.iter().for_each(|record| cx.mark(record, "does not arrive"));
                 let what = format!("lost frames of priority {of} with MACsec at {name}");
                 cx.count(what, lost.len() as u64, Limits::exactly(0.0));
@@ -90,10 +90,10 @@ fn congested(
 }
 
 /// Judges the protection of the PFC frames at a port.
-fn judge_pfc(cx: &mut Context<'_>, seen: &Observation, port: Port, name: &str, mode: PfcMode) {
+fn judge_pfc(cx: &mut Context<'_>, observed: &Observation, port: Port, name: &str, mode: PfcMode) {
     let is_plain = mode == PfcMode::Bypass;
     let mut wrong = 0;
-    for (record, _) in seen.control(port) {
+    for (record, _) in observed.control(port) {
         if record.secured.is_none() != is_plain {
             wrong += 1;
             cx.mark(record, if is_plain { "is protected" } else { "is plain" });
@@ -131,14 +131,14 @@ impl Wrong {
 /// Judges the protection of all frames at a port.
 fn judge_data(
     cx: &mut Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     port: Port,
     name: &str,
 ) -> Result<(), Trouble> {
     let plan = macsec::macsec_of(cx, port)?.plan.clone();
     let is_here = |record: &&Record| record.port == port && record.way == Way::Received;
     let (mut wrong, mut used) = (Vec::new(), HashSet::new());
-    for record in seen.records.iter().filter(is_here) {
+    for record in observed.records.iter().filter(is_here) {
         let again = record
             .secured
             .as_ref()
@@ -247,9 +247,9 @@ fn rekeyed(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), 
     let made = change_keys(cx, pair, &mut storm.trial, keys, set)?;
     let start = cx.setup.times.baseline;
     macsec::add_storm(&mut storm.trial, pair.b, start, every, made);
-    let seen = cx.observe(&storm.trial)?;
-    storm::judge(cx, &storm, &seen, pair.b, set)?;
-    judge_used(cx, &seen, pair.b, &name, keys);
+    let observed = cx.observe(&storm.trial)?;
+    storm::judge(cx, &storm, &observed, pair.b, set)?;
+    judge_used(cx, &observed, pair.b, &name, keys);
     Ok(())
 }
 
@@ -309,9 +309,9 @@ fn change_keys(
 }
 
 /// Judges that the device has used its new keys, and no others.
-fn judge_used(cx: &mut Context<'_>, seen: &Observation, port: Port, name: &str, keys: u32) {
+fn judge_used(cx: &mut Context<'_>, observed: &Observation, port: Port, name: &str, keys: u32) {
     let (mut changes, mut unread, mut last) = (0, 0, None::<An>);
-    for record in &seen.records {
+    for record in &observed.records {
         if record.port != port || record.way != Way::Received {
             continue;
         }

@@ -36,18 +36,14 @@ pub(super) fn wait_for_traffic(cx: &mut Context<'_>, port: Port) -> Result<Obser
 }
 
 /// Addresses of a NIC.
-pub(super) struct Station {
-    pub(super) mac: Mac,
-    pub(super) ip: IpAddr,
+struct Station {
+    mac: Mac,
+    ip: IpAddr,
 }
 
 /// Returns the addresses in the frames that a NIC sent.
-pub(super) fn station(
-    cx: &Context<'_>,
-    seen: &Observation,
-    port: Port,
-) -> Result<Station, Trouble> {
-    let frames = seen.records.iter().filter(|r| r.way == Way::Received && r.port == port);
+fn station(cx: &Context<'_>, observed: &Observation, port: Port) -> Result<Station, Trouble> {
+    let frames = observed.records.iter().filter(|r| r.way == Way::Received && r.port == port);
     let found = frames.filter_map(|record| {
         let walk = vlan::walk(&record.head).ok()?;
         let ip = ip::View::new(walk.ethertype, record.head.get(walk.l3..)?).ok()?;
@@ -156,9 +152,9 @@ fn line_rate_trial(
 }
 
 /// Returns the share of the time of a flow in which the NIC paused it, in percent.
-fn paused_share(cx: &Context<'_>, seen: &Observation, port: Port, priority: Priority) -> f64 {
+fn paused_share(cx: &Context<'_>, observed: &Observation, port: Port, priority: Priority) -> f64 {
     let hold = cx.setup.times.hold;
-    let spans = paused(cx, seen, port, priority);
+    let spans = paused(cx, observed, port, priority);
     let inside: Vec<_> =
         spans.iter().map(|(from, to)| (*from.min(&hold), *to.min(&hold))).collect();
     total(&inside).as_secs_f64() / hold.as_secs_f64() * 100.0
@@ -175,8 +171,8 @@ fn judge_stopped(
     let (mut trial, _) = line_rate_trial(cx, name, port, priority, station)?;
     let (value, restored) = ("off".to_owned(), "on".to_owned());
     trial.settings.push(Setting { port, name: READING, value, restored });
-    let (seen, counters) = cx.observe_with(trial)?;
-    let pauses = seen.pauses(port).filter(|pause| pause.stops(priority)).count();
+    let (observed, counters) = cx.observe_with(trial)?;
+    let pauses = observed.pauses(port).filter(|pause| pause.stops(priority)).count();
     let what = format!("pauses of priority {priority} while the host does not read");
     cx.count(what, pauses as u64, Limits::at_least(1.0));
     let what = "frames that the NIC drops while its host does not read";
@@ -188,7 +184,7 @@ fn judge_stopped(
         Err(why) => cx.skip(what, &why.to_string()),
     }
     let what = format!("time paused, priority {priority}, while the host does not read");
-    let share = paused_share(cx, &seen, port, priority);
+    let share = paused_share(cx, &observed, port, priority);
     cx.policy(what, share, "%", "802.1Q 36 has no longest time");
     Ok(())
 }
@@ -202,16 +198,16 @@ fn judge_reading(
 ) -> Result<(), Trouble> {
     let (trial, flow) = line_rate_trial(cx, "the host reads", port, priority, station)?;
     let hold = cx.setup.times.hold;
-    let seen = cx.observe(&trial)?;
+    let observed = cx.observe(&trial)?;
     let half = hold.div(2)..hold;
-    let sent = seen.of(flow, Way::Sent).filter(|record| half.contains(&record.begin)).count();
+    let sent = observed.of(flow, Way::Sent).filter(|record| half.contains(&record.begin)).count();
     let what = format!("frames of priority {priority} that the NIC takes while its host reads");
     cx.count(what, sent as u64, Limits::at_least(1.0));
-    let share = paused_share(cx, &seen, port, priority);
+    let share = paused_share(cx, &observed, port, priority);
     let what = format!("time paused, priority {priority}, while the host reads");
     match expected(cx)?.paused {
         Some(most) => {
-            let u = seen.uncertainty.as_secs_f64() * 2.0 / hold.as_secs_f64() * 100.0;
+            let u = observed.uncertainty.as_secs_f64() * 2.0 / hold.as_secs_f64() * 100.0;
             cx.judge(what, share, Limits::at_most(most * 100.0), u, "%");
         }
         None => cx.policy(what, share, "%", "`nic.paused` is not there"),
@@ -279,9 +275,9 @@ fn judge_flows(
     let octets = cx.pause(a, set, storm::longest(cx));
     trial.control.push(Control { port: a, octets, start: times.baseline, every, frames });
     trial.frame(a, cx.pause(a, set, Quanta(0)), xon);
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(times.baseline.div(4)..times.baseline))?;
-    let sent: Vec<Duration> = seen.control_sent(a).map(|(record, _)| record.end).collect();
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(times.baseline.div(4)..times.baseline))?;
+    let sent: Vec<Duration> = observed.control_sent(a).map(|(record, _)| record.end).collect();
     let [first, .., last, xon] = sent[..] else {
         return Err(Trouble::Error("the tester sent too few pauses before XON".into()));
     };
@@ -289,11 +285,11 @@ fn judge_flows(
     for n in 0..trial.flows.len() {
         let Flow { to, priority, .. } = trial.flows[n];
         if (to, priority) == (a, paused) {
-            storm::none_began(cx, &seen, FlowId(n), priority, &held);
+            storm::none_began(cx, &observed, FlowId(n), priority, &held);
             let expiry = last + window;
-            resuming::judge_resumed(cx, &seen, FlowId(n), priority, &(xon..expiry));
+            resuming::judge_resumed(cx, &observed, FlowId(n), priority, &(xon..expiry));
         } else {
-            cx.rate(&seen, &trial, FlowId(n), &held);
+            cx.rate(&observed, &trial, FlowId(n), &held);
         }
     }
     Ok(())

@@ -35,8 +35,8 @@ fn one_priority(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for priority in cx.each_lossless() {
         let set = PrioritySet::of(priority);
         let storm = storm::for_set(cx, (a, b), set, SIZE);
-        let seen = cx.observe(&storm.trial)?;
-        storm::judge(cx, &storm, &seen, b, set)?;
+        let observed = cx.observe(&storm.trial)?;
+        storm::judge(cx, &storm, &observed, b, set)?;
     }
     Ok(())
 }
@@ -63,8 +63,8 @@ fn priority_sets(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     for set in sets(cx.setup.lossless).into_iter().take(cx.by_level(1, usize::MAX)) {
         let storm = storm::for_set(cx, (a, b), set, storm::SIZE);
-        let seen = cx.observe(&storm.trial)?;
-        storm::judge(cx, &storm, &seen, b, set)?;
+        let observed = cx.observe(&storm.trial)?;
+        storm::judge(cx, &storm, &observed, b, set)?;
     }
     Ok(())
 }
@@ -110,8 +110,8 @@ fn each_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let set = PrioritySet::of(priority);
         let mut storm = storm::for_set(cx, (from, to), set, storm::SIZE);
         storm.trial.name = format!("{} at {}", storm.trial.name, cx.port(to).name);
-        let seen = cx.observe(&storm.trial)?;
-        storm::judge(cx, &storm, &seen, to, set)?;
+        let observed = cx.observe(&storm.trial)?;
+        storm::judge(cx, &storm, &observed, to, set)?;
     }
     Ok(())
 }
@@ -182,10 +182,10 @@ fn enable_vector(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let at = baseline + every.saturating_mul(n as u64);
         trial.frame(b, pfc_fields(cx.port(b).mac, (*vector).into(), times), at);
     }
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(baseline.div(4)..baseline))?;
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(baseline.div(4)..baseline))?;
     for (n, priority) in priorities.iter().enumerate() {
-        judge_stops(cx, &seen, &plan, FlowId(n), *priority);
+        judge_stops(cx, &observed, &plan, FlowId(n), *priority);
     }
     Ok(())
 }
@@ -231,26 +231,26 @@ struct Stops {
 
 fn judge_stops(
     cx: &mut Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     plan: &Plan,
     flow: FlowId,
     priority: Priority,
 ) {
-    let stops = stops(cx, seen, plan, flow, priority);
+    let stops = stops(cx, observed, plan, flow, priority);
     let exactly = Limits::exactly(0.0);
     let unsure = stops.unsure as f64;
     let name = format!("vectors without the bit of priority {priority} that stop it");
     let is_lossy = cx.setup.lossy.contains(priority);
     let name = if is_lossy { format!("vectors that stop lossy priority {priority}") } else { name };
     cx.judge(name, stops.wrong as f64, exactly, unsure, "");
-    cx.none_lost(seen, (flow, priority));
+    cx.none_lost(observed, (flow, priority));
     if is_lossy {
         return;
     }
     let name = format!("vectors with the bit of priority {priority} that do not stop it");
     cx.judge(name, stops.missed as f64, exactly, unsure, "");
     let limits = storm::end_limits(cx, plan.time(priority), storm::SIZE);
-    let u = seen.uncertainty.saturating_mul(2).as_nanos_f64();
+    let u = observed.uncertainty.saturating_mul(2).as_nanos_f64();
     let shortest = stops.lengths.iter().copied().reduce(f64::min);
     let longest = stops.lengths.iter().copied().reduce(f64::max);
     for (which, value) in [("shortest", shortest), ("longest", longest)] {
@@ -261,21 +261,21 @@ fn judge_stops(
 
 fn stops(
     cx: &Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     plan: &Plan,
     flow: FlowId,
     priority: Priority,
 ) -> Stops {
     let [_, b] = cx.ports().expect("the test has checked it");
-    let begins = seen.begins(flow);
-    let u = seen.uncertainty;
+    let begins = observed.begins(flow);
+    let u = observed.uncertainty;
     // A stop is seen in the time between the limit and the end of the shortest pause.
     let unit = plan.unit.at(cx.setup.rate);
     let quiet = unit.saturating_sub(unit.div(16));
     let before = |time: Duration| begins.partition_point(|begin| *begin < time);
     let in_span = |from: Duration, until: Duration| before(until).saturating_sub(before(from));
     let mut stops = Stops::default();
-    for ((record, _), vector) in seen.control_sent(b).zip(&plan.vectors) {
+    for ((record, _), vector) in observed.control_sent(b).zip(&plan.vectors) {
         let (from, until) = (record.end + cx.setup.stop_limit(), record.end + quiet);
         let is_sure = from + u < until.saturating_sub(u);
         let inside = is_sure && in_span(from + u, until.saturating_sub(u)) > 0;
@@ -318,8 +318,8 @@ fn lossy_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let sets = [lossy].into_iter().chain(lossy.iter().map(PrioritySet::of));
     for set in sets.take(cx.by_level(1, usize::MAX)) {
         let storm = storm::for_set(cx, (a, b), set, storm::SIZE);
-        let seen = cx.observe(&storm.trial)?;
-        storm::judge(cx, &storm, &seen, b, PrioritySet::EMPTY)?;
+        let observed = cx.observe(&storm.trial)?;
+        storm::judge(cx, &storm, &observed, b, PrioritySet::EMPTY)?;
     }
     Ok(())
 }

@@ -32,8 +32,8 @@ fn all_stop(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.stopped()?;
     let all = cx.priorities();
     let storm = storm::for_set(cx, (a, b), all, storm::SIZE);
-    let seen = cx.observe(&storm.trial)?;
-    storm::judge(cx, &storm, &seen, b, all)?;
+    let observed = cx.observe(&storm.trial)?;
+    storm::judge(cx, &storm, &observed, b, all)?;
     resuming::zero_time(cx)?;
     pause_time::single_pause(cx)?;
     pause_time::reaction_time(cx)?;
@@ -54,16 +54,16 @@ fn judge_cancelled(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let set = PrioritySet::of(priority);
     trial.frame(b, cx.pause(b, set, Quanta::MAX), start);
     trial.frame(b, cx.pause(b, set, Quanta(0)), start + cx.setup.line_time(64).saturating_mul(2));
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    let frames: Vec<_> = seen.of(flow, Way::Received).filter(|r| r.end > start).collect();
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let frames: Vec<_> = observed.of(flow, Way::Received).filter(|r| r.end > start).collect();
     let gaps = frames.windows(2).map(|pair| pair[1].begin.saturating_sub(pair[0].end));
     let most = cx.setup.limits.resume.min(window.div(2));
     let limits = Limits::at_most(most.as_nanos_f64());
     let longest = gaps.max().unwrap_or(Duration::MAX);
-    let u = seen.uncertainty.saturating_mul(2);
+    let u = observed.uncertainty.saturating_mul(2);
     cx.time("longest silence after a PAUSE that is taken back", longest, limits, u);
-    let lost = seen.tally(flow).lost();
+    let lost = observed.tally(flow).lost();
     cx.count("lost frames after a PAUSE that is taken back", lost, Limits::exactly(0.0));
     Ok(())
 }
@@ -101,19 +101,20 @@ fn before_loss(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let priority = cx.stopped()?;
     for share in [CALM_SHARE, 1.0] {
         let trial = congestion::to_one(cx, &[a, b], c, &[priority], share);
-        let seen = cx.observe(&trial)?;
-        congestion::arrives(cx, &seen, &trial)?;
-        congestion::lossless(cx, &seen, &trial, priority);
+        let observed = cx.observe(&trial)?;
+        congestion::arrives(cx, &observed, &trial)?;
+        congestion::lossless(cx, &observed, &trial, priority);
         for port in [a, b] {
             let frames: Vec<_> =
-                seen.control(port).map(|(r, octets)| (r.len, octets.to_vec())).collect();
+                observed.control(port).map(|(r, octets)| (r.len, octets.to_vec())).collect();
             let name = cx.port(port).name.clone();
             if share < 1.0 {
                 let what = format!("MAC control frames at {name} without congestion");
                 cx.count(what, frames.len() as u64, Limits::exactly(0.0));
                 continue;
             }
-            let stops = seen.link_pauses(port).filter(|(_, time)| *time > Quanta(0)).count() as u64;
+            let stops =
+                observed.link_pauses(port).filter(|(_, time)| *time > Quanta(0)).count() as u64;
             cx.count(format!("PAUSE frames at {name}"), stops, Limits::at_least(1.0));
             judge_form(cx, port, &frames);
         }
@@ -182,15 +183,15 @@ fn paused_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let mut first = [Duration::ZERO; 2];
     let mut uncertainty = Duration::ZERO;
     for (trial, first) in [&plain, &paused].into_iter().zip(&mut first) {
-        let seen = cx.observe(trial)?;
-        congestion::arrives(cx, &seen, &plain)?;
-        let Some(at) = cx.first_stop(&seen, a, priority) else {
+        let observed = cx.observe(trial)?;
+        congestion::arrives(cx, &observed, &plain)?;
+        let Some(at) = cx.first_stop(&observed, a, priority) else {
             let what = format!("pauses of priority {priority} at {}", cx.port(a).name);
             cx.count(format!("{what} ({})", trial.name), 0, Limits::at_least(1.0));
             return Ok(());
         };
         *first = at;
-        uncertainty += seen.uncertainty;
+        uncertainty += observed.uncertainty;
     }
     let [alone, stormed] = first;
     let most = cx.setup.line_time(cx.setup.max_frame) + Duration::from_micros(1);

@@ -44,19 +44,14 @@ pub(super) fn single_pause(cx: &mut Context<'_>) -> Result<(), Trouble> {
 
 /// Event before the pauses.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Before {
+enum Before {
     Nothing,
     /// The link of B goes down and comes up.
     LinkFailure,
 }
 
 /// Judges single pauses of these values, a number of times each.
-pub(super) fn pauses(
-    cx: &mut Context<'_>,
-    values: &[u16],
-    times: u64,
-    before: Before,
-) -> Result<(), Trouble> {
+fn pauses(cx: &mut Context<'_>, values: &[u16], times: u64, before: Before) -> Result<(), Trouble> {
     cx.stopped()?;
     for priority in cx.each_stopped() {
         for quanta in values {
@@ -113,10 +108,10 @@ fn observe_pauses(
         let at = baseline + every.saturating_mul(n);
         trial.frame(b, cx.pause(b, PrioritySet::of(priority), quanta), at);
     }
-    let seen = cx.observe(&trial)?;
+    let observed = cx.observe(&trial)?;
     let rest = start + cx.setup.times.baseline.div(4)..baseline;
-    cx.at_rest(&seen, &trial, &rest)?;
-    Ok((seen, flow))
+    cx.at_rest(&observed, &trial, &rest)?;
+    Ok((observed, flow))
 }
 
 /// Times without a frame after pauses of one length, of all trials.
@@ -148,11 +143,11 @@ impl Silences {
         let mut left = times;
         while left > 0 && !self.all.contains(&Duration::MAX) {
             let now = left.min(fit);
-            let (seen, flow) = observe_pauses(cx, self.priority, self.quanta, now, before)?;
+            let (observed, flow) = observe_pauses(cx, self.priority, self.quanta, now, before)?;
             if cx.is_at_nic() {
-                self.of_nic(cx, &seen, flow);
+                self.of_nic(cx, &observed, flow);
             } else {
-                self.of_switch(cx, &seen, flow)?;
+                self.of_switch(cx, &observed, flow)?;
             }
             left -= now;
         }
@@ -160,39 +155,42 @@ impl Silences {
     }
 
     /// Adds pauses of traffic that need not fill the line: from the last bit of each to the next frame.
-    fn of_nic(&mut self, cx: &Context<'_>, seen: &Observation, flow: FlowId) {
+    fn of_nic(&mut self, cx: &Context<'_>, observed: &Observation, flow: FlowId) {
         let quanta = self.quanta;
         // A frame that was not due in the pause says nothing about its end.
         if quanta.at(cx.setup.rate)
-            < cx.interval(seen, flow).saturating_mul(2) + cx.setup.stop_limit()
+            < cx.interval(observed, flow).saturating_mul(2) + cx.setup.stop_limit()
         {
             self.is_idle = true;
             return;
         }
         let [_, b] = cx.ports().expect("the test has checked it");
-        let begins = seen.begins(flow);
+        let begins = observed.begins(flow);
         let after = |(record, _): (&Record, _)| {
             let next = storm::resumed(cx, &begins, record.end);
             next.map_or(Duration::MAX, |next| next.saturating_sub(record.end))
         };
-        self.all.extend(seen.control_sent(b).map(after));
+        self.all.extend(observed.control_sent(b).map(after));
         self.limits = Some(storm::end_limits(cx, quanta, SIZE));
-        self.uncertainty = self.uncertainty.max(seen.uncertainty);
+        self.uncertainty = self.uncertainty.max(observed.uncertainty);
     }
 
     /// Adds pauses of the tester's traffic at line rate.
     fn of_switch(
         &mut self,
         cx: &Context<'_>,
-        seen: &Observation,
+        observed: &Observation,
         flow: FlowId,
     ) -> Result<(), Trouble> {
         let [_, b] = cx.ports()?;
         let wanted = self.quanta.at(cx.setup.rate);
-        let sent: HashMap<u64, Duration> =
-            seen.of(flow, Way::Sent).filter_map(|r| Some((r.what.sequence()?, r.end))).collect();
-        let frames: Vec<&Record> = seen.of(flow, Way::Received).collect();
-        let pauses: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+        let sent: HashMap<u64, Duration> = observed
+            .of(flow, Way::Sent)
+            .filter_map(|r| Some((r.what.sequence()?, r.end)))
+            .collect();
+        let frames: Vec<&Record> = observed.of(flow, Way::Received).collect();
+        let pauses: Vec<Duration> =
+            observed.control_sent(b).map(|(record, _)| record.end).collect();
         // A DUT whose own pause of A left it without a frame is silent for longer: the frame after the
         // silence has not waited.
         let delay = |record: &Record| {
@@ -209,7 +207,7 @@ impl Silences {
             let to = if starved(gap, next) { &mut self.unfed } else { &mut self.all };
             to.push(gap);
         }
-        self.uncertainty = self.uncertainty.max(seen.uncertainty);
+        self.uncertainty = self.uncertainty.max(observed.uncertainty);
         Ok(())
     }
 
@@ -299,10 +297,11 @@ pub(super) fn reaction_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let at = baseline + every.saturating_mul(n) + phase;
             trial.frame(b, cx.pause(b, PrioritySet::of(priority), quanta), at);
         }
-        let seen = cx.observe(&trial)?;
-        cx.at_rest(&seen, &trial, &(baseline.div(4)..baseline))?;
-        let frames: Vec<&Record> = seen.of(flow, Way::Received).collect();
-        let pauses: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+        let observed = cx.observe(&trial)?;
+        cx.at_rest(&observed, &trial, &(baseline.div(4)..baseline))?;
+        let frames: Vec<&Record> = observed.of(flow, Way::Received).collect();
+        let pauses: Vec<Duration> =
+            observed.control_sent(b).map(|(record, _)| record.end).collect();
         let quiet = quanta.at(cx.setup.rate).div(2);
         // After a pause that does not end, later ones stop nothing.
         let last = frames.last().map_or(Duration::ZERO, |record| record.begin);
@@ -323,7 +322,7 @@ pub(super) fn reaction_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
         for (name, value) in values {
             let Some(value) = value else { continue };
             let what = format!("{name} reaction of priority {priority}");
-            cx.time(what, value, limits, seen.uncertainty);
+            cx.time(what, value, limits, observed.uncertainty);
         }
     }
     Ok(())
@@ -415,18 +414,18 @@ fn judge_row(
             trial.pfc(b, cx.port(b).mac, &times.collect::<Vec<_>>(), at);
         }
     }
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(baseline.div(4)..baseline))?;
-    judge_ends(cx, &seen, flow, name, row);
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(baseline.div(4)..baseline))?;
+    judge_ends(cx, &observed, flow, name, row);
     Ok(())
 }
 
 /// Judges the end of each row of pauses.
-fn judge_ends(cx: &mut Context<'_>, seen: &Observation, flow: FlowId, name: &str, row: &Row) {
+fn judge_ends(cx: &mut Context<'_>, observed: &Observation, flow: FlowId, name: &str, row: &Row) {
     let last = row.iter().rposition(|(_, _, named)| *named == Named::Own).unwrap_or(0);
     let [_, b] = cx.ports().expect("the test has checked it");
-    let begins = seen.begins(flow);
-    let sent: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+    let begins = observed.begins(flow);
+    let sent: Vec<Duration> = observed.control_sent(b).map(|(record, _)| record.end).collect();
     let rows = sent.chunks_exact(row.len());
     let after = |row: &[Duration]| {
         let resumed = storm::resumed(cx, &begins, row[0]);
@@ -435,7 +434,7 @@ fn judge_ends(cx: &mut Context<'_>, seen: &Observation, flow: FlowId, name: &str
     };
     let times: Vec<f64> = rows.map(after).collect();
     let limits = storm::end_limits(cx, row[last].0, storm::SIZE);
-    let u = seen.uncertainty.saturating_mul(2).as_nanos_f64();
+    let u = observed.uncertainty.saturating_mul(2).as_nanos_f64();
     let shortest = times.iter().copied().fold(f64::INFINITY, f64::min);
     let longest = times.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     for (which, value) in [("shortest", shortest), ("longest", longest)] {

@@ -52,9 +52,9 @@ pub(super) fn zero_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let start = times.baseline;
         trial.control.push(Control { port: b, octets, start, every, frames: pauses });
         trial.frame(b, cx.pause(b, set, Quanta(0)), xon);
-        let seen = cx.observe(&trial)?;
-        cx.at_rest(&seen, &trial, &(times.baseline.div(4)..times.baseline))?;
-        judge_xon(cx, &seen, flow, priority)?;
+        let observed = cx.observe(&trial)?;
+        cx.at_rest(&observed, &trial, &(times.baseline.div(4)..times.baseline))?;
+        judge_xon(cx, &observed, flow, priority)?;
     }
     one_of_two_priorities(cx)?;
     one_of_two_ports(cx)
@@ -93,17 +93,23 @@ fn one_of_two_ports(cx: &mut Context<'_>) -> Result<(), Trouble> {
     trial.frame(b, cx.pause(b, set, quanta), start);
     trial.frame(c, cx.pause(c, set, quanta), start);
     trial.frame(b, cx.pause(b, set, Quanta(0)), start + pause.div(4));
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    let sent = |port| seen.control_sent(port).map(|(r, _)| r.end).collect::<Vec<Duration>>();
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let sent = |port| observed.control_sent(port).map(|(r, _)| r.end).collect::<Vec<Duration>>();
     let ([paused, xon], [other]) = (&sent(b)[..], &sent(c)[..]) else {
         return Err(Trouble::Error("the tester did not send three pauses".into()));
     };
     let limit = cx.setup.stop_limit();
-    storm::none_began(cx, &seen, FlowId(0), priority, &(*paused + limit..*xon));
-    judge_resumed(cx, &seen, FlowId(0), priority, &(*xon..*paused + pause));
-    storm::none_began(cx, &seen, FlowId(1), priority, &(*other + limit..pause_end(*other, pause)));
-    (0..2).for_each(|n| cx.none_lost(&seen, (FlowId(n), priority)));
+    storm::none_began(cx, &observed, FlowId(0), priority, &(*paused + limit..*xon));
+    judge_resumed(cx, &observed, FlowId(0), priority, &(*xon..*paused + pause));
+    storm::none_began(
+        cx,
+        &observed,
+        FlowId(1),
+        priority,
+        &(*other + limit..pause_end(*other, pause)),
+    );
+    (0..2).for_each(|n| cx.none_lost(&observed, (FlowId(n), priority)));
     Ok(())
 }
 
@@ -126,39 +132,39 @@ fn one_of_two_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
     trial.pfc(b, mac, &[(first, quanta), (second, quanta)], start);
     trial.pfc(b, mac, &[(second, Quanta(0))], start + pause.div(4));
     trial.pfc(b, mac, &[(first, Quanta(0)), (second, quanta)], start + pause.div(2));
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    let sent: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let sent: Vec<Duration> = observed.control_sent(b).map(|(record, _)| record.end).collect();
     let [both, one, other] = sent[..] else {
         return Err(Trouble::Error("the tester did not send three pauses".into()));
     };
     let limit = cx.setup.stop_limit();
-    storm::none_began(cx, &seen, FlowId(0), first, &(both + limit..other));
-    judge_resumed(cx, &seen, FlowId(0), first, &(other..both + pause));
-    storm::none_began(cx, &seen, FlowId(1), second, &(both + limit..one));
-    judge_resumed(cx, &seen, FlowId(1), second, &(one..both + pause));
-    storm::none_began(cx, &seen, FlowId(1), second, &(other + limit..pause_end(other, pause)));
+    storm::none_began(cx, &observed, FlowId(0), first, &(both + limit..other));
+    judge_resumed(cx, &observed, FlowId(0), first, &(other..both + pause));
+    storm::none_began(cx, &observed, FlowId(1), second, &(both + limit..one));
+    judge_resumed(cx, &observed, FlowId(1), second, &(one..both + pause));
+    storm::none_began(cx, &observed, FlowId(1), second, &(other + limit..pause_end(other, pause)));
     for (n, priority) in [first, second].into_iter().enumerate() {
-        cx.none_lost(&seen, (FlowId(n), priority));
+        cx.none_lost(&observed, (FlowId(n), priority));
     }
     Ok(())
 }
 
 fn judge_xon(
     cx: &mut Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     flow: FlowId,
     priority: Priority,
 ) -> Result<(), Trouble> {
     let [_, b] = cx.ports()?;
-    let sent: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+    let sent: Vec<Duration> = observed.control_sent(b).map(|(record, _)| record.end).collect();
     let [.., last, xon] = sent[..] else {
         return Err(Trouble::Error("the tester sent no pause before XON".into()));
     };
-    storm::none_began(cx, seen, flow, priority, &(last + cx.setup.stop_limit()..xon));
+    storm::none_began(cx, observed, flow, priority, &(last + cx.setup.stop_limit()..xon));
     let expiry = last + storm::longest(cx).at(cx.setup.rate);
-    judge_resumed(cx, seen, flow, priority, &(xon..expiry));
-    cx.none_lost(seen, (flow, priority));
+    judge_resumed(cx, observed, flow, priority, &(xon..expiry));
+    cx.none_lost(observed, (flow, priority));
     Ok(())
 }
 
@@ -166,20 +172,20 @@ fn judge_xon(
 /// second half could be taken for an effect of XON.
 pub(super) fn judge_resumed(
     cx: &mut Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     flow: FlowId,
     priority: Priority,
     left: &Range<Duration>,
 ) {
     let (xon, expiry) = (left.start, left.end);
     let most = cx.setup.limits.resume.min(expiry.saturating_sub(xon).div(2));
-    let Some(first) = seen.of(flow, Way::Received).find(|record| record.begin >= xon) else {
+    let Some(first) = observed.of(flow, Way::Received).find(|record| record.begin >= xon) else {
         cx.count(format!("frames of priority {priority} after XON"), 0, Limits::at_least(1.0));
         return;
     };
     let taken = first.begin.saturating_sub(xon);
     let limits = Limits::at_most(most.as_nanos_f64());
-    cx.time(format!("time to resume priority {priority}"), taken, limits, seen.uncertainty);
+    cx.time(format!("time to resume priority {priority}"), taken, limits, observed.uncertainty);
 }
 
 pub(super) const ZERO_WITHOUT_EFFECT: Test = describe! {
@@ -224,16 +230,16 @@ fn zero_while_flowing(cx: &mut Context<'_>, priority: Priority) -> Result<(), Tr
         let at = baseline + every.saturating_mul(n) + phase;
         trial.pfc(b, cx.port(b).mac, named, at);
     }
-    let seen = cx.observe(&trial)?;
+    let observed = cx.observe(&trial)?;
     let rest = baseline.div(4)..baseline;
-    cx.at_rest(&seen, &trial, &rest)?;
-    let begins = seen.begins(flow);
+    cx.at_rest(&observed, &trial, &rest)?;
+    let begins = observed.begins(flow);
     let before = largest_step(&begins, &rest);
     let largest = largest_step(&begins, &(baseline..traffic));
     let what = format!("largest distance of frames of priority {priority} beside zero times");
     let limits = Limits::at_most((before + frame).as_nanos_f64());
-    cx.time(what, largest, limits, seen.uncertainty.saturating_mul(2));
-    cx.none_lost(&seen, (flow, priority));
+    cx.time(what, largest, limits, observed.uncertainty.saturating_mul(2));
+    cx.none_lost(&observed, (flow, priority));
     Ok(())
 }
 
@@ -260,15 +266,15 @@ fn zero_while_paused(cx: &mut Context<'_>, priority: Priority) -> Result<(), Tro
     let others: Vec<_> = others.into_iter().map(|p| (p, Quanta(0))).collect();
     trial.frame(b, pfc_frame(mac, &[]), baseline + window.div(4));
     trial.frame(b, pfc_frame(mac, &others), baseline + window.div(2));
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(baseline.div(4)..baseline))?;
-    let Some((first, _)) = seen.control_sent(b).next() else {
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(baseline.div(4)..baseline))?;
+    let Some((first, _)) = observed.control_sent(b).next() else {
         return Err(Trouble::Error("the tester sent no pause".into()));
     };
     // 802.3 allows 100 ppm for each clock.
     let until = first.end + window.saturating_sub(window.div(5_000));
     let held = first.end + cx.setup.stop_limit()..until;
-    storm::none_began(cx, &seen, flow, priority, &held);
-    cx.none_lost(&seen, (flow, priority));
+    storm::none_began(cx, &observed, flow, priority, &held);
+    cx.none_lost(&observed, (flow, priority));
     Ok(())
 }

@@ -30,8 +30,8 @@ const SHORTEST: usize = ethernet::MIN_FRAME - 4;
 
 /// Data of `RoCEv2` that a NIC sends, seen from the peer that the tester is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NicData {
-    pub(super) priority: Priority,
+struct NicData {
+    priority: Priority,
     nic: (Mac, IpAddr),
     peer: IpAddr,
     src_port: u16,
@@ -56,13 +56,13 @@ fn packet(octets: &[u8]) -> Option<Packet<'_>> {
 }
 
 /// Returns the first data of `RoCEv2` in the traffic of a NIC, whose flows have the priorities `sends`.
-pub(super) fn first_data(
+fn first_data(
     cx: &Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     port: Port,
     sends: &[Priority],
 ) -> Result<NicData, Trouble> {
-    let here = seen.records.iter().filter(|r| r.port == port && r.way == Way::Received);
+    let here = observed.records.iter().filter(|r| r.port == port && r.way == Way::Received);
     let found = here.filter_map(|record| {
         let What::Data { flow, .. } = record.what else { return None };
         let packet = packet(&record.head)?;
@@ -83,7 +83,7 @@ pub(super) fn first_data(
 impl NicData {
     /// Returns a congestion notification for a queue pair of the NIC, from the destination address on,
     /// without FCS.
-    pub(super) fn notification(&self, cx: &Context<'_>, port: Port, pair: U24) -> Vec<u8> {
+    fn notification(&self, cx: &Context<'_>, port: Port, pair: U24) -> Vec<u8> {
         let (_, dst) = self.nic;
         let repr = cnp::Repr {
             src: self.peer,
@@ -105,7 +105,7 @@ impl NicData {
     }
 
     /// Returns data for a queue pair of the NIC with these marks, in the same form.
-    pub(super) fn data(&self, cx: &Context<'_>, port: Port, pair: U24, ecn: Ecn) -> Vec<u8> {
+    fn data(&self, cx: &Context<'_>, port: Port, pair: U24, ecn: Ecn) -> Vec<u8> {
         let (_, dst) = self.nic;
         let class = Pcp::new(self.priority.get()).expect("both are below 8");
         let (dscp, pcp) = match &cx.setup.marking {
@@ -153,11 +153,8 @@ fn framed(marking: &Marking, frame: &ethernet::Repr, pcp: Pcp, packet: &[u8]) ->
 
 /// Returns the congestion notifications that a port received, and of each the queue pair that it is for, and
 /// true if it is well formed.
-pub(super) fn notifications(
-    seen: &Observation,
-    port: Port,
-) -> impl Iterator<Item = (&Record, U24, bool)> {
-    let here = seen.records.iter().filter(move |r| r.port == port && r.way == Way::Received);
+fn notifications(observed: &Observation, port: Port) -> impl Iterator<Item = (&Record, U24, bool)> {
+    let here = observed.records.iter().filter(move |r| r.port == port && r.way == Way::Received);
     here.filter_map(|record| {
         let What::Other(octets) = &record.what else { return None };
         let found = packet(octets).filter(|packet| packet.bth.opcode() == Opcode::CNP)?;
@@ -246,16 +243,16 @@ fn judge_slows(
     let flow = trial.flow(Flow::new((port, port), priority, Limit::Time(length)));
     let octets = heard.notification(cx, port, pair.sends);
     trial.control.push(Control { port, octets, start, every: NOTIFY, frames });
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
     let half = start + end.saturating_sub(start).div(2)..end;
-    let (value, u) = cx.of_rest(&seen, flow, &half);
+    let (value, u) = cx.of_rest(&observed, flow, &half);
     let what = format!(
         "rate of priority {priority} when queue pair {number} is notified, of that at rest"
     );
     let most = 100.0 - cx.setup.limits.rate * 100.0;
     cx.judge(what, value, Limits::at_most(most), u, "%");
-    judge_unpaused(cx, &seen, port, priority, "notified");
+    judge_unpaused(cx, &observed, port, priority, "notified");
     Ok(())
 }
 
@@ -292,9 +289,9 @@ fn judge_answers(
         at += frame_time(cx, &octets);
         trial.control.push(Control { port, octets, start: at, every, frames });
     }
-    let seen = cx.observe(&Trial { whole: true, ..trial })?;
-    let marks = marked.iter().map(|n| count_sent(&seen, &octets[*n])).sum::<usize>();
-    let all: Vec<_> = notifications(&seen, port).collect();
+    let observed = cx.observe(&Trial { whole: true, ..trial })?;
+    let marks = marked.iter().map(|n| count_sent(&observed, &octets[*n])).sum::<usize>();
+    let all: Vec<_> = notifications(&observed, port).collect();
     let malformed = all.iter().filter(|(.., is_right)| !is_right).count();
     let pairs: BTreeSet<u32> = all.iter().map(|(_, pair, _)| pair.get()).collect();
     let limits = match marked {
@@ -305,7 +302,7 @@ fn judge_answers(
     let what = format!("queue pairs that get CNPs, {name}");
     cx.count(what, pairs.len() as u64, Limits::exactly(marked.len() as f64));
     cx.count(format!("malformed CNPs, {name}"), malformed as u64, Limits::exactly(0.0));
-    judge_unpaused(cx, &seen, port, heard.priority, &name);
+    judge_unpaused(cx, &observed, port, heard.priority, &name);
     Ok(())
 }
 
@@ -315,20 +312,20 @@ fn frame_time(cx: &Context<'_>, octets: &[u8]) -> Duration {
 }
 
 /// Returns the number of frames of these bytes that the tester sent.
-fn count_sent(seen: &Observation, octets: &[u8]) -> usize {
+fn count_sent(observed: &Observation, octets: &[u8]) -> usize {
     let is_own = |what: &What| matches!(what, What::Other(sent) if octets.starts_with(sent));
-    seen.records.iter().filter(|r| r.way == Way::Sent && is_own(&r.what)).count()
+    observed.records.iter().filter(|r| r.way == Way::Sent && is_own(&r.what)).count()
 }
 
 /// Judges that the NIC does not pause its peer.
 fn judge_unpaused(
     cx: &mut Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     port: Port,
     priority: Priority,
     when: &str,
 ) {
-    let pauses = seen.pauses(port).filter(|pause| pause.stops(priority)).count();
+    let pauses = observed.pauses(port).filter(|pause| pause.stops(priority)).count();
     let what = format!("pauses of priority {priority} by the NIC, {when}");
     cx.count(what, pauses as u64, Limits::exactly(0.0));
 }

@@ -20,7 +20,7 @@ const OFFERED: f64 = 0.98;
 const BUSY: f64 = 99.0;
 
 /// Returns the priorities with a weight, and their shares of the line.
-pub(super) fn weighted(cx: &Context<'_>) -> Result<Vec<(Priority, f64)>, Trouble> {
+fn weighted(cx: &Context<'_>) -> Result<Vec<(Priority, f64)>, Trouble> {
     let weights: [u32; PRIORITIES] =
         cx.setup.expected.weights.ok_or_else(|| fill::missing("weights"))?;
     let all: u32 = weights.iter().sum();
@@ -34,11 +34,7 @@ pub(super) fn weighted(cx: &Context<'_>) -> Result<Vec<(Priority, f64)>, Trouble
 }
 
 /// Returns the shares of the other classes if one uses nothing: `whole` by their weights.
-pub(super) fn shares_without(
-    shares: &[(Priority, f64)],
-    idle: Priority,
-    whole: f64,
-) -> Vec<(Priority, f64)> {
+fn shares_without(shares: &[(Priority, f64)], idle: Priority, whole: f64) -> Vec<(Priority, f64)> {
     let others = || shares.iter().filter(|(priority, _)| *priority != idle);
     let all: f64 = others().map(|(_, share)| share).sum();
     others().map(|(priority, share)| (*priority, share / all * whole)).collect()
@@ -49,7 +45,7 @@ pub(super) fn shares_without(
 const OVER: f64 = 0.3;
 
 /// Sends more than the share of each class from two ports to a third, in frames of these lengths in turn.
-pub(super) fn compete(
+fn compete(
     cx: &mut Context<'_>,
     from: [Port; 2],
     to: Port,
@@ -60,14 +56,14 @@ pub(super) fn compete(
     for (n, flow) in trial.flows.iter_mut().enumerate() {
         flow.size = sizes[n % shares.len() % sizes.len()];
     }
-    let seen = cx.observe(&trial)?;
-    Ok((trial, seen))
+    let observed = cx.observe(&trial)?;
+    Ok((trial, observed))
 }
 
 /// Returns a trial in which each class is over, and the lightest one by far: a device that forwards in the
 /// order of arrival would give it too much. The first port offers the shares of the part `left` of its line,
 /// which has room for another flow then, and the second one fills its line.
-pub(super) fn uneven(
+fn uneven(
     cx: &Context<'_>,
     [a, b]: [Port; 2],
     to: Port,
@@ -85,7 +81,7 @@ pub(super) fn uneven(
 
 /// Returns a trial in which each class is over: its share of the line from the second port, and of the
 /// part `left` of the line from the first one, which has room for another flow then.
-pub(super) fn overload(
+fn overload(
     cx: &Context<'_>,
     [a, b]: [Port; 2],
     to: Port,
@@ -98,12 +94,7 @@ pub(super) fn overload(
 }
 
 /// Returns a trial with a flow of each class, with its share of the part `left` of the line.
-pub(super) fn offered(
-    cx: &Context<'_>,
-    ends: (Port, Port),
-    shares: &[(Priority, f64)],
-    left: f64,
-) -> Trial {
+fn offered(cx: &Context<'_>, ends: (Port, Port), shares: &[(Priority, f64)], left: f64) -> Trial {
     let times = cx.setup.times;
     let mut trial = Trial::new("classes that compete", times.hold + times.drain);
     for (priority, share) in shares {
@@ -114,22 +105,22 @@ pub(super) fn offered(
 }
 
 /// Returns the time in which shares are judged: the second half of the traffic.
-pub(super) fn steady(cx: &Context<'_>) -> Range<Duration> {
+fn steady(cx: &Context<'_>) -> Range<Duration> {
     let hold = cx.setup.times.hold;
     hold.div(2)..hold
 }
 
 /// Judges the share of each class in the bytes of these classes in a span: frames without preamble
 /// and gap, as 802.1Q leaves open if these count.
-pub(super) fn judge_shares(
+fn judge_shares(
     cx: &mut Context<'_>,
     trial: &Trial,
-    seen: &Observation,
+    observed: &Observation,
     shares: &[(Priority, f64)],
     span: &Range<Duration>,
 ) {
     let is_judged = |flow: &Flow| shares.iter().any(|(priority, _)| *priority == flow.priority);
-    let rate = |(n, _): (usize, &Flow)| seen.rate_in(FlowId(n), span);
+    let rate = |(n, _): (usize, &Flow)| observed.rate_in(FlowId(n), span);
     let flows = || trial.flows.iter().enumerate();
     let all: f64 = flows().filter(|(_, flow)| is_judged(flow)).map(rate).sum();
     let whole: f64 = shares.iter().map(|(_, share)| share).sum();
@@ -139,7 +130,7 @@ pub(super) fn judge_shares(
         let value = own().map(rate).sum::<f64>() / all * 100.0;
         let frames: f64 = own().map(|(_, flow)| f64::from(flow.size) * 8.0).sum();
         let limits = Limits::around(share / whole * 100.0, cx.setup.limits.share * 100.0);
-        let ends = seen.uncertainty.as_secs_f64() * 2.0 / seconds;
+        let ends = observed.uncertainty.as_secs_f64() * 2.0 / seconds;
         let u = (frames / (all * seconds) + ends) * 100.0;
         let what = format!("share of priority {priority} ({})", trial.name);
         cx.judge(what, value, limits, u, "% of the bytes");
@@ -147,17 +138,13 @@ pub(super) fn judge_shares(
 }
 
 /// Judges the load of the receiver's line in a span: at least 99 %.
-pub(super) fn judge_busy(
-    cx: &mut Context<'_>,
-    trial: &Trial,
-    seen: &Observation,
-    span: &Range<Duration>,
-) {
+fn judge_busy(cx: &mut Context<'_>, trial: &Trial, observed: &Observation, span: &Range<Duration>) {
     let seconds = span.end.saturating_sub(span.start).as_secs_f64();
-    let load =
-        |(n, flow): (usize, &Flow)| seen.rate_in(FlowId(n), span) / cx.setup.share(1.0, flow.size);
+    let load = |(n, flow): (usize, &Flow)| {
+        observed.rate_in(FlowId(n), span) / cx.setup.share(1.0, flow.size)
+    };
     let value = trial.flows.iter().enumerate().map(load).sum::<f64>() * 100.0;
-    let frame = cx.setup.line_time(1024) + seen.uncertainty.saturating_mul(2);
+    let frame = cx.setup.line_time(1024) + observed.uncertainty.saturating_mul(2);
     let u = frame.as_secs_f64() / seconds * 100.0;
     let what = format!("load of the line ({})", trial.name);
     cx.judge(what, value, Limits::at_least(BUSY), u, "%");
@@ -184,9 +171,9 @@ pub(super) const BY_WEIGHT: Test = describe! {
 fn by_weight(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let shares = weighted(cx)?;
     let [a, b, c] = cx.ports()?;
-    let (trial, seen) = compete(cx, [a, b], c, &shares, &[1024])?;
+    let (trial, observed) = compete(cx, [a, b], c, &shares, &[1024])?;
     let span = steady(cx);
-    judge_shares(cx, &trial, &seen, &shares, &span);
+    judge_shares(cx, &trial, &observed, &shares, &span);
     Ok(())
 }
 
@@ -243,10 +230,10 @@ fn judge_partly_used(
         rest.push((priority, own));
     }
     trial.name = format!("priority {priority} uses {:.0} % of its share", used * 100.0);
-    let seen = cx.observe(&trial)?;
+    let observed = cx.observe(&trial)?;
     let span = steady(cx);
-    judge_shares(cx, &trial, &seen, &rest, &span);
-    judge_busy(cx, &trial, &seen, &span);
+    judge_shares(cx, &trial, &observed, &rest, &span);
+    judge_busy(cx, &trial, &observed, &span);
     Ok(())
 }
 
@@ -273,18 +260,18 @@ fn judge_paused(cx: &mut Context<'_>, all: &[(Priority, f64)]) -> Result<(), Tro
     let start = hold.saturating_sub(length);
     storm::add(cx, &mut trial, c, PrioritySet::of(priority), &(start..start + length));
     trial.name = format!("priority {priority} is paused");
-    let seen = cx.observe(&trial)?;
+    let observed = cx.observe(&trial)?;
     let flow = FlowId(trial.flows.len() - 1);
-    if !seen.of(flow, Way::Sent).any(|record| record.begin > start) {
+    if !observed.of(flow, Way::Sent).any(|record| record.begin > start) {
         let what = format!("no frame of priority {priority} was sent into the pause");
         return Err(Trouble::Error(what));
     }
-    let held = storm::held_for(cx, &seen, c, length)?;
+    let held = storm::held_for(cx, &observed, c, length)?;
     // The others have their new shares after a while.
     let span = held.start + length.div(8)..held.end.min(hold);
-    storm::none_began(cx, &seen, flow, priority, &span);
-    judge_shares(cx, &trial, &seen, &others, &span);
-    judge_busy(cx, &trial, &seen, &span);
+    storm::none_began(cx, &observed, flow, priority, &span);
+    judge_shares(cx, &trial, &observed, &others, &span);
+    judge_busy(cx, &trial, &observed, &span);
     Ok(())
 }
 
@@ -341,10 +328,10 @@ fn judge_order(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let first = trial.flow(flow(a, high));
     trial.flow(flow(b, low));
     trial.name = format!("strict priority {high} above {low}");
-    let seen = cx.observe(&trial)?;
+    let observed = cx.observe(&trial)?;
     let span = steady(cx);
-    judge_shares(cx, &trial, &seen, &[(high, EACH), (low, 1.0 - EACH)], &span);
-    let lost = seen.tally(first).lost();
+    judge_shares(cx, &trial, &observed, &[(high, EACH), (low, 1.0 - EACH)], &span);
+    let lost = observed.tally(first).lost();
     cx.count(format!("lost frames of {}", trial.name), lost, Limits::exactly(0.0));
     Ok(())
 }
@@ -374,16 +361,16 @@ fn compete_with_strict(
     let flow = Flow::new((a, c), priority, Limit::Time(cx.setup.times.hold));
     let flow = trial.flow(flow.rate(Rate::Line(load)));
     trial.name = format!("strict priority {priority} at {:.0} %", load * 100.0);
-    let seen = cx.observe(&trial)?;
+    let observed = cx.observe(&trial)?;
     let mut shares: Vec<_> = weighted.iter().map(|(p, share)| (*p, share * (1.0 - load))).collect();
     shares.push((priority, load));
     let span = steady(cx);
-    judge_shares(cx, &trial, &seen, &shares, &span);
-    judge_busy(cx, &trial, &seen, &span);
+    judge_shares(cx, &trial, &observed, &shares, &span);
+    judge_busy(cx, &trial, &observed, &span);
     let none = Limits::exactly(0.0);
-    let lost = seen.tally(flow).lost();
+    let lost = observed.tally(flow).lost();
     cx.count(format!("lost frames of strict priority {priority}"), lost, none);
-    let pauses = seen.pauses(a).filter(|pause| pause.stops(priority)).count() as u64;
+    let pauses = observed.pauses(a).filter(|pause| pause.stops(priority)).count() as u64;
     cx.count(format!("pauses of strict priority {priority}"), pauses, none);
     Ok(())
 }
@@ -405,9 +392,9 @@ fn in_bytes(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let shares = weighted(cx)?;
     let [a, b, c] = cx.ports()?;
     let sizes = [128, cx.setup.max_frame];
-    let (trial, seen) = compete(cx, [a, b], c, &shares, &sizes)?;
+    let (trial, observed) = compete(cx, [a, b], c, &shares, &sizes)?;
     let span = steady(cx);
-    judge_shares(cx, &trial, &seen, &shares, &span);
+    judge_shares(cx, &trial, &observed, &shares, &span);
     Ok(())
 }
 
@@ -465,13 +452,13 @@ fn changed_weights(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let (value, restored) = (value.to_string(), restored.to_string());
         trial.changes.push(Change { at, port: c, name: weight(*priority), value, restored });
     }
-    let seen = cx.observe(&trial)?;
+    let observed = cx.observe(&trial)?;
     trial.name = "old weights".to_owned();
-    judge_shares(cx, &trial, &seen, &old, &(at.div(2)..at));
+    judge_shares(cx, &trial, &observed, &old, &(at.div(2)..at));
     trial.name = "new weights".to_owned();
-    judge_shares(cx, &trial, &seen, &new, &(at + times.settle..end));
+    judge_shares(cx, &trial, &observed, &new, &(at + times.settle..end));
     for priority in lossless {
-        congestion::lossless(cx, &seen, &trial, priority);
+        congestion::lossless(cx, &observed, &trial, priority);
     }
     Ok(())
 }
@@ -568,11 +555,11 @@ fn judge_field(
         trial.flow(flow.mark(*mark).version(version));
     }
     storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    let held = storm::held_for(cx, &seen, b, length)?;
-    let span = held.start + seen.uncertainty..held.end.saturating_sub(seen.uncertainty);
-    let stopped = |n: usize| seen.began_in(FlowId(n), &span) == 0;
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let held = storm::held_for(cx, &observed, b, length)?;
+    let span = held.start + observed.uncertainty..held.end.saturating_sub(observed.uncertainty);
+    let stopped = |n: usize| observed.began_in(FlowId(n), &span) == 0;
     let (mut missed, mut wrong) = (Vec::new(), Vec::new());
     for (n, (mark, of)) in map.iter().enumerate() {
         match (*of == priority, stopped(n)) {

@@ -48,8 +48,8 @@ fn judge_rate(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let flow = Flow::new((a, b), priority, Limit::Time(times.hold)).rate(Rate::Line(SHARE));
     let flow = trial.flow(flow.size(SIZE));
     trial.obeys.push((a, Obeys::Nothing));
-    let seen = cx.observe_cable(&trial)?;
-    let tally = seen.tally(flow);
+    let observed = cx.observe_cable(&trial)?;
+    let tally = observed.tally(flow);
     let wanted = cx.setup.share(SHARE, SIZE) * times.hold.as_secs_f64() / (f64::from(SIZE) * 8.0);
     let share = tally.sent as f64 / wanted * 100.0;
     cx.judge(
@@ -60,19 +60,19 @@ fn judge_rate(cx: &mut Context<'_>) -> Result<(), Trouble> {
         "%",
     );
     cx.count("frames lost on the cable", tally.lost(), Limits::exactly(0.0));
-    judge_stamps(cx, &seen, flow);
+    judge_stamps(cx, &observed, flow);
     Ok(())
 }
 
 /// Judges the time stamps by the shortest delay of a frame. The uncertainty of both stamps is part of
 /// the limits: stamps are wrong only if they contradict what is said of them.
-fn judge_stamps(cx: &mut Context<'_>, seen: &Observation, flow: FlowId) {
+fn judge_stamps(cx: &mut Context<'_>, observed: &Observation, flow: FlowId) {
     let begin = |record: &Record| Some((record.what.sequence()?, record.begin.as_nanos_f64()));
-    let sent: HashMap<u64, f64> = seen.of(flow, Way::Sent).filter_map(begin).collect();
-    let received = seen.of(flow, Way::Received).filter_map(begin);
+    let sent: HashMap<u64, f64> = observed.of(flow, Way::Sent).filter_map(begin).collect();
+    let received = observed.of(flow, Way::Received).filter_map(begin);
     let delays = received.filter_map(|(sequence, at)| Some(at - sent.get(&sequence)?));
     let shortest = delays.min_by(f64::total_cmp).unwrap_or(f64::NAN);
-    let tolerance = cx.setup.line_time(SIZE).div(2) + seen.uncertainty.saturating_mul(2);
+    let tolerance = cx.setup.line_time(SIZE).div(2) + observed.uncertainty.saturating_mul(2);
     let limits = Limits::around(cx.setup.cable.as_nanos_f64() / 2.0, tolerance.as_nanos_f64());
     cx.judge("shortest delay on the cable", shortest, limits, 0.0, "ns");
 }
@@ -85,10 +85,10 @@ fn judge_storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
         FlowControl::Pause => cx.priorities(),
     };
     let storm = storm::for_set(cx, (a, b), set, SIZE);
-    let seen = cx.observe_cable(&storm.trial)?;
-    cx.at_rest(&seen, &storm.trial, &storm.rest)?;
-    let sent: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
-    let arrived: Vec<&[u8]> = seen.control(a).map(|(_, octets)| octets).collect();
+    let observed = cx.observe_cable(&storm.trial)?;
+    cx.at_rest(&observed, &storm.trial, &storm.rest)?;
+    let sent: Vec<Duration> = observed.control_sent(b).map(|(record, _)| record.end).collect();
+    let arrived: Vec<&[u8]> = observed.control(a).map(|(_, octets)| octets).collect();
     cx.count(
         "pauses lost on the cable",
         (sent.len() - arrived.len().min(sent.len())) as u64,
@@ -104,14 +104,14 @@ fn judge_storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
         "largest gap between two pauses",
         gap.unwrap_or_default(),
         Limits::at_most(most),
-        seen.uncertainty,
+        observed.uncertainty,
     );
-    let held = storm::held(cx, &seen, b)?;
+    let held = storm::held(cx, &observed, b)?;
     for (n, p) in storm.priorities.iter().enumerate().filter(|(_, p)| set.contains(**p)) {
-        storm::none_began(cx, &seen, FlowId(n), *p, &held);
+        storm::none_began(cx, &observed, FlowId(n), *p, &held);
     }
     let own: Vec<_> = cx.setup.ports.iter().map(|port| port.mac).collect();
-    let foreign = seen.foreign(&own).count() as u64;
+    let foreign = observed.foreign(&own).count() as u64;
     cx.count("frames of others on the wire", foreign, Limits::exactly(0.0));
     Ok(())
 }

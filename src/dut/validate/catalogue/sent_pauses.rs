@@ -52,9 +52,9 @@ fn well_formed(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let named = one.as_ref().map_or(&priorities[..], |one| one);
         let mut trial = congestion::to_one(cx, &[a, b], c, named, 1.0 / named.len() as f64);
         trial.round = round;
-        let seen = cx.observe(&trial)?;
-        congestion::arrives(cx, &seen, &trial)?;
-        captures.iter_mut().for_each(|capture| capture.take(cx, &seen));
+        let observed = cx.observe(&trial)?;
+        congestion::arrives(cx, &observed, &trial)?;
+        captures.iter_mut().for_each(|capture| capture.take(cx, &observed));
         let taken = cx.setup.times.hold.saturating_mul(u64::from(round) + 1);
         if captured(&captures) >= CAPTURED || taken >= LONGEST {
             break;
@@ -111,13 +111,13 @@ impl Default for Capture {
 
 impl Capture {
     /// Takes the pauses of a trial.
-    fn take(&mut self, cx: &mut Context<'_>, seen: &Observation) {
+    fn take(&mut self, cx: &mut Context<'_>, observed: &Observation) {
         let is_damaged = |record: &&Record| {
             let is_control = matches!(record.what, What::Control(_));
             record.port == self.port && record.way == Way::Received && is_control
         };
-        self.damaged += seen.damaged.iter().filter(is_damaged).count() as u64;
-        for (record, octets) in seen.control(self.port) {
+        self.damaged += observed.damaged.iter().filter(is_damaged).count() as u64;
+        for (record, octets) in observed.control(self.port) {
             self.frames += 1;
             if record.len < 64 {
                 self.short += 1;
@@ -260,17 +260,17 @@ fn judge_renewal(
     priority: Priority,
 ) -> Result<(), Trouble> {
     let baseline = cx.setup.times.baseline;
-    let seen = cx.observe(trial)?;
-    cx.at_rest(&seen, trial, &(baseline.div(4)..baseline))?;
+    let observed = cx.observe(trial)?;
+    cx.at_rest(&observed, trial, &(baseline.div(4)..baseline))?;
     let stormed = |(_, octets): &(&Record, &[u8])| names(octets, priority);
-    let sent: Vec<_> = seen.control_sent(b).filter(stormed).map(|(r, _)| r.end).collect();
+    let sent: Vec<_> = observed.control_sent(b).filter(stormed).map(|(r, _)| r.end).collect();
     let Some(last) = sent.last() else {
         return Err(Trouble::Error("the tester sent no pause".into()));
     };
     let window = congestion::window(cx);
     // 802.3 allows 100 ppm for each clock.
     let end = *last + window.saturating_sub(window.div(5_000));
-    let pauses = congestion::pauses(&seen, a, priority);
+    let pauses = congestion::pauses(&observed, a, priority);
     let pauses: Vec<_> = pauses.into_iter().filter(|p| p.stops(priority)).collect();
     let name = &cx.port(a).name.clone();
     let count = pauses.iter().filter(|pause| pause.at < end).count() as u64;
@@ -279,14 +279,14 @@ fn judge_renewal(
     let gap = congestion::largest_gap(&pauses, end).unwrap_or_default();
     let most = window.saturating_sub(cx.setup.stop_limit());
     let limits = Limits::at_most(most.as_nanos_f64());
-    cx.time(format!("largest gap between pauses at {name}"), gap, limits, seen.uncertainty);
+    cx.time(format!("largest gap between pauses at {name}"), gap, limits, observed.uncertainty);
     let after = first.at + cx.setup.stop_limit();
-    let during = seen.of(FlowId(0), Way::Sent).filter(|r| r.begin > after && r.end < end);
+    let during = observed.of(FlowId(0), Way::Sent).filter(|r| r.begin > after && r.end < end);
     let sent = during.count() as u64;
     let what = format!("frames of priority {priority} sent by {name}");
     cx.count(what, sent, Limits::exactly(0.0));
     for flow in &trial.flows {
-        congestion::lossless(cx, &seen, trial, flow.priority);
+        congestion::lossless(cx, &observed, trial, flow.priority);
     }
     Ok(())
 }
@@ -331,16 +331,16 @@ fn ahead_of_data(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for round in 0..REAL_ROUNDS {
         for (trial, times) in [&plain, &loaded].into_iter().zip(&mut times) {
             let trial = Trial { round, ..trial.clone() };
-            let seen = cx.observe(&trial)?;
-            congestion::arrives(cx, &seen, &trial)?;
-            let Some(at) = first_pause(&seen, a, lossless) else {
+            let observed = cx.observe(&trial)?;
+            congestion::arrives(cx, &observed, &trial)?;
+            let Some(at) = first_pause(&observed, a, lossless) else {
                 let name = cx.port(a).name.clone();
                 let what = format!("pauses of priority {lossless} at {name}");
                 cx.count(what, 0, Limits::at_least(1.0));
                 return Ok(());
             };
             times.push(at);
-            uncertainty = uncertainty.max(seen.uncertainty);
+            uncertainty = uncertainty.max(observed.uncertainty);
         }
         // The threshold is crossed by a frame of either sender, whose phases a virtual tester repeats.
         if uncertainty == Duration::ZERO {
@@ -367,8 +367,8 @@ fn delay([alone, behind]: [Vec<Duration>; 2], each: Duration) -> (f64, f64) {
     (median(&behind) - median(&alone), (each.saturating_mul(2) + range).as_nanos_f64())
 }
 
-fn first_pause(seen: &Observation, port: Port, priority: Priority) -> Option<Duration> {
-    seen.pauses(port).find(|pause| pause.stops(priority)).map(|pause| pause.at)
+fn first_pause(observed: &Observation, port: Port, priority: Priority) -> Option<Duration> {
+    observed.pauses(port).find(|pause| pause.stops(priority)).map(|pause| pause.at)
 }
 
 pub(super) const HYSTERESIS: Test = describe! {
@@ -411,11 +411,11 @@ fn hysteresis(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn pause_rate(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
     let [a, b, c] = cx.ports()?;
     let trial = congestion::to_one(cx, &[a, b], c, &[priority], SHARE_OF_SENDER);
-    let seen = cx.observe(&trial)?;
-    congestion::arrives(cx, &seen, &trial)?;
+    let observed = cx.observe(&trial)?;
+    congestion::arrives(cx, &observed, &trial)?;
     for port in [a, b] {
         let name = cx.port(port).name.clone();
-        let pauses = congestion::pauses(&seen, port, priority);
+        let pauses = congestion::pauses(&observed, port, priority);
         let count = congestion::begins(&pauses, priority);
         let what = format!("pauses of priority {priority} at {name}");
         cx.count(what, count, Limits::at_least(1.0));
@@ -423,7 +423,7 @@ fn pause_rate(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
         let rate = count as f64 / cx.setup.times.hold.as_secs_f64();
         cx.policy(what, rate, "1/s", "802.1Q leaves the thresholds to the device");
     }
-    congestion::lossless(cx, &seen, &trial, priority);
+    congestion::lossless(cx, &observed, &trial, priority);
     Ok(())
 }
 

@@ -32,7 +32,7 @@ fn sends_messages(setup: &Setup) -> bool {
 }
 
 /// Returns the expectation, or the reason why a test is skipped.
-pub(super) fn expected(cx: &Context<'_>) -> Result<ExpectedSfc, Trouble> {
+fn expected(cx: &Context<'_>) -> Result<ExpectedSfc, Trouble> {
     cx.setup.expected.sfc.ok_or_else(|| missing("sfc"))
 }
 
@@ -126,13 +126,13 @@ pub(super) fn trial(name: &str, from: Port, octets: Vec<u8>, frames: u32, rest: 
 /// last bit of a frame to the end of its time, or of the one that renews or replaces it.
 pub(super) fn paused(
     cx: &Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     port: Port,
     priority: Priority,
 ) -> Vec<(Duration, Duration)> {
     let rate = cx.port(port).rate;
     let mut spans: Vec<(Duration, Duration)> = Vec::new();
-    for pause in seen.pauses(port) {
+    for pause in observed.pauses(port) {
         let Some(time) = pause.frame.time(priority) else { continue };
         let until = pause.at + time.at(rate);
         match spans.last_mut().filter(|(_, end)| pause.at <= *end) {
@@ -150,10 +150,15 @@ pub(super) fn total(spans: &[(Duration, Duration)]) -> Duration {
 
 /// Returns the numbers of PFC frames that stop something else than `set` at `port`, or anything at another
 /// port.
-pub(super) fn others(cx: &Context<'_>, seen: &Observation, port: Port, set: PrioritySet) -> u64 {
+pub(super) fn others(
+    cx: &Context<'_>,
+    observed: &Observation,
+    port: Port,
+    set: PrioritySet,
+) -> u64 {
     let stops = |at: Port, set: PrioritySet| {
         let any = |pause: &crate::observation::Pause| set.iter().any(|p| pause.stops(p));
-        seen.pauses(at).filter(any).count() as u64
+        observed.pauses(at).filter(any).count() as u64
     };
     let each = (0..cx.setup.ports.len()).map(Port);
     each.map(|at| stops(at, if at == port { PrioritySet(!set.0) } else { PrioritySet::ALL })).sum()
@@ -166,23 +171,23 @@ pub(super) fn latency(cx: &Context<'_>, port: Port) -> Duration {
 }
 
 /// A message that the tester received.
-pub(super) struct Received<'a> {
-    pub(super) record: &'a Record,
+struct Received<'a> {
+    record: &'a Record,
     /// Destination address of the frame.
-    pub(super) to: [u8; 6],
+    to: [u8; 6],
     /// The message, or its fault.
-    pub(super) read: Result<Repr<'a>, String>,
+    read: Result<Repr<'a>, String>,
     /// True if reserved bits are not zero.
-    pub(super) reserved: bool,
+    reserved: bool,
 }
 
 /// Returns the messages that a port received: datagrams to the UDP port of messages, complete or not.
-pub(super) fn received(
-    seen: &Observation,
+fn received(
+    observed: &Observation,
     port: Port,
     udp_port: u16,
 ) -> impl Iterator<Item = Received<'_>> {
-    seen.records.iter().filter_map(move |record| match &record.what {
+    observed.records.iter().filter_map(move |record| match &record.what {
         What::Other(octets) if record.port == port && record.way == Way::Received => {
             read(record, octets, udp_port)
         }
@@ -244,21 +249,21 @@ fn messages(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for priority in cx.each_lossless() {
         let mut calm = congestion::to_one(cx, &[a, b], c, &[priority], CALM);
         calm.whole = true;
-        let seen = cx.observe(&calm)?;
-        congestion::arrives(cx, &seen, &calm)?;
-        let count = |port| received(&seen, port, udp_port).count() as u64;
+        let observed = cx.observe(&calm)?;
+        congestion::arrives(cx, &observed, &calm)?;
+        let count = |port| received(&observed, port, udp_port).count() as u64;
         let what = format!("messages about priority {priority} without congestion");
         cx.count(what, [a, b, c].map(count).iter().sum(), Limits::exactly(0.0));
 
         let mut trial = congestion::to_one(cx, &[a, b], c, &[priority], OVERLOAD);
         trial.whole = true;
         trial.keep = true;
-        let seen = cx.observe(&trial)?;
-        congestion::arrives(cx, &seen, &trial)?;
+        let observed = cx.observe(&trial)?;
+        congestion::arrives(cx, &observed, &trial)?;
         for (n, port) in [a, b].into_iter().enumerate() {
-            judge_messages(cx, &seen, FlowId(n), port, priority)?;
+            judge_messages(cx, &observed, FlowId(n), port, priority)?;
         }
-        let stray = received(&seen, c, udp_port).count() as u64;
+        let stray = received(&observed, c, udp_port).count() as u64;
         let what = format!("messages to {}, which sends nothing", cx.port(c).name);
         cx.count(what, stray, Limits::exactly(0.0));
     }
@@ -273,7 +278,7 @@ fn target(cx: &Context<'_>) -> Result<Bytes, Trouble> {
 /// Judges the messages that a sender received.
 fn judge_messages(
     cx: &mut Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     flow: FlowId,
     port: Port,
     priority: Priority,
@@ -281,13 +286,13 @@ fn judge_messages(
     let ([_, _, to], target) = (cx.ports()?, target(cx)?);
     let udp_port = expected(cx)?.udp_port;
     let name = cx.port(port).name.clone();
-    let sent = seen.of(flow, Way::Sent).next();
+    let sent = observed.of(flow, Way::Sent).next();
     let Some(own) = sent.and_then(|record| FiveTuple::of_frame(&record.head)) else {
         return Err(Trouble::Error(format!("the frames from {name} were not recorded")));
     };
-    let backlog = Backlog::new(seen, to);
+    let backlog = Backlog::new(observed, to);
     let (mut count, mut faults, mut longest) = (0, Vec::new(), None::<(Duration, Duration)>);
-    for message in received(seen, port, udp_port) {
+    for message in received(observed, port, udp_port) {
         count += 1;
         let wrong = examine(cx, &message, port, &own, priority);
         if let Some(first) = wrong.first() {
@@ -308,7 +313,7 @@ fn judge_messages(
     cx.count(format!("faults of the messages to {name}{text}"), number, Limits::exactly(0.0));
     if let Some((pause, allowed)) = longest {
         // Both senders and the receiver may be off.
-        let u = seen.uncertainty.saturating_mul(4);
+        let u = observed.uncertainty.saturating_mul(4);
         let limits = Limits::at_most(allowed.as_nanos_f64());
         cx.time(format!("pause that {name} is asked for"), pause, limits, u);
     }
@@ -362,10 +367,10 @@ struct Backlog {
 }
 
 impl Backlog {
-    fn new(seen: &Observation, to: Port) -> Self {
+    fn new(observed: &Observation, to: Port) -> Self {
         let of = |way: Way| {
             let is_data = |record: &&Record| record.what.sequence().is_some();
-            let mine = seen.records.iter().filter(|record| record.way == way).filter(is_data);
+            let mine = observed.records.iter().filter(|record| record.way == way).filter(is_data);
             let mine = mine.filter(|record| way == Way::Sent || record.port == to);
             let mut sum = 0;
             let mut all = Vec::new();

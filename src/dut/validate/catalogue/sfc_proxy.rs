@@ -67,8 +67,8 @@ fn bounded_pauses(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let name = format!("a message {what}");
             let octets = message.octets(cx, udp_port);
             let trial = once(&name, &message, octets, &proxy);
-            let seen = cx.observe(&trial)?;
-            let paused = sfc::others(cx, &seen, host, PrioritySet::EMPTY);
+            let observed = cx.observe(&trial)?;
+            let paused = sfc::others(cx, &observed, host, PrioritySet::EMPTY);
             cx.count(format!("pauses by {name}"), paused, Limits::exactly(0.0));
         }
         judge_flood(cx, &Message { pause: proxy.longest, ..valid }, udp_port, &proxy)?;
@@ -104,13 +104,13 @@ fn judge_obeyed(cx: &mut Context<'_>, message: &Message, udp_port: u16) -> Resul
     let (_, proxy) = sfc::proxy(cx)?;
     let Message { to, priority, .. } = *message;
     let trial = once("a message", message, message.octets(cx, udp_port), &proxy);
-    let seen = cx.observe(&trial)?;
+    let observed = cx.observe(&trial)?;
     let name = cx.port(to).name.clone();
-    let spans = sfc::paused(cx, &seen, to, priority);
+    let spans = sfc::paused(cx, &observed, to, priority);
     let pauses = spans.iter().filter(|(from, to)| to > from).count() as u64;
     let what = format!("pauses of priority {priority} at {name} by a message");
     cx.count(what, pauses, Limits::at_least(1.0));
-    let others = sfc::others(cx, &seen, to, PrioritySet::of(priority));
+    let others = sfc::others(cx, &observed, to, PrioritySet::of(priority));
     let what = format!("pauses of others than priority {priority} of {name}");
     cx.count(what, others, Limits::exactly(0.0));
     Ok(())
@@ -124,8 +124,8 @@ fn judge_bounded(
     proxy: &ExpectedProxy,
 ) -> Result<(), Trouble> {
     let trial = once("a message for too long", message, message.octets(cx, udp_port), proxy);
-    let seen = cx.observe(&trial)?;
-    judge_paused_at_most(cx, message, "one message", &seen, proxy.longest);
+    let observed = cx.observe(&trial)?;
+    judge_paused_at_most(cx, message, "one message", &observed, proxy.longest);
     Ok(())
 }
 
@@ -147,14 +147,14 @@ fn judge_flood(
     let octets = message.octets(cx, udp_port);
     let rest = proxy.longest.saturating_mul(2) + MARGIN;
     let trial = sfc::trial("a flood of messages", message.from, octets, frames, rest);
-    let seen = cx.observe(&trial)?;
-    let spans = sfc::paused(cx, &seen, message.to, message.priority);
+    let observed = cx.observe(&trial)?;
+    let spans = sfc::paused(cx, &observed, message.to, message.priority);
     let span = match (spans.first(), spans.last()) {
         (Some((from, _)), Some((_, to))) => to.saturating_sub(*from),
         _ => Duration::ZERO,
     };
     let share = Duration::from_nanos((span.as_nanos_f64() * proxy.share).ceil() as u64);
-    judge_paused_at_most(cx, message, "a flood", &seen, proxy.credit + share);
+    judge_paused_at_most(cx, message, "a flood", &observed, proxy.credit + share);
     Ok(())
 }
 
@@ -163,18 +163,18 @@ fn judge_paused_at_most(
     cx: &mut Context<'_>,
     message: &Message,
     by: &str,
-    seen: &Observation,
+    observed: &Observation,
     most: Duration,
 ) {
     let Message { to, priority, .. } = *message;
     let port = cx.port(to);
     let (name, quantum) = (port.name.clone(), Quanta(1).at(port.rate));
     let what = format!("time for which {by} pauses priority {priority} at {name}");
-    let spans = sfc::paused(cx, seen, to, priority);
+    let spans = sfc::paused(cx, observed, to, priority);
     let total = sfc::total(&spans);
     let most = most + quantum.saturating_mul(spans.len() as u64);
     let limits = Limits { at_least: Some(1.0), at_most: Some(most.as_nanos_f64()) };
-    let u = seen.uncertainty.saturating_mul(2 * spans.len() as u64);
+    let u = observed.uncertainty.saturating_mul(2 * spans.len() as u64);
     cx.time(what, total, limits, u);
 }
 
@@ -237,9 +237,9 @@ fn judge_converted(cx: &mut Context<'_>, message: &Message, udp_port: u16) -> Re
     let rest = pause.saturating_mul(4) + Duration::from_micros(100);
     let title = format!("a message to {name}");
     let trial = sfc::trial(&title, from, octets.clone(), 1, rest);
-    let seen = cx.observe(&trial)?;
-    let asked = sent_at(&seen, from, &octets);
-    let spans = sfc::paused(cx, &seen, to, priority);
+    let observed = cx.observe(&trial)?;
+    let asked = sent_at(&observed, from, &octets);
+    let spans = sfc::paused(cx, &observed, to, priority);
     let length = match (asked, spans.last()) {
         (Some(asked), Some((_, end))) => end.saturating_sub(asked),
         _ => Duration::ZERO,
@@ -251,13 +251,13 @@ fn judge_converted(cx: &mut Context<'_>, message: &Message, udp_port: u16) -> Re
         at_most: Some(pause * (1.0 + cx.setup.limits.pause) + slack.as_nanos_f64()),
     };
     let what = format!("pause of priority {priority} at {name}, {rate}");
-    cx.time(what, length, limits, seen.uncertainty.saturating_mul(2));
+    cx.time(what, length, limits, observed.uncertainty.saturating_mul(2));
     Ok(())
 }
 
 /// Returns the time at which a frame was sent.
-fn sent_at(seen: &Observation, port: Port, octets: &[u8]) -> Option<Duration> {
-    let mine = seen.records.iter().filter(|r| r.port == port && r.way == Way::Sent);
+fn sent_at(observed: &Observation, port: Port, octets: &[u8]) -> Option<Duration> {
+    let mine = observed.records.iter().filter(|r| r.port == port && r.way == Way::Sent);
     let is_it = |what: &What| match what {
         What::Other(sent) => {
             let common = sent.len().min(octets.len());

@@ -138,41 +138,41 @@ pub(super) fn until_xon(cx: &Context<'_>) -> Duration {
 /// first pause to the end of the last one, less the deviation of two clocks.
 pub(super) fn held(
     cx: &Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     port: Port,
 ) -> Result<Range<Duration>, Trouble> {
-    held_since(cx, seen, port, Duration::ZERO)
+    held_since(cx, observed, port, Duration::ZERO)
 }
 
 /// Returns the same time for a storm of [`add`] of this length.
 pub(super) fn held_for(
     cx: &Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     port: Port,
     length: Duration,
 ) -> Result<Range<Duration>, Trouble> {
-    held_by(cx, seen, port, Duration::ZERO, quanta(cx, length).at(cx.setup.rate))
+    held_by(cx, observed, port, Duration::ZERO, quanta(cx, length).at(cx.setup.rate))
 }
 
 /// Returns the same time for the pauses from `from` on.
 pub(super) fn held_since(
     cx: &Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     port: Port,
     from: Duration,
 ) -> Result<Range<Duration>, Trouble> {
-    held_by(cx, seen, port, from, longest(cx).at(cx.setup.rate))
+    held_by(cx, observed, port, from, longest(cx).at(cx.setup.rate))
 }
 
 /// Returns the same time for the pauses from `from` on, each of this length.
 fn held_by(
     cx: &Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     port: Port,
     from: Duration,
     pause: Duration,
 ) -> Result<Range<Duration>, Trouble> {
-    let ends = seen.control_sent(port).map(|(record, _)| record.end);
+    let ends = observed.control_sent(port).map(|(record, _)| record.end);
     let ends: Vec<_> = ends.filter(|end| *end >= from).collect();
     let (Some(first), Some(last)) = (ends.first(), ends.last()) else {
         return Err(Trouble::Error("the tester sent no pause".into()));
@@ -187,11 +187,11 @@ fn held_by(
 pub(super) fn judge(
     cx: &mut Context<'_>,
     storm: &Storm,
-    seen: &Observation,
+    observed: &Observation,
     port: Port,
     set: PrioritySet,
 ) -> Result<(), Trouble> {
-    judge_but(cx, storm, seen, port, Stopped { set, open: PrioritySet::EMPTY })
+    judge_but(cx, storm, observed, port, Stopped { set, open: PrioritySet::EMPTY })
 }
 
 /// The required reaction to a storm.
@@ -207,22 +207,22 @@ pub(super) struct Stopped {
 pub(super) fn judge_but(
     cx: &mut Context<'_>,
     storm: &Storm,
-    seen: &Observation,
+    observed: &Observation,
     port: Port,
     Stopped { set, open }: Stopped,
 ) -> Result<(), Trouble> {
-    cx.at_rest(seen, &storm.trial, &storm.rest)?;
-    let held = held(cx, seen, port)?;
+    cx.at_rest(observed, &storm.trial, &storm.rest)?;
+    let held = held(cx, observed, port)?;
     for (n, priority) in storm.priorities.iter().enumerate() {
         let flow = FlowId(n);
         if set.contains(*priority) {
-            none_began(cx, seen, flow, *priority, &held);
+            none_began(cx, observed, flow, *priority, &held);
         } else if !open.contains(*priority) {
-            cx.rate(seen, &storm.trial, flow, &held);
+            cx.rate(observed, &storm.trial, flow, &held);
         }
         if cx.is_at_nic() {
             if set.contains(*priority) {
-                cx.goes_on(seen, (flow, *priority), held.end);
+                cx.goes_on(observed, (flow, *priority), held.end);
             }
             continue;
         }
@@ -231,10 +231,10 @@ pub(super) fn judge_but(
             true => Duration::MAX,
             false => held.end,
         };
-        let lost = seen.lost(flow, &(Duration::ZERO..until));
+        let lost = observed.lost(flow, &(Duration::ZERO..until));
         lost.iter().for_each(|record| cx.mark(record, "does not arrive"));
         let lost = lost.len() as u64;
-        if lost > 0 && set.contains(*priority) && is_endless(seen, storm, flow, held.end) {
+        if lost > 0 && set.contains(*priority) && is_endless(observed, storm, flow, held.end) {
             cx.cause(format!("pauses of priority {priority} without an end"), 1);
         }
         cx.count(format!("lost frames of priority {priority}"), lost, Limits::exactly(0.0));
@@ -244,28 +244,28 @@ pub(super) fn judge_but(
 
 /// Returns true if no frame of a flow begins after the end of a storm, though there is traffic then: the frames
 /// are not lost, but held for good.
-fn is_endless(seen: &Observation, storm: &Storm, flow: FlowId, end: Duration) -> bool {
+fn is_endless(observed: &Observation, storm: &Storm, flow: FlowId, end: Duration) -> bool {
     let goes_on = match storm.trial.flows[flow.0].limit {
         Limit::Time(until) => until > end,
         Limit::Frames(_) | Limit::Bursts(_) => false,
     };
-    goes_on && seen.began_in(flow, &(end..Duration::MAX)) == 0
+    goes_on && observed.began_in(flow, &(end..Duration::MAX)) == 0
 }
 
 /// Judges that no frame of a flow began in a span. Frames that are closer to its ends than the
 /// uncertainty of their times say nothing: the reaction time has a test of its own.
 pub(super) fn none_began(
     cx: &mut Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     flow: FlowId,
     priority: Priority,
     span: &Range<Duration>,
 ) {
-    let u = seen.uncertainty;
+    let u = observed.uncertainty;
     let sure = span.start + u..span.end.saturating_sub(u);
-    let count = seen.began_in(flow, &sure);
+    let count = observed.began_in(flow, &sure);
     let mut last = None;
-    for record in seen.of(flow, Way::Received).filter(|record| sure.contains(&record.begin)) {
+    for record in observed.of(flow, Way::Received).filter(|record| sure.contains(&record.begin)) {
         cx.mark(record, "begins while its priority is paused");
         last = Some(record);
     }

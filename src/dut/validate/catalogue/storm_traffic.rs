@@ -48,10 +48,11 @@ fn refreshed(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let every = window.saturating_mul(tenths).div(10);
             let from = storm.rest.end;
             storm.trial.repeat((b, window), octets, every, (from, from + hold));
-            let seen = cx.observe(&storm.trial)?;
-            let sent: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+            let observed = cx.observe(&storm.trial)?;
+            let sent: Vec<Duration> =
+                observed.control_sent(b).map(|(record, _)| record.end).collect();
             check_gaps(&storm.trial, &sent, window)?;
-            storm::judge(cx, &storm, &seen, b, set)?;
+            storm::judge(cx, &storm, &observed, b, set)?;
         }
     }
     Ok(())
@@ -123,22 +124,22 @@ fn judge_duty(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<(),
     let octets =
         pfc_frame(cx.port(b).mac, &[(priority, Quanta((storm::period(cx) * duty / 100) as u16))]);
     trial.control.push(Control { port: b, octets, start, every, frames: periods as u32 });
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    let sent: Vec<_> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let sent: Vec<_> = observed.control_sent(b).map(|(record, _)| record.end).collect();
     let (Some(first), Some(last)) = (sent.first(), sent.last()) else {
         return Err(Trouble::Error("the tester sent no pause".into()));
     };
     let span = *first..*last + every;
-    let value = cx.rate_of(&seen, &trial, flow, &span);
+    let value = cx.rate_of(&observed, &trial, flow, &span);
     let wanted = (100 - duty) as f64;
     let limits = Limits::around(wanted, cx.setup.limits.rate * 100.0);
     // The ends of the span, and a frame at each.
-    let off = cx.setup.line_time(storm::SIZE) + seen.uncertainty.saturating_mul(2);
+    let off = cx.setup.line_time(storm::SIZE) + observed.uncertainty.saturating_mul(2);
     let u = off.as_secs_f64() / span.end.saturating_sub(span.start).as_secs_f64() * 100.0;
     let what = format!("rate of priority {priority}, paused for {duty} %, of the line");
     cx.judge(what, value, limits, u, "%");
-    let lost = seen.tally(flow).lost();
+    let lost = observed.tally(flow).lost();
     cx.count(format!("lost frames of priority {priority}"), lost, Limits::exactly(0.0));
     Ok(())
 }
@@ -185,8 +186,8 @@ fn judge_mix(cx: &mut Context<'_>, priority: Priority, mix: &[u32]) -> Result<()
         flow.size = (*size).clamp(least, cx.setup.max_frame);
     }
     storm.trial.name = format!("{} with frames of {mix:?} bytes", storm.trial.name);
-    let seen = cx.observe(&storm.trial)?;
-    storm::judge(cx, &storm, &seen, b, set)
+    let observed = cx.observe(&storm.trial)?;
+    storm::judge(cx, &storm, &observed, b, set)
 }
 
 pub(super) const ORDER: Test = describe! {
@@ -238,17 +239,17 @@ fn order(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for (at, priority, quanta) in pauses {
         trial.pfc(b, cx.port(b).mac, &[(priority, quanta)], at);
     }
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(baseline.div(4)..baseline))?;
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(baseline.div(4)..baseline))?;
     // A DUT may remove the tags.
     let lengths = match &cx.setup.marking {
         Marking::Dscp(_) => [storm::SIZE; 2],
         Marking::Pcp(..) => [storm::SIZE, storm::SIZE - TAG_LEN as u32],
     };
     for (n, priority) in priorities.iter().enumerate() {
-        let tally = seen.tally(FlowId(n));
+        let tally = observed.tally(FlowId(n));
         let is_other = |record: &&Record| !lengths.contains(&record.len);
-        let other = seen.of(FlowId(n), Way::Received).filter(is_other).count();
+        let other = observed.of(FlowId(n), Way::Received).filter(is_other).count();
         let counts = [
             ("lost", tally.lost()),
             ("duplicate", tally.duplicates),
@@ -309,24 +310,24 @@ fn link_failure(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let (trial, priorities) = link_failure_trial(cx, a, b, priority, &steps);
         let baseline = cx.setup.times.baseline;
         // A DUT may flood while it does not know the address of B.
-        let seen = cx.observe(&trial)?.only(&[a, b]);
-        cx.at_rest(&seen, &trial, &(baseline.div(4)..baseline))?;
+        let observed = cx.observe(&trial)?.only(&[a, b]);
+        cx.at_rest(&observed, &trial, &(baseline.div(4)..baseline))?;
         for (n, of) in priorities.iter().enumerate() {
             let flow = FlowId(n);
-            cx.rate(&seen, &trial, flow, &steps.judged);
-            let late = seen.lost_in(flow, &(steps.judged.start..Duration::MAX));
+            cx.rate(&observed, &trial, flow, &steps.judged);
+            let late = observed.lost_in(flow, &(steps.judged.start..Duration::MAX));
             let what = format!("frames of priority {of} lost after the storm");
             cx.count(what, late, Limits::exactly(0.0));
             if *of == priority {
-                let before = seen.lost_in(flow, &(Duration::ZERO..steps.judged.start)) as f64;
+                let before = observed.lost_in(flow, &(Duration::ZERO..steps.judged.start)) as f64;
                 let what = format!("frames of priority {of} lost while the link was down");
                 cx.policy(what, before, "", OPEN);
             }
         }
-        let held = storm::held_since(cx, &seen, b, steps.again)?;
+        let held = storm::held_since(cx, &observed, b, steps.again)?;
         let flow = priorities.iter().position(|p| *p == priority);
         let flow = FlowId(flow.expect("a lossless priority is one of all"));
-        storm::none_began(cx, &seen, flow, priority, &held);
+        storm::none_began(cx, &observed, flow, priority, &held);
         judge_forgotten(cx, a, b, priority)?;
         judge_paused_again(cx, a, b, priority)?;
     }
@@ -371,16 +372,16 @@ fn judge_forgotten(
     trial.links.push(LinkChange { port: b, at: down, up: false });
     trial.links.push(LinkChange { port: b, at: up, up: true });
     trial.frame(b, storm::hello(mac), up + window.div(32));
-    let seen = cx.observe(&trial)?.only(&[a, b]);
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    let end = storm::held(cx, &seen, b)?.end;
-    let times: Vec<_> = seen.of(FlowId(1), Way::Received).map(|r| r.begin).collect();
+    let observed = cx.observe(&trial)?.only(&[a, b]);
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let end = storm::held(cx, &observed, b)?.end;
+    let times: Vec<_> = observed.of(FlowId(1), Way::Received).map(|r| r.begin).collect();
     let back = back(&times, window.div(16)).filter(|back| *back > up);
-    let span = back.map(|back| back + window.div(16) + seen.uncertainty);
-    let until = end.saturating_sub(window.div(16) + seen.uncertainty);
+    let span = back.map(|back| back + window.div(16) + observed.uncertainty);
+    let until = end.saturating_sub(window.div(16) + observed.uncertainty);
     match span.filter(|from| *from < until) {
         Some(from) => {
-            let count = seen.began_in(FlowId(0), &(from..until));
+            let count = observed.began_in(FlowId(0), &(from..until));
             cx.count(what, count, Limits::at_least(1.0));
         }
         None => cx.skip(what, LATE),
@@ -414,26 +415,26 @@ fn judge_paused_again(
         trial.links.push(LinkChange { port: a, at, up: false });
         trial.links.push(LinkChange { port: a, at: at + lasts, up: true });
     }
-    let seen = cx.observe(&trial)?.only(&[a, b]);
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    if cx.first_stop(&seen, a, priority).is_none_or(|at| at > down(1)) {
+    let observed = cx.observe(&trial)?.only(&[a, b]);
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    if cx.first_stop(&observed, a, priority).is_none_or(|at| at > down(1)) {
         cx.skip(what, "the device does not fill up and pause A before its link fails");
         return Ok(());
     }
     let (mut lost, mut judged) = (0, 0);
-    let arrived = seen.of(FlowId(1), Way::Received).filter_map(|r| r.what.sequence());
+    let arrived = observed.of(FlowId(1), Way::Received).filter_map(|r| r.what.sequence());
     let arrived: HashSet<u64> = arrived.collect();
     let is_through = |r: &&Record| r.what.sequence().is_some_and(|n| arrived.contains(&n));
     for n in 1..=4 {
         let (from, next) = (down(n), if n < 4 { down(n + 1) } else { traffic });
         // From before the link fails to the last frame before it fails again.
         let before = from.saturating_sub(step.div(4));
-        let sent = seen.of(FlowId(1), Way::Sent).filter(|r| r.begin > before && r.end < next);
+        let sent = observed.of(FlowId(1), Way::Sent).filter(|r| r.begin > before && r.end < next);
         let times: Vec<_> = sent.filter(is_through).map(|r| r.end).collect();
         let last = times.last().copied().unwrap_or_default();
         let Some(back) = back(&times, lasts.div(2)).filter(|back| *back > from) else { continue };
         judged += 1;
-        lost += seen.lost_in(FlowId(0), &(back..last));
+        lost += observed.lost_in(FlowId(0), &(back..last));
     }
     match judged {
         0 => cx.skip(what, LATE),

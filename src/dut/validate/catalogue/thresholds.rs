@@ -78,8 +78,8 @@ fn first_drop(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for priority in cx.each_lossless() {
         let filling = Filling { from: &[a], to: b, priority, size: cx.setup.shortest() };
         let found = fill::least(most, |frames| {
-            let seen = fill::fill(cx, filling, frames)?;
-            Ok(seen.tally(FlowId(0)).lost() > 0)
+            let observed = fill::fill(cx, filling, frames)?;
+            Ok(observed.tally(FlowId(0)).lost() > 0)
         })?;
         // Frames of which none was lost are a lower bound of the point.
         let bytes = f64::from(found.unwrap_or(most)) * cell;
@@ -293,15 +293,15 @@ fn judge_densest(
         flow.limit = Limit::Frames(frames);
     }
     trial.obeys.extend([(a, late), (b, late)]);
-    let seen = cx.observe(&trial)?;
-    congestion::arrives(cx, &seen, &trial)?;
+    let observed = cx.observe(&trial)?;
+    congestion::arrives(cx, &observed, &trial)?;
     for (n, port) in [a, b].into_iter().enumerate() {
         let name = cx.port(port).name.clone();
-        let stops = seen.pauses(port).filter(|pause| pause.stops(priority)).count() as u64;
+        let stops = observed.pauses(port).filter(|pause| pause.stops(priority)).count() as u64;
         let what = format!("pauses of priority {priority} at {name} for {size}-byte frames");
         cx.count(what, stops, Limits::at_least(1.0));
         let what = format!("lost {size}-byte frames of priority {priority} from {name}");
-        cx.count(what, seen.tally(FlowId(n)).lost(), Limits::exactly(0.0));
+        cx.count(what, observed.tally(FlowId(n)).lost(), Limits::exactly(0.0));
     }
     Ok(())
 }
@@ -354,9 +354,9 @@ fn judge_fill(
     let frames = (bytes.0 / cell).max(1) as u32;
     let filling = Filling { from: &[a], to: b, priority, size: cx.setup.shortest() };
     let trial = fill::trial(cx, filling, frames)?;
-    let (seen, counters) = cx.count_over(trial)?;
+    let (observed, counters) = cx.count_over(trial)?;
     // The storm lasts longer than the frames, so all that arrive were held at once.
-    let held = seen.tally(FlowId(0)).received * cell;
+    let held = observed.tally(FlowId(0)).received * cell;
     let shared = held.min(xoff.0 / cell * cell);
     let known = |counter| counters.get(a, Some(priority), counter).is_some();
     let (counter, wanted) = match known(Counter::SharedPeak) && !known(Counter::BufferPeak) {

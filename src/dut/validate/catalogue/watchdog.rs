@@ -20,7 +20,7 @@ const HELD: u64 = 64;
 
 /// A storm that was recorded, and its times.
 pub(super) struct Storm {
-    pub(super) seen: Observation,
+    pub(super) observed: Observation,
     /// First pause.
     pub(super) begin: Duration,
     /// Last pause.
@@ -61,19 +61,19 @@ pub(super) fn observe_storm(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Resu
     }
     let set = PrioritySet::of(priority);
     storm::add(cx, &mut trial, b, set, &(start..start + length));
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    let sent: Vec<_> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let sent: Vec<_> = observed.control_sent(b).map(|(record, _)| record.end).collect();
     let (Some(begin), Some(last)) = (sent.first().copied(), sent.last().copied()) else {
         return Err(Trouble::Error("the tester sent no pause".into()));
     };
     let end = last + pause;
-    let detected = resumed(&seen, begin..end, cx.setup.line_time(1024));
+    let detected = resumed(&observed, begin..end, cx.setup.line_time(1024));
     if detected.is_none() {
-        fills(cx, &seen, a, priority, begin + dog.detection)?;
+        fills(cx, &observed, a, priority, begin + dog.detection)?;
     }
-    let restored = seen.of(FlowId(0), Way::Received).map(|r| r.end).find(|at| *at > end);
-    Ok(Storm { seen, begin, last, end, detected, restored })
+    let restored = observed.of(FlowId(0), Way::Received).map(|r| r.end).find(|at| *at > end);
+    Ok(Storm { observed, begin, last, end, detected, restored })
 }
 
 /// Returns the priority next to that of a storm: lossless as well if there are two.
@@ -101,13 +101,13 @@ pub(super) fn slack(cx: &Context<'_>, dog: ExpectedWatchdog) -> Duration {
 /// It has not.
 fn fills(
     cx: &Context<'_>,
-    seen: &Observation,
+    observed: &Observation,
     a: Port,
     priority: Priority,
     until: Duration,
 ) -> Result<(), Trouble> {
     let held = cx.setup.line_time(1024).saturating_mul(2 * HELD);
-    let first = cx.first_stop(seen, a, priority);
+    let first = cx.first_stop(observed, a, priority);
     if first.is_some_and(|at| at + held < until) {
         return Ok(());
     }
@@ -118,11 +118,12 @@ fn fills(
 
 /// Returns the time at which flow 0 is sent again in a span after it was held back.
 fn resumed(
-    seen: &Observation,
+    observed: &Observation,
     span: core::ops::Range<Duration>,
     frame: Duration,
 ) -> Option<Duration> {
-    let sent: Vec<_> = seen.of(FlowId(0), Way::Sent).filter(|r| span.contains(&r.begin)).collect();
+    let sent: Vec<_> =
+        observed.of(FlowId(0), Way::Sent).filter(|r| span.contains(&r.begin)).collect();
     let held = frame.saturating_mul(HELD);
     let pairs = sent.windows(2).filter(|pair| pair[1].begin.saturating_sub(pair[0].end) > held);
     pairs.map(|pair| pair[1].begin).next()
@@ -154,7 +155,7 @@ fn in_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let storms = cx.by_level(3, 20);
     for _ in 0..storms {
         let storm = observe_storm(cx, dog)?;
-        u = u.max(storm.seen.uncertainty);
+        u = u.max(storm.observed.uncertainty);
         detected.extend(storm.detected.map(|at| at.saturating_sub(storm.begin)));
         restored.extend(storm.restored.map(|at| at.saturating_sub(storm.last)));
     }
@@ -234,11 +235,11 @@ fn judge_harmless(
         trial.flow(flow.rate(Rate::Line(THROTTLED_SHARE)));
     }
     stimulus(cx, &mut trial, both[0]);
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
     for (n, priority) in both.into_iter().enumerate() {
         let what = format!("lost frames of priority {priority} ({name})");
-        cx.count(what, seen.tally(FlowId(n)).lost(), Limits::exactly(0.0));
+        cx.count(what, observed.tally(FlowId(n)).lost(), Limits::exactly(0.0));
     }
     Ok(())
 }
@@ -311,11 +312,11 @@ fn empty_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let before = trial.flow(flow.clone().start(start.div(4)));
     let late = trial.flow(flow.start(late));
     storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
-    let (seen, counters) = cx.observe_with(trial)?;
-    if seen.of(before, Way::Received).count() == 0 {
+    let (observed, counters) = cx.observe_with(trial)?;
+    if observed.of(before, Way::Received).count() == 0 {
         return Err(Trouble::Error("no frame arrives before the storm; check the cables".into()));
     }
-    let lost = seen.tally(late).lost();
+    let lost = observed.tally(late).lost();
     let what = format!("lost frames of priority {priority} after a storm for an empty queue");
     let storms = counters
         .as_ref()
@@ -412,9 +413,9 @@ fn judge_doubled(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trou
             value: dog.detection.saturating_mul(2).to_string(),
             restored: dog.detection.to_string(),
         });
-        let seen = cx.observe(&trial)?;
-        cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-        let lost = seen.tally(flow).lost();
+        let observed = cx.observe(&trial)?;
+        cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+        let lost = observed.tally(flow).lost();
         let limits = if length == short { Limits::exactly(0.0) } else { Limits::at_least(1.0) };
         cx.count(format!("lost frames of priority {priority} ({name})"), lost, limits);
     }
@@ -437,10 +438,10 @@ fn judge_xon(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trouble>
     let octets = pfc_frame(cx.port(b).mac, &[(priority, Quanta(0))]);
     let every = length.div(u64::from(frames));
     trial.control.push(Control { port: b, octets, start, every, frames });
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    cx.rate(&seen, &trial, flow, &(start..start + length));
-    let lost = seen.tally(flow).lost();
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    cx.rate(&observed, &trial, flow, &(start..start + length));
+    let lost = observed.tally(flow).lost();
     let what = format!("lost frames of priority {priority} with {frames} XON");
     cx.count(what, lost, Limits::exactly(0.0));
     Ok(())
@@ -465,9 +466,9 @@ fn judge_link_failure(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(),
     trial.links.push(LinkChange { port: b, at: up, up: true });
     trial.frame(b, storm::hello(cx.port(b).mac), up + times.settle.div(2));
     // A device may flood while it does not know the address of B.
-    let seen = cx.observe(&trial)?.only(&[a, b]);
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    let lost = seen.lost_in(flow, &(judged + seen.uncertainty..traffic));
+    let observed = cx.observe(&trial)?.only(&[a, b]);
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let lost = observed.lost_in(flow, &(judged + observed.uncertainty..traffic));
     let what = format!("lost frames of priority {priority} after a link failure");
     cx.count(what, lost, Limits::exactly(0.0));
     Ok(())

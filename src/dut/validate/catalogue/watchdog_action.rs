@@ -35,19 +35,20 @@ fn stormed_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, _] = cx.ports()?;
     let (priority, other) = (cx.lossless()?, cx.lossy()?);
     let storm = watchdog::observe_storm(cx, dog)?;
-    let seen = &storm.seen;
-    let lost = seen.tally(FlowId(1)).lost();
-    let after = seen.of(FlowId(0), Way::Received).filter(|r| r.begin > storm.end).count() as u64;
+    let observed = &storm.observed;
+    let lost = observed.tally(FlowId(1)).lost();
+    let after =
+        observed.of(FlowId(0), Way::Received).filter(|r| r.begin > storm.end).count() as u64;
     let Some(detected) = storm.detected else {
         let what = format!("storms of priority {priority} that the watchdog detected");
         cx.judge(what, 0.0, Limits::at_least(1.0), 0.0, "storms");
         return Ok(());
     };
-    let from = detected + cx.setup.stop_limit() + seen.uncertainty;
-    let span = from..storm.end.saturating_sub(seen.uncertainty);
-    let arrived = seen.began_in(FlowId(0), &span);
+    let from = detected + cx.setup.stop_limit() + observed.uncertainty;
+    let span = from..storm.end.saturating_sub(observed.uncertainty);
+    let arrived = observed.began_in(FlowId(0), &span);
     let pauses =
-        seen.pauses(a).filter(|p| span.contains(&p.at) && p.stops(priority)).count() as u64;
+        observed.pauses(a).filter(|p| span.contains(&p.at) && p.stops(priority)).count() as u64;
     let none = Limits::exactly(0.0);
     cx.count(format!("frames of stormed priority {priority} that arrive"), arrived, none);
     cx.count(format!("pauses of priority {priority} after the detection"), pauses, none);
@@ -91,15 +92,15 @@ fn other_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
         trial.flow(flow.rate(Rate::Line(SHARE)));
     }
     storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    let stormed = seen.tally(FlowId(0)).lost();
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let stormed = observed.tally(FlowId(0)).lost();
     cx.count("lost frames of the stormed queue", stormed, Limits::at_least(1.0));
     let storm = start..start + length;
     for (n, which) in [(1, "the other queue"), (2, "the other port")] {
-        let lost = seen.tally(FlowId(n)).lost();
+        let lost = observed.tally(FlowId(n)).lost();
         cx.count(format!("lost frames of {which}"), lost, Limits::exactly(0.0));
-        cx.rate(&seen, &trial, FlowId(n), &storm);
+        cx.rate(&observed, &trial, FlowId(n), &storm);
     }
     judge_apart(cx, dog)
 }
@@ -124,16 +125,22 @@ fn judge_apart(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Troubl
         trial.flow(flow.rate(Rate::Line(SHARE)));
         storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
     }
-    let seen = cx.observe(&trial)?;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
     let names = |octets: &[u8]| pfc::Repr::parse(octets).is_ok_and(|p| p.time(second).is_some());
-    let last = seen.control_sent(b).filter(|(_, octets)| names(octets)).map(|(r, _)| r.end).last();
+    let last =
+        observed.control_sent(b).filter(|(_, octets)| names(octets)).map(|(r, _)| r.end).last();
     let last = last.ok_or_else(|| Trouble::Error("the tester sent no pause".into()))?;
     // Frames that are sent before the detection are dropped with the queue.
-    let restored = seen.of(FlowId(1), Way::Received).map(|r| r.end).find(|at| *at > last);
+    let restored = observed.of(FlowId(1), Way::Received).map(|r| r.end).find(|at| *at > last);
     let restored = restored.map_or(Duration::MAX, |at| at.saturating_sub(last));
     let limits = Limits::at_least(dog.restoration.as_nanos_f64());
-    cx.time(format!("time until the first frame of {what}"), restored, limits, seen.uncertainty);
+    cx.time(
+        format!("time until the first frame of {what}"),
+        restored,
+        limits,
+        observed.uncertainty,
+    );
     Ok(())
 }
 
@@ -183,22 +190,22 @@ fn restored_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let start = begin(n) + length + every;
         trial.control.push(Control { port: b, octets, start, every, frames: XON });
     }
-    let seen = cx.observe(&trial)?;
+    let observed = cx.observe(&trial)?;
     let start = times.baseline;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    let u = seen.uncertainty;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let u = observed.uncertainty;
     for n in 0..STORMS {
         let storm = begin(n)..begin(n) + length;
-        let lost = seen.lost_in(FlowId(0), &storm);
+        let lost = observed.lost_in(FlowId(0), &storm);
         let number = n + 1;
         let what = format!("lost frames of priority {priority} in storm {number}");
         cx.count(what, lost, Limits::at_least(1.0));
         let after = begin(n) + restored + u..begin(n + 1).saturating_sub(u);
-        let late = seen.lost_in(FlowId(0), &after);
+        let late = observed.lost_in(FlowId(0), &after);
         let what = format!("lost frames of priority {priority} after storm {number}");
         cx.count(what, late, Limits::exactly(0.0));
     }
-    let lost = seen.tally(FlowId(1)).lost();
+    let lost = observed.tally(FlowId(1)).lost();
     cx.count(format!("lost frames of priority {other}"), lost, Limits::exactly(0.0));
     Ok(())
 }
@@ -254,23 +261,24 @@ fn all_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
         }
         storm::add(cx, &mut trial, to, cx.setup.lossless, &(start..start + length));
     }
-    let (seen, counters) = cx.observe_with(trial.clone())?;
-    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    let detected = start + dog.detection + watchdog::slack(cx, dog) + seen.uncertainty;
-    let ends = [b, c].map(|port| seen.control_sent(port).map(|(record, _)| record.end).last());
+    let (observed, counters) = cx.observe_with(trial.clone())?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let detected = start + dog.detection + watchdog::slack(cx, dog) + observed.uncertainty;
+    let ends = [b, c].map(|port| observed.control_sent(port).map(|(record, _)| record.end).last());
     let Some(end) = ends.into_iter().flatten().min() else {
         return Err(Trouble::Error("the tester sent no pause".into()));
     };
-    let span = detected..end.saturating_sub(seen.uncertainty);
+    let span = detected..end.saturating_sub(observed.uncertainty);
     for (n, flow) in trial.flows.iter().enumerate() {
-        let sent = seen.of(FlowId(n), Way::Sent).filter(|r| span.contains(&r.end)).count() as u64;
-        let lost = seen.lost_in(FlowId(n), &span);
+        let sent =
+            observed.of(FlowId(n), Way::Sent).filter(|r| span.contains(&r.end)).count() as u64;
+        let lost = observed.lost_in(FlowId(n), &span);
         let of = format!("priority {} at {}", flow.priority, cx.port(flow.to).name);
         cx.count(format!("lost frames of {of} in the storm"), lost, Limits::at_least(1.0));
         let what = format!("frames of {of} from the storm that arrive");
         cx.count(what, sent - lost, Limits::exactly(0.0));
     }
-    let pauses = seen.pauses(a).filter(|pause| span.contains(&pause.at));
+    let pauses = observed.pauses(a).filter(|pause| span.contains(&pause.at));
     let pauses = pauses.filter(|p| cx.setup.lossless.iter().any(|priority| p.stops(priority)));
     let pauses = pauses.count() as u64;
     cx.count("pauses at A after the detection", pauses, Limits::exactly(0.0));
