@@ -67,7 +67,7 @@ impl Peer {
     const HIGH: Self = Self { mac: Mac([0xfe; 6]), lifetime: LIFETIME };
 
     /// Returns an LLDPDU with these TLVs of IEEE 802.1, or of others.
-    fn says(self, tlvs: &[([u8; 3], u8, Vec<u8>)]) -> Vec<u8> {
+    fn lldpdu(self, tlvs: &[([u8; 3], u8, Vec<u8>)]) -> Vec<u8> {
         let id = |subtype| Id { subtype, octets: &self.mac.0 };
         let head = Repr {
             dst: DESTINATION,
@@ -88,12 +88,12 @@ impl Peer {
 
     /// Returns an LLDPDU with the PFC configuration of these priorities.
     fn maps(self, enable: PrioritySet, willing: bool) -> Vec<u8> {
-        self.says(&[(OUI, subtype::PFC, pfc(enable, willing))])
+        self.lldpdu(&[(OUI, subtype::PFC, pfc(enable, willing))])
     }
 
     /// Returns the LLDPDU that ends what it said before.
     fn leaves(self) -> Vec<u8> {
-        Self { lifetime: 0, ..self }.says(&[])
+        Self { lifetime: 0, ..self }.lldpdu(&[])
     }
 }
 
@@ -122,9 +122,9 @@ fn ets(sum: u8) -> Vec<u8> {
 }
 
 /// LLDPDUs that the device hears before a storm, and the neighbours that send them.
-struct Heard<'a> {
+struct Advertised<'a> {
     /// LLDPDUs and their times.
-    said: &'a [(Duration, Vec<u8>)],
+    lldpdus: &'a [(Duration, Vec<u8>)],
     /// The neighbours that said them: they leave at the end of the trial.
     peers: &'a [Peer],
     /// Shortest time from the last LLDPDU to the storm; at least [`APPLY`] passes.
@@ -132,16 +132,16 @@ struct Heard<'a> {
 }
 
 /// Returns a storm for all lossless priorities at `b` after LLDPDUs.
-fn storm(cx: &Context<'_>, ends: (Port, Port), heard: &Heard<'_>) -> Storm {
+fn storm(cx: &Context<'_>, ends: (Port, Port), advertised: &Advertised<'_>) -> Storm {
     let (_, b) = ends;
     let mut storm = storm::for_set(cx, ends, cx.setup.lossless, storm::SIZE);
-    let last = heard.said.iter().map(|(at, _)| *at).max().unwrap_or(Duration::ZERO);
-    later(&mut storm, last + APPLY.max(heard.wait));
-    for (at, octets) in heard.said {
+    let last = advertised.lldpdus.iter().map(|(at, _)| *at).max().unwrap_or(Duration::ZERO);
+    later(&mut storm, last + APPLY.max(advertised.wait));
+    for (at, octets) in advertised.lldpdus {
         storm.trial.frame(b, octets.clone(), *at);
     }
     let end = storm.trial.length;
-    for peer in heard.peers {
+    for peer in advertised.peers {
         storm.trial.frame(b, peer.leaves(), end);
     }
     storm.trial.length = end + Duration::from_millis(1);
@@ -165,9 +165,9 @@ fn judge(
     ports: (Port, Port),
     what: &str,
     obeyed: PrioritySet,
-    heard: &Heard<'_>,
+    advertised: &Advertised<'_>,
 ) -> Result<(), Trouble> {
-    let mut storm = storm(cx, ports, heard);
+    let mut storm = storm(cx, ports, advertised);
     storm.trial.name = what.to_owned();
     let observed = cx.observe(&storm.trial)?;
     storm::judge(cx, &storm, &observed, ports.1, obeyed)
@@ -187,8 +187,8 @@ fn lldpdus(observed: &Observation, port: Port) -> impl Iterator<Item = (&Record,
 
 /// Returns the TLVs of an organization in an LLDPDU.
 fn organizational<'a>(view: &lldp::View<'a>, oui: [u8; 3]) -> Vec<lldp::Organizational<'a>> {
-    let of = |tlv: lldp::Tlv<'a>| tlv.organizational().filter(|org| org.oui == oui);
-    view.optional().filter_map(of).collect()
+    let of_oui = |tlv: lldp::Tlv<'a>| tlv.organizational().filter(|org| org.oui == oui);
+    view.optional().filter_map(of_oui).collect()
 }
 
 pub(super) const WELL_FORMED: Test = describe! {
@@ -245,23 +245,23 @@ fn examine(cx: &Context<'_>, lldpdu: &[u8]) -> Vec<String> {
         Err(error) => return vec![format!("it cannot be read: {error}")],
     };
     let all = organizational(&view, OUI);
-    let of = |kind: u8| all.iter().filter(move |tlv| tlv.subtype == kind);
+    let of_kind = |kind: u8| all.iter().filter(move |tlv| tlv.subtype == kind);
     let mut faults = Vec::new();
     for (kind, name) in [(subtype::ETS_CONFIGURATION, "ETS configuration"), (subtype::PFC, "PFC")] {
-        match of(kind).count() {
+        match of_kind(kind).count() {
             1 => {}
             n => faults.push(format!("{n} TLVs of {name}")),
         }
     }
-    for tlv in of(subtype::PFC) {
+    for tlv in of_kind(subtype::PFC) {
         faults.extend(pfc_faults(cx, tlv.value));
     }
-    for tlv in of(subtype::ETS_CONFIGURATION) {
+    for tlv in of_kind(subtype::ETS_CONFIGURATION) {
         faults.extend(ets_faults("configuration", tlv.value));
         let reserved = tlv.value.first().is_some_and(|flags| flags & 0x38 != 0);
         faults.extend(reserved.then(|| "reserved bits of ETS configuration".to_owned()));
     }
-    for tlv in of(subtype::ETS_RECOMMENDATION) {
+    for tlv in of_kind(subtype::ETS_RECOMMENDATION) {
         faults.extend(ets_faults("recommendation", tlv.value));
         let reserved = tlv.value.first().is_some_and(|octet| *octet != 0);
         faults.extend(reserved.then(|| "reserved octet of ETS recommendation".to_owned()));
@@ -327,10 +327,10 @@ fn neighbour_map(cx: &mut Context<'_>) -> Result<(), Trouble> {
         (Peer::LOW, true, "a willing neighbour with the lowest address"),
         (Peer::HIGH, true, "a willing neighbour with the highest address"),
     ] {
-        let said = [(Duration::ZERO, peer.maps(one, willing))];
+        let lldpdus = [(Duration::ZERO, peer.maps(one, willing))];
         let obeyed = in_use(&expected, peer, willing, own, one);
-        let heard = Heard { said: &said, peers: &[peer], wait: Duration::ZERO };
-        judge(cx, (a, b), what, obeyed, &heard)?;
+        let advertised = Advertised { lldpdus: &lldpdus, peers: &[peer], wait: Duration::ZERO };
+        judge(cx, (a, b), what, obeyed, &advertised)?;
     }
     Ok(())
 }
@@ -369,7 +369,7 @@ fn malformed(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b] = cx.ports::<2>()?;
     let (one, _) = maps(cx)?;
     let peer = Peer::LOW;
-    let tlv = |kind, value: Vec<u8>| peer.says(&[(OUI, kind, value)]);
+    let tlv = |kind, value: Vec<u8>| peer.lldpdu(&[(OUI, kind, value)]);
     let short = pfc(one, false)[..1].to_vec();
     let mut cut = peer.maps(one, false);
     // The header of a TLV of 511 octets in the place of the end of the LLDPDU.
@@ -381,10 +381,10 @@ fn malformed(cx: &mut Context<'_>) -> Result<(), Trouble> {
         ("ETS shares of 101 %", tlv(subtype::ETS_CONFIGURATION, ets(101))),
         ("an LLDPDU that is cut", cut),
     ] {
-        let said = [(Duration::ZERO, octets)];
+        let lldpdus = [(Duration::ZERO, octets)];
         let own = cx.setup.lossless;
-        let heard = Heard { said: &said, peers: &[peer], wait: Duration::ZERO };
-        judge(cx, (a, b), what, own, &heard)?;
+        let advertised = Advertised { lldpdus: &lldpdus, peers: &[peer], wait: Duration::ZERO };
+        judge(cx, (a, b), what, own, &advertised)?;
     }
     Ok(())
 }
@@ -418,23 +418,35 @@ fn neighbours(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let own = cx.setup.lossless;
     let (low, high) = (Peer::LOW, Peer::HIGH);
     let second = Duration::from_secs(1);
-    let said = |peer: Peer, at| (at, peer.maps(one, false));
+    let advertises = |peer: Peer, at| (at, peer.maps(one, false));
     let brief = Peer { lifetime: BRIEF_LIFETIME, ..low };
     let none = Duration::ZERO;
-    for (what, obeyed, said, peers, wait) in [
-        ("one neighbour", one, vec![said(low, none)], vec![low], none),
-        ("two neighbours", own, vec![said(low, none), said(high, none)], vec![low, high], none),
-        ("a neighbour that left", own, vec![said(low, none), (second, low.leaves())], vec![], none),
+    for (what, obeyed, lldpdus, peers, wait) in [
+        ("one neighbour", one, vec![advertises(low, none)], vec![low], none),
+        (
+            "two neighbours",
+            own,
+            vec![advertises(low, none), advertises(high, none)],
+            vec![low, high],
+            none,
+        ),
+        (
+            "a neighbour that left",
+            own,
+            vec![advertises(low, none), (second, low.leaves())],
+            vec![],
+            none,
+        ),
         (
             "a neighbour whose lifetime has passed",
             own,
-            vec![said(brief, none)],
+            vec![advertises(brief, none)],
             vec![],
             second.saturating_mul(u64::from(BRIEF_LIFETIME) + 1),
         ),
     ] {
-        let heard = Heard { said: &said, peers: &peers, wait };
-        judge(cx, (a, b), what, obeyed, &heard)?;
+        let advertised = Advertised { lldpdus: &lldpdus, peers: &peers, wait };
+        judge(cx, (a, b), what, obeyed, &advertised)?;
     }
     Ok(())
 }
@@ -476,9 +488,9 @@ fn one_dialect(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let end = second.saturating_mul(2);
     let mut trial = Trial::new("CEE, then IEEE 802.1", end + Duration::from_millis(1));
     trial.whole = true;
-    trial.frame(b, peer.says(&[(CEE.0, CEE.1, cee(one))]), Duration::ZERO);
+    trial.frame(b, peer.lldpdu(&[(CEE.0, CEE.1, cee(one))]), Duration::ZERO);
     let ieee = [(OUI, subtype::PFC, pfc(one, false)), (OUI, subtype::ETS_CONFIGURATION, ets(100))];
-    trial.frame(b, peer.says(&ieee), second);
+    trial.frame(b, peer.lldpdu(&ieee), second);
     trial.frame(b, peer.leaves(), end);
     let observed = cx.observe(&trial)?;
     let half = interval.div(2);

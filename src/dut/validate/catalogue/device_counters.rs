@@ -418,8 +418,8 @@ fn every_frame(cx: &mut Context<'_>) -> Result<(), Trouble> {
 /// Returns the frames that were sent and that arrived, of all flows from a port; of all ports if it is
 /// `None`.
 fn sent_and_received(observed: &Observation, trial: &Trial, from: Option<Port>) -> (u64, u64) {
-    let of = |flow: &Flow| from.is_none_or(|from| flow.from == from);
-    let ids = (0..trial.flows.len()).filter(|n| of(&trial.flows[*n])).map(FlowId);
+    let is_from = |flow: &Flow| from.is_none_or(|from| flow.from == from);
+    let ids = (0..trial.flows.len()).filter(|n| is_from(&trial.flows[*n])).map(FlowId);
     let count = |id, way| observed.of(id, way).count() as u64;
     ids.map(|id| (count(id, Way::Sent), count(id, Way::Received)))
         .fold((0, 0), |(s, r), (sent, received)| (s + sent, r + received))

@@ -296,7 +296,7 @@ fn congested_alone(cx: &mut Context<'_>) -> Result<(), Trouble> {
     // The frames of a released priority may hold up others.
     judge_marks(cx, &trial, &[(priority, true, hold), (other, false, hold)])?;
     let marked = ecn.priorities.unwrap_or(PrioritySet::ALL);
-    let is_bare = |of: &Priority| *of != priority && !marked.contains(*of);
+    let is_bare = |other: &Priority| *other != priority && !marked.contains(*other);
     for bare in cx.setup.lossless.iter().filter(is_bare) {
         let mut trial = congestion::to_one(cx, &[a, b], c, &[bare, priority], SHARE_OF_FOUR);
         trial.flows.iter_mut().for_each(|flow| flow.ecn = Ecn::Ect0);

@@ -399,8 +399,8 @@ fn slow_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let part = (LOSSY_SHARE * ratio).min(1.0 - LOAD * ratio);
     for priority in cx.each_lossless() {
         let mut trial = Trial::new("overload of a slow port", times.hold + times.drain);
-        let flow = |of, share| {
-            let flow = Flow::new((fast, slow), of, Limit::Time(times.hold)).size(SIZE);
+        let flow = |priority, share| {
+            let flow = Flow::new((fast, slow), priority, Limit::Time(times.hold)).size(SIZE);
             flow.rate(Rate::Line(share))
         };
         let held = trial.flow(flow(priority, 1.0 - part));

@@ -54,10 +54,10 @@ fn sent_protected(cx: &mut Context<'_>) -> Result<(), Trouble> {
             cx.count(what, pauses as u64, Limits::at_least(1.0));
             judge_pfc(cx, &observed, b, &name, mode);
             judge_data(cx, &observed, b, &name)?;
-            for (flow, of) in [(FlowId(0), priority), (FlowId(1), lossy)] {
+            for (flow, priority) in [(FlowId(0), priority), (FlowId(1), lossy)] {
                 let lost = observed.lost(flow, &(Duration::ZERO..Duration::MAX));
                 lost.iter().for_each(|record| cx.mark(record, "does not arrive"));
-                let what = format!("lost frames of priority {of} with MACsec at {name}");
+                let what = format!("lost frames of priority {priority} with MACsec at {name}");
                 cx.count(what, lost.len() as u64, Limits::exactly(0.0));
             }
         }
@@ -150,15 +150,15 @@ fn judge_data(
         }
     }
     let other = if plan.protect_data { "plain" } else { "protected" };
-    let said = if plan.confidentiality.is_some() { "encrypted" } else { "readable" };
+    let wanted = if plan.confidentiality.is_some() { "encrypted" } else { "readable" };
     let overhead = plan.overhead();
-    for (of, what) in [
+    for (kind, what) in [
         (Wrong::Kind, format!("{other} data frames at {name}")),
-        (Wrong::Form, format!("frames at {name} that are not {said} with {overhead} more bytes")),
+        (Wrong::Form, format!("frames at {name} that are not {wanted} with {overhead} more bytes")),
         (Wrong::Again, format!("packet numbers used again at {name}")),
         (Wrong::Unread, format!("frames at {name} that are valid by no key")),
     ] {
-        let count = wrong.iter().filter(|wrong| **wrong == of).count();
+        let count = wrong.iter().filter(|wrong| **wrong == kind).count();
         cx.count(what, count as u64, Limits::exactly(0.0));
     }
     Ok(())
@@ -300,9 +300,9 @@ fn change_keys(
             SecyChange::UseTransmit(new),
         ];
         let removed = [SecyChange::RemoveTransmit(old), SecyChange::RemoveReceive { sci, an: old }];
-        let of = |at| move |change| KeyChange { at, port: pair.b, change };
-        trial.keys.extend(installed.into_iter().map(of(at)));
-        trial.keys.extend(removed.into_iter().map(of(at + every)));
+        let change_at = |at| move |change| KeyChange { at, port: pair.b, change };
+        trial.keys.extend(installed.into_iter().map(change_at(at)));
+        trial.keys.extend(removed.into_iter().map(change_at(at + every)));
         an = new;
     }
     Ok(made)

@@ -125,8 +125,8 @@ fn slow_host(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let priority = cx.lossless()?;
     let ports = (0..cx.setup.alike()).map(Port);
     for port in ports.take(cx.by_level(1, usize::MAX)) {
-        let heard = wait_for_traffic(cx, port)?;
-        let station = station(cx, &heard, port)?;
+        let traffic = wait_for_traffic(cx, port)?;
+        let station = station(cx, &traffic, port)?;
         judge_stopped(cx, port, priority, &station)?;
         judge_reading(cx, port, priority, &station)?;
     }

@@ -198,26 +198,26 @@ const SHARE: u64 = 90;
 const MOST: u64 = 100_000;
 
 fn slowed_by_ecn(cx: &mut Context<'_>) -> Result<(), Trouble> {
-    let told = nic::expected(cx)?;
-    let sends: Vec<Priority> = told.sends.iter().collect();
+    let nic = nic::expected(cx)?;
+    let sends: Vec<Priority> = nic.sends.iter().collect();
     let ports = (0..cx.setup.alike()).map(Port);
     for port in ports.take(cx.by_level(1, usize::MAX)) {
-        let pairs = told.queue_pairs.get(port.0).filter(|pairs| !pairs.is_empty());
+        let pairs = nic.queue_pairs.get(port.0).filter(|pairs| !pairs.is_empty());
         let Some(pairs) = pairs else {
             let what = format!("nic.queue_pairs: that at port {} is missing", cx.port(port).name);
             return Err(Trouble::Missing(what));
         };
         let traffic = nic::wait_for_traffic(cx, port)?;
-        let heard = first_data(cx, &traffic, port, &sends)?;
+        let data_of_nic = first_data(cx, &traffic, port, &sends)?;
         for pair in pairs {
-            judge_slows(cx, port, heard, *pair)?;
+            judge_slows(cx, port, data_of_nic, *pair)?;
         }
         let all: Vec<usize> = (0..pairs.len()).collect();
-        judge_answers(cx, port, heard, pairs, &all)?;
+        judge_answers(cx, port, data_of_nic, pairs, &all)?;
         for one in all.iter().filter(|_| pairs.len() > 1) {
-            judge_answers(cx, port, heard, pairs, &[*one])?;
+            judge_answers(cx, port, data_of_nic, pairs, &[*one])?;
         }
-        judge_answers(cx, port, heard, pairs, &[])?;
+        judge_answers(cx, port, data_of_nic, pairs, &[])?;
     }
     Ok(())
 }
@@ -231,7 +231,7 @@ fn stimulus_frames(cx: &Context<'_>, every: Duration) -> u32 {
 fn judge_slows(
     cx: &mut Context<'_>,
     port: Port,
-    heard: NicData,
+    data_of_nic: NicData,
     pair: QueuePair,
 ) -> Result<(), Trouble> {
     let (start, frames) = (cx.setup.times.baseline, stimulus_frames(cx, NOTIFY));
@@ -239,9 +239,9 @@ fn judge_slows(
     let length = end + cx.setup.times.settle;
     let number = pair.sends.get();
     let mut trial = Trial::new(format!("notifications of queue pair {number}"), length);
-    let priority = heard.priority;
+    let priority = data_of_nic.priority;
     let flow = trial.flow(Flow::new((port, port), priority, Limit::Time(length)));
-    let octets = heard.notification(cx, port, pair.sends);
+    let octets = data_of_nic.notification(cx, port, pair.sends);
     trial.control.push(Control { port, octets, start, every: NOTIFY, frames });
     let observed = cx.observe(&trial)?;
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
@@ -260,7 +260,7 @@ fn judge_slows(
 fn judge_answers(
     cx: &mut Context<'_>,
     port: Port,
-    heard: NicData,
+    data_of_nic: NicData,
     pairs: &[QueuePair],
     marked: &[usize],
 ) -> Result<(), Trouble> {
@@ -274,7 +274,7 @@ fn judge_answers(
         .enumerate()
         .map(|(n, pair)| {
             let ecn = if marked.contains(&n) { Ecn::Ce } else { Ecn::Ect0 };
-            heard.data(cx, port, pair.receives, ecn)
+            data_of_nic.data(cx, port, pair.receives, ecn)
         })
         .collect();
     let all: u64 = octets.iter().map(|octets| frame_time(cx, octets).as_picos()).sum();
@@ -302,7 +302,7 @@ fn judge_answers(
     let what = format!("queue pairs that get CNPs, {name}");
     cx.count(what, pairs.len() as u64, Limits::exactly(marked.len() as f64));
     cx.count(format!("malformed CNPs, {name}"), malformed as u64, Limits::exactly(0.0));
-    judge_unpaused(cx, &observed, port, heard.priority, &name);
+    judge_unpaused(cx, &observed, port, data_of_nic.priority, &name);
     Ok(())
 }
 

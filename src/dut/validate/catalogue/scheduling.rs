@@ -24,9 +24,9 @@ fn weighted(cx: &Context<'_>) -> Result<Vec<(Priority, f64)>, Trouble> {
     let weights: [u32; PRIORITIES] =
         cx.setup.expected.weights.ok_or_else(|| fill::missing("weights"))?;
     let all: u32 = weights.iter().sum();
-    let of = |priority: &Priority| weights[priority.index()];
-    let with = Priority::ALL.into_iter().filter(|priority| of(priority) > 0);
-    let shares: Vec<_> = with.map(|p| (p, f64::from(of(&p)) / f64::from(all))).collect();
+    let weight = |priority: &Priority| weights[priority.index()];
+    let with = Priority::ALL.into_iter().filter(|priority| weight(priority) > 0);
+    let shares: Vec<_> = with.map(|p| (p, f64::from(weight(&p)) / f64::from(all))).collect();
     if shares.len() < 2 {
         return Err(Trouble::Missing("expected.weights: two classes are needed".into()));
     }
@@ -341,8 +341,9 @@ fn strict_priorities(cx: &Context<'_>) -> Result<Vec<Priority>, Trouble> {
     let missing = "expected.strict is missing; add it to the file";
     let all = cx.setup.expected.strict.ok_or_else(|| Trouble::Missing(missing.to_owned()))?;
     let most = cx.by_level(1, usize::MAX);
-    let of = |set: ground::units::PrioritySet| set.iter().filter(|p| all.contains(*p)).take(most);
-    let strict: Vec<Priority> = of(cx.setup.lossless).chain(of(cx.setup.lossy)).collect();
+    let strict_of = |set: PrioritySet| set.iter().filter(|p| all.contains(*p)).take(most);
+    let strict: Vec<Priority> =
+        strict_of(cx.setup.lossless).chain(strict_of(cx.setup.lossy)).collect();
     if strict.is_empty() {
         let what = "expected.strict has no priority of `lossless` or `lossy`: no class is strict";
         return Err(Trouble::Missing(what.to_owned()));
@@ -430,8 +431,8 @@ fn changed_weights(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let before = cx.setup.expected.weights.expect("`weighted` has checked it");
     let after = other_weights(before);
     let all: u32 = after.iter().sum();
-    let of = |p: Priority| f64::from(after[p.index()]) / f64::from(all);
-    let new: Vec<_> = old.iter().map(|(priority, _)| (*priority, of(*priority))).collect();
+    let share = |p: Priority| f64::from(after[p.index()]) / f64::from(all);
+    let new: Vec<_> = old.iter().map(|(priority, _)| (*priority, share(*priority))).collect();
     let times = cx.setup.times;
     let (at, end) = (times.hold, times.hold.saturating_mul(2) + times.settle);
     // Each class is over with its old share and with its new one.
@@ -550,8 +551,8 @@ fn judge_field(
     let traffic = start + length + times.settle;
     let name = format!("{field} values, priority {priority} is paused");
     let mut trial = Trial::new(name, traffic + times.drain);
-    for (mark, of) in map {
-        let flow = Flow::new((a, b), *of, Limit::Time(traffic)).rate(Rate::Line(share));
+    for (mark, mapped) in map {
+        let flow = Flow::new((a, b), *mapped, Limit::Time(traffic)).rate(Rate::Line(share));
         trial.flow(flow.mark(*mark).version(version));
     }
     storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
@@ -561,8 +562,8 @@ fn judge_field(
     let span = held.start + observed.uncertainty..held.end.saturating_sub(observed.uncertainty);
     let stopped = |n: usize| observed.began_in(FlowId(n), &span) == 0;
     let (mut missed, mut wrong) = (Vec::new(), Vec::new());
-    for (n, (mark, of)) in map.iter().enumerate() {
-        match (*of == priority, stopped(n)) {
+    for (n, (mark, mapped)) in map.iter().enumerate() {
+        match (*mapped == priority, stopped(n)) {
             (true, false) => missed.push(number(*mark)),
             (false, true) => wrong.push(number(*mark)),
             (true, true) | (false, false) => {}

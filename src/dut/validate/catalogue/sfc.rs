@@ -348,14 +348,14 @@ fn examine(
     if let Some(flow) = repr.message.flow() {
         fault(flow != *own, format!("it is about {flow}, not {own}"));
     }
-    let said = repr.message.priority;
-    fault(said != priority, format!("priority {said}, not {priority}"));
+    let named = repr.message.priority;
+    fault(named != priority, format!("priority {named}, not {priority}"));
     let dscp = match &cx.setup.marking {
         Marking::Dscp(map) => map[priority.index()].get(),
         Marking::Pcp(..) => 0,
     };
-    let said = repr.message.dscp.get();
-    fault(said != dscp, format!("DSCP {said}, not {dscp}"));
+    let named = repr.message.dscp.get();
+    fault(named != dscp, format!("DSCP {named}, not {dscp}"));
     faults
 }
 
@@ -368,7 +368,7 @@ struct Backlog {
 
 impl Backlog {
     fn new(observed: &Observation, to: Port) -> Self {
-        let of = |way: Way| {
+        let sums = |way: Way| {
             let is_data = |record: &&Record| record.what.sequence().is_some();
             let mine = observed.records.iter().filter(|record| record.way == way).filter(is_data);
             let mine = mine.filter(|record| way == Way::Sent || record.port == to);
@@ -380,7 +380,7 @@ impl Backlog {
             }
             all
         };
-        Self { to, sent: of(Way::Sent), arrived: of(Way::Received) }
+        Self { to, sent: sums(Way::Sent), arrived: sums(Way::Received) }
     }
 
     /// Returns the time in which the line drains all that may have been in the device when it sent a message

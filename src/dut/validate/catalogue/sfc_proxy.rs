@@ -238,10 +238,10 @@ fn judge_converted(cx: &mut Context<'_>, message: &Message, udp_port: u16) -> Re
     let title = format!("a message to {name}");
     let trial = sfc::trial(&title, from, octets.clone(), 1, rest);
     let observed = cx.observe(&trial)?;
-    let asked = sent_at(&observed, from, &octets);
+    let sent = sent_at(&observed, from, &octets);
     let spans = sfc::paused(cx, &observed, to, priority);
-    let length = match (asked, spans.last()) {
-        (Some(asked), Some((_, end))) => end.saturating_sub(asked),
+    let length = match (sent, spans.last()) {
+        (Some(sent), Some((_, end))) => end.saturating_sub(sent),
         _ => Duration::ZERO,
     };
     let slack = Quanta(1).at(rate) + sfc::latency(cx, to).saturating_mul(2);

@@ -229,12 +229,12 @@ fn order(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let mut trial = Trial::new("random pauses", traffic + cx.setup.times.drain);
     let priorities: Vec<Priority> = cx.priorities().iter().collect();
     for priority in &priorities {
-        let (share, of) = match cx.setup.lossless.contains(*priority) {
+        let (share, flows) = match cx.setup.lossless.contains(*priority) {
             true => (0.4, lossless.len()),
             false => (0.2, priorities.len() - lossless.len()),
         };
         let flow = Flow::new((a, b), *priority, Limit::Time(traffic));
-        trial.flow(flow.rate(Rate::Line(share / of as f64)));
+        trial.flow(flow.rate(Rate::Line(share / flows as f64)));
     }
     for (at, priority, quanta) in pauses {
         trial.pfc(b, cx.port(b).mac, &[(priority, quanta)], at);
@@ -312,15 +312,15 @@ fn link_failure(cx: &mut Context<'_>) -> Result<(), Trouble> {
         // A DUT may flood while it does not know the address of B.
         let observed = cx.observe(&trial)?.only(&[a, b]);
         cx.at_rest(&observed, &trial, &(baseline.div(4)..baseline))?;
-        for (n, of) in priorities.iter().enumerate() {
+        for (n, other) in priorities.iter().enumerate() {
             let flow = FlowId(n);
             cx.rate(&observed, &trial, flow, &steps.judged);
             let late = observed.lost_in(flow, &(steps.judged.start..Duration::MAX));
-            let what = format!("frames of priority {of} lost after the storm");
+            let what = format!("frames of priority {other} lost after the storm");
             cx.count(what, late, Limits::exactly(0.0));
-            if *of == priority {
+            if *other == priority {
                 let before = observed.lost_in(flow, &(Duration::ZERO..steps.judged.start)) as f64;
-                let what = format!("frames of priority {of} lost while the link was down");
+                let what = format!("frames of priority {other} lost while the link was down");
                 cx.policy(what, before, "", OPEN);
             }
         }

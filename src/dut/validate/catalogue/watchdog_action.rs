@@ -273,9 +273,9 @@ fn all_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let sent =
             observed.of(FlowId(n), Way::Sent).filter(|r| span.contains(&r.end)).count() as u64;
         let lost = observed.lost_in(FlowId(n), &span);
-        let of = format!("priority {} at {}", flow.priority, cx.port(flow.to).name);
-        cx.count(format!("lost frames of {of} in the storm"), lost, Limits::at_least(1.0));
-        let what = format!("frames of {of} from the storm that arrive");
+        let queue = format!("priority {} at {}", flow.priority, cx.port(flow.to).name);
+        cx.count(format!("lost frames of {queue} in the storm"), lost, Limits::at_least(1.0));
+        let what = format!("frames of {queue} from the storm that arrive");
         cx.count(what, sent - lost, Limits::exactly(0.0));
     }
     let pauses = observed.pauses(a).filter(|pause| span.contains(&pause.at));
