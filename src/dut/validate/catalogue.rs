@@ -1,8 +1,8 @@
 //! The tests of a DUT, by families. Each describes itself; its page in the manual is made from that.
 //!
-//! A new test is its description with `describe!` and its function in the file of its family, and a line in [`TESTS`].
-//! A fault in `knobs.yaml` proves that it finds what it is for; `BLESS=1 cargo test -p sluice-validate` writes its
-//! page.
+//! A new test is its description with `describe!` and its function in the file of its family, and its line in [`TESTS`].
+//! A fault in `knobs.yaml` proves that it finds what it is for. `SLUICE_BLESS=1 cargo test -p sluice-validate --lib manual`
+//! writes its page, which also needs a line in the manual's `SUMMARY.md`.
 
 /// Describes a test. The fields up to `run` are required, in this order; the others are those of [`Test::DEFAULT`]
 /// where they are not named.

@@ -41,6 +41,7 @@ pub(super) fn arrives(
         if tally.received > 0 {
             continue;
         }
+        // A sender that the DUT has paused all the time is no fault of the cables.
         let paused = cx.paused_before(observed, flow).filter(|_| tally.sent == 0);
         let what = paused.unwrap_or_else(|| {
             format!(
@@ -85,6 +86,7 @@ pub(super) fn stops(observed: &Observation, port: Port, priority: Priority) -> u
 pub(super) fn begins(pauses: &[Pause], priority: Priority) -> u64 {
     let mut paused = false;
     let begins = pauses.iter().filter(|pause| {
+        // A refresh of a pause begins no new one.
         let was = core::mem::replace(&mut paused, pause.stops(priority));
         paused && !was
     });

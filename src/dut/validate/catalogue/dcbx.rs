@@ -136,11 +136,13 @@ fn storm(cx: &Context<'_>, ends: (Port, Port), advertised: &Advertised<'_>) -> S
     let (_, b) = ends;
     let mut storm = storm::for_set(cx, ends, cx.setup.lossless, storm::SIZE);
     let last = advertised.lldpdus.iter().map(|(at, _)| *at).max().unwrap_or(Duration::ZERO);
+    // The device has its map before the traffic begins.
     later(&mut storm, last + APPLY.max(advertised.wait));
     for (at, octets) in advertised.lldpdus {
         storm.trial.frame(b, octets.clone(), *at);
     }
     let end = storm.trial.length;
+    // The next trial begins without neighbours.
     for peer in advertised.peers {
         storm.trial.frame(b, peer.leaves(), end);
     }
@@ -258,6 +260,7 @@ fn examine(cx: &Context<'_>, lldpdu: &[u8]) -> Vec<String> {
     }
     for tlv in of_kind(subtype::ETS_CONFIGURATION) {
         faults.extend(ets_faults("configuration", tlv.value));
+        // Behind willing and CBS are three reserved bits, then the number of classes.
         let reserved = tlv.value.first().is_some_and(|flags| flags & 0x38 != 0);
         faults.extend(reserved.then(|| "reserved bits of ETS configuration".to_owned()));
     }
@@ -274,6 +277,7 @@ fn pfc_faults(cx: &Context<'_>, value: &[u8]) -> Vec<String> {
     if value.len() != PFC_LEN {
         faults.push(format!("PFC has {} octets, not {PFC_LEN}", value.len()));
     }
+    // Behind willing and MBC are two reserved bits, then the number of classes.
     if value.first().is_some_and(|flags| flags & 0x30 != 0) {
         faults.push("reserved bits of PFC".to_owned());
     }
@@ -343,6 +347,7 @@ fn in_use(
     own: PrioritySet,
     other: PrioritySet,
 ) -> PrioritySet {
+    // If both are willing the addresses decide, and devices differ in which of them wins.
     let higher_wins = expected.precedence == Precedence::Higher;
     let peer_wins = higher_wins == (peer.mac == Peer::HIGH.mac);
     if expected.willing && (!willing || peer_wins) { other } else { own }
@@ -442,6 +447,7 @@ fn neighbours(cx: &mut Context<'_>) -> Result<(), Trouble> {
             own,
             vec![advertises(brief, none)],
             vec![],
+            // A second more than the lifetime, in which the device notices that it has passed.
             second.saturating_mul(u64::from(BRIEF_LIFETIME) + 1),
         ),
     ] {
@@ -493,6 +499,7 @@ fn one_dialect(cx: &mut Context<'_>) -> Result<(), Trouble> {
     trial.frame(b, peer.lldpdu(&ieee), second);
     trial.frame(b, peer.leaves(), end);
     let observed = cx.observe(&trial)?;
+    // The device may still speak its old dialect for a while.
     let half = interval.div(2);
     let before = dialects(&observed, b, half, second);
     let after = dialects(&observed, b, second + half, end);

@@ -53,9 +53,9 @@ pub(super) const PFC_FRAMES: Test = describe! {
               other frame as one.",
     clause: "802.1Q 12.23 (counts of PFC requests and indications); by priority as SAI does",
     procedure: "B sends frames that pause one priority each, 10 to 17 of them; as many that resume it; 10 that \
-                pause all; 10 PAUSE frames; and 10,000 pauses of a lossless priority, at level full 1,000,000. Data from B to A show \
-                that the port is the right one. At last B pauses a lossless priority until the device \
-                pauses A, and the pauses that A receives are counted.",
+                pause all; 10 PAUSE frames; and 10,000 pauses of a lossless priority, at level full 1,000,000. \
+                Data from B to A show that the port is the right one. At last B pauses a lossless priority until \
+                the device pauses A, and the pauses that A receives are counted.",
     pass: "The device's counters of received PFC frames are the numbers sent, with those that resume as \
            `expected.xon` says; PAUSE is not in them. Of a priority without PFC at most the number sent is \
            counted. The counter of sent frames is the number that A received. Totals of a port, if the device has \
@@ -92,6 +92,7 @@ fn frames_for(priority: Priority) -> u32 {
 fn each_priority(cx: &mut Context<'_>, name: &str, time: Quanta) -> Result<bool, Trouble> {
     let [_, b] = cx.ports()?;
     let mac = cx.port(b).mac;
+    // Another number for each priority: a device that counts for the wrong one is found.
     let each = Priority::ALL.map(|p| (pfc_frame(mac, &[(p, time)]), frames_for(p)));
     let trial = control_trial(cx, name, each, EVERY)?;
     let (_, counters) = cx.count_over(trial)?;
@@ -173,6 +174,7 @@ fn judge_pfc(
 ) {
     let sent = f64::from(sent);
     let is_lossless = priority.is_some_and(|priority| cx.setup.lossless.contains(priority));
+    // A priority without PFC need not have a counter.
     if !is_lossless && counters.get(port, priority, counter).is_none() {
         return;
     }
@@ -309,6 +311,7 @@ fn not_data(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let frames = each.into_iter().chain([xon]);
     let trial = control_trial(cx, "PFC frames beside data", frames, EVERY)?;
     let (observed, counters) = cx.count_over(trial)?;
+    // The frames by which the device learns addresses are data, too.
     let data = observed.tally(FlowId(0)).sent + u64::from(LEARNING);
     let limits = Limits::exactly(data as f64);
     let at = (b, None);
@@ -444,6 +447,7 @@ fn judge_overload(cx: &mut Context<'_>) -> Result<(), Trouble> {
             "no frame of the overload is lost, so no drop can be counted; lengthen `times.hold`";
         return Err(Trouble::Error(what.to_owned()));
     }
+    // Of a frame that arrives late in the drain others may follow, and the sums would not be whole.
     let last =
         observed.records.iter().filter(|r| r.way == Way::Received && r.what.sequence().is_some());
     if last.map(|record| record.end).max().is_some_and(|end| end > times.hold + times.drain.div(2))
@@ -459,6 +463,7 @@ fn judge_overload(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let learning = u64::from(LEARNING);
     for port in [a, b] {
         let (sent, received) = sent_and_received(&observed, &trial, Some(port));
+        // A device may count dropped frames as received, or leave them out.
         let limits = Limits {
             at_least: Some((received + learning) as f64),
             at_most: Some((sent + learning) as f64),
@@ -466,6 +471,7 @@ fn judge_overload(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let what = format!("counted data frames from {}", cx.port(port).name);
         cx.judge_counter(what, &counters, ((port, None), Counter::RxOk), limits);
     }
+    // A frame that is learnt from is flooded to all ports but its own.
     let copies = learning * (cx.setup.ports.len() as u64 - 1);
     let limits =
         Limits { at_least: Some(received as f64), at_most: Some((received + copies) as f64) };

@@ -42,6 +42,7 @@ pub(super) fn held_queue(
     frames: u64,
 ) -> Result<Trial, Trouble> {
     let mut trial = Trial::new("a full queue", Duration::ZERO);
+    // The device pauses A before the queue is full, and A has to go on.
     trial.obeys.push((a, Obeys::Nothing));
     trial.flows.extend(flows);
     let share = trial.flows.len().max(1);
@@ -215,6 +216,7 @@ fn at_dequeue(cx: &mut Context<'_>) -> Result<(), Trouble> {
         first += u64::from(sequence < ends);
         last += u64::from(sequence >= frames - ends);
     }
+    // The other way round: the queue before a frame has marked it.
     if first == 0 && last == ends {
         cx.policy("marks at enqueuing", last as f64, "", "RFC 3168 5 names no place");
         return Ok(());
@@ -276,6 +278,7 @@ fn growing_marks(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let what = format!("marks by pauses of {quanta} quanta, too short for Kmin");
             cx.count(what, marks, Limits::exactly(0.0));
         } else if let Some((shorter, fewer)) = before {
+            // The variance of a difference of two counts is the sum of both, here twice the smaller one.
             let least = fewer as f64 - 3.0 * (2.0 * fewer as f64).sqrt();
             let what = format!("marks by pauses of {quanta} quanta, not fewer than of {shorter}");
             cx.count(what, marks, Limits::at_least(least.max(0.0)));

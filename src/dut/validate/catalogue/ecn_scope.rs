@@ -39,6 +39,7 @@ fn not_ect(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let observed = cx.observe(&trial)?;
         congestion::arrives(cx, &observed, &trial)?;
         let all = (0..trial.flows.len()).flat_map(|n| observed.of(FlowId(n), Way::Received));
+        // Any other code point than Not-ECT is a change.
         let is_marked = |what: &What| !matches!(what, What::Data { ecn: Ecn::NotEct, .. });
         let marked = all.filter(|record| is_marked(&record.what)).count() as u64;
         let what = format!("Not-ECT frames of priority {priority} that arrive marked");
@@ -91,6 +92,7 @@ fn field_alone(cx: &mut Context<'_>) -> Result<(), Trouble> {
     // Each kind is marked at either end of the queue.
     let more = ecn::BEYOND * kinds.len() as u64;
     let mut trial = ecn::held_queue(cx, a, b, flows, ecn::queue_frames(ecn, SIZE) + more)?;
+    // The bytes of the frames are compared.
     trial.keep = true;
     let observed = ecn::observe_queue(cx, &trial)?;
     for (n, kind) in kinds.iter().enumerate() {
@@ -150,6 +152,7 @@ fn judge_kind(cx: &mut Context<'_>, observed: &Observation, flow: FlowId, kind: 
         other += u64::from(ecn != Ecn::Ce && ecn != kind.ecn);
         sums += u64::from(kind.version == Version::V4 && !is_sum_right(&record.head));
         let sent = sent.get(&sequence).and_then(|octets| without_ecn(octets));
+        // A frame that was not sent counts as changed.
         changed += u64::from(sent.is_none() || sent != without_ecn(&record.head));
     }
     let none = Limits::exactly(0.0);
@@ -174,10 +177,12 @@ fn without_ecn(octets: &[u8]) -> Option<Vec<u8>> {
     let walk = vlan::walk(octets).ok()?;
     let mut packet = octets.get(walk.l3..)?.to_vec();
     match walk.ethertype {
+        // ECN is in the low bits of the second octet of IPv4, and has a part in the checksum.
         EtherType::IPV4 if packet.len() >= ipv4::HEADER_LEN => {
             packet[1] &= !0x03;
             packet[10..12].fill(0);
         }
+        // The traffic class of IPv6 begins in the first octet and ends in the high half of the second.
         EtherType::IPV6 if packet.len() > 1 => packet[1] &= !0x30,
         _ => return None,
     }

@@ -87,6 +87,7 @@ fn xon_sent(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let time = last.frame.time(priority).unwrap_or_default().at(cx.setup.rate);
             let expiry = last.at + time;
             let resumes = pauses.iter().filter(|pause| pause.resumes(priority));
+            // After its expiry a pause needs no XON.
             let after = resumes.filter(|pause| pause.at > last.at && pause.at < expiry).count();
             let what = format!("XON of priority {priority} at {name} after the last pause");
             if cx.setup.expected.expiry_only {
@@ -147,6 +148,7 @@ fn all_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
             cx.count(what, stops.len() as u64, Limits::at_least(1.0));
             // Later the scheduler decides which of them is relieved first.
             let alike = stops.iter().filter(|pause| pause.at < held.end).count() as u64;
+            // That there is none at all has been judged above; here it must not divide by zero.
             counts.push(alike.max(1));
         }
     }
@@ -205,6 +207,7 @@ fn nothing_else(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.count(format!("pauses at {name}, which sends nothing"), at_c, Limits::exactly(0.0));
     let flows = trial.flows.iter().enumerate().filter(|(_, flow)| flow.priority == lossy);
     let lost: u64 = flows.map(|(n, _)| observed.tally(FlowId(n)).lost()).sum();
+    // Without a drop the lossy priority was not congested, and its silence shows nothing.
     cx.count(format!("dropped frames of lossy priority {lossy}"), lost, Limits::at_least(1.0));
     Ok(())
 }
@@ -251,6 +254,7 @@ fn no_congestion(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let what = format!("lost frames of priority {}", flow.priority);
             cx.count(what, observed.tally(FlowId(n)).lost(), Limits::exactly(0.0));
         }
+        // The second part would show the same again.
         if pauses > 0 {
             break;
         }
@@ -356,6 +360,7 @@ fn ignoring_peer(cx: &mut Context<'_>) -> Result<(), Trouble> {
         cx.count(what, lost(flow), Limits::exactly(0.0));
         cx.rate(&observed, &trial, flow, &span);
     }
+    // Without a drop its headroom was never full, so that no other peer was in danger.
     let what = format!("dropped frames of {}, which ignores pauses", names[0]);
     cx.count(what, lost(ignoring), Limits::at_least(1.0));
     Ok(())
@@ -396,6 +401,7 @@ fn slow_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let times = cx.setup.times;
     // Shares of the sender's line.
     let ratio = cx.port(slow).rate.get() as f64 / cx.port(fast).rate.get() as f64;
+    // Beside the lossy priority the lossless one still has to overload the slow line by `LOAD`.
     let part = (LOSSY_SHARE * ratio).min(1.0 - LOAD * ratio);
     for priority in cx.each_lossless() {
         let mut trial = Trial::new("overload of a slow port", times.hold + times.drain);
@@ -414,6 +420,7 @@ fn slow_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
         cx.count(what, stops, Limits::at_least(1.0));
         let span = times.hold.div(4)..times.hold;
         let (share, u) = share_of_line(cx, &observed, held, slow, &span);
+        // The lossy priority takes no more than `part / ratio` of the slow line.
         let least = (1.0 - part / ratio - cx.setup.limits.rate) * 100.0;
         let what = format!("share of priority {priority} of the line of {}", cx.port(slow).name);
         cx.judge(what, share, Limits::at_least(least), u, "%");
@@ -456,6 +463,7 @@ fn share_of_line(
     let frames =
         observed.of(flow, Way::Received).filter(|record| span.contains(&record.end)).count();
     let share = frames as f64 * line / time;
+    // A frame at the ends of the span, and the time stamps of both.
     let u = (line + observed.uncertainty.as_secs_f64() * 2.0 * share) / time;
     (share * 100.0, u * 100.0)
 }

@@ -54,6 +54,7 @@ pub(super) fn fill(
 pub(super) fn trial(cx: &Context<'_>, filling: Filling<'_>, frames: u32) -> Result<Trial, Trouble> {
     let Filling { from, to, priority, size } = filling;
     let window = congestion::window(cx);
+    // The port is paused well before the first frame comes.
     let start = window.div(8);
     let mut trial = Trial::new(format!("{frames} frames into a paused port"), Duration::ZERO);
     let full = start + time(cx, frames + SPARE, size);
@@ -122,6 +123,7 @@ pub(super) fn least(
     if !is_over(most)? {
         return Ok(None);
     }
+    // `below` frames are too few, and `over` frames are enough, all the time.
     let (mut below, mut over) = (0, most);
     while over - below > 1 {
         let middle = below + (over - below) / 2;
@@ -132,6 +134,7 @@ pub(super) fn least(
 
 /// Returns the number of frames of `size` bytes to look for a threshold in: twice as many as it takes.
 pub(super) fn bound(cx: &Context<'_>, threshold: Bytes, size: u32) -> Result<u32, Trouble> {
+    // A threshold of a few cells is searched with frames to spare.
     let frames = threshold.0 * 2 / u64::from(used(cx, size)?) + 64;
     match u32::try_from(frames) {
         Ok(frames) if frames <= FRAMES_MAX => Ok(frames),
@@ -245,6 +248,7 @@ pub(super) fn xon_deviations(
     for round in 1..=runs {
         // By turns: the last number without XON, and the first one with it.
         let drained = if round % 2 == 0 { point.drained - 1 } else { point.drained };
+        // Without a frame that leaves there is nothing to try: XON cannot come.
         let resumes = drained > 0 && resumes(cx, ports, priority, Drained { all, drained, round })?;
         deviations += u64::from(resumes != (drained == point.drained));
     }
@@ -271,9 +275,11 @@ fn resumes(
     let start = congestion::window(cx).div(8);
     let mut trial = Trial::new(format!("XON after {drained} of {all} frames"), Duration::ZERO);
     trial.round = round;
+    // A has to go on where the device pauses it, or the group is not filled.
     trial.obeys.push((a, Obeys::Nothing));
     let full = start + time(cx, all + 2 * SPARE, cx.setup.shortest());
     let set = PrioritySet::of(priority);
+    // C is resumed first, so that the frames to it drain, and B at the end.
     let release = hold(cx, &mut trial, c, set, Duration::ZERO..full)?;
     let until = release + wait(cx, release)?;
     let end = hold(cx, &mut trial, b, set, Duration::ZERO..until)?;
@@ -284,11 +290,13 @@ fn resumes(
     };
     let drain = trial.flow(flow(c, drained).start(start));
     if all > drained {
+        // The frames to B follow when those to C are all there.
         let later = start + time(cx, drained + SPARE, cx.setup.shortest());
         trial.flow(flow(b, all - drained).start(later));
     }
     let observed = cx.observe(&trial)?;
     let u = observed.uncertainty;
+    // Both resumptions have to be told apart by their time stamps.
     if end.saturating_sub(release) < u.saturating_mul(4) {
         let what = format!("times are uncertain by {} ns, too much for this test", u.as_nanos());
         return Err(Trouble::Disturbed(what));
@@ -301,6 +309,7 @@ fn resumes(
         }
     }
     let left = observed.began_in(drain, &(Duration::ZERO..end.saturating_sub(u)));
+    // With another number of frames in the group the search would find another point.
     if left != u64::from(drained) {
         let what = format!("{left} of {drained} frames left by the port that was resumed");
         return Err(Trouble::Error(what));

@@ -40,6 +40,7 @@ fn all_groups(cx: &mut Context<'_>) -> Result<(), Trouble> {
         from.iter().flat_map(|port| set.iter().map(|priority| (*port, priority))).collect();
     let threshold = fill::threshold(cx, groups.len())?;
     let cell = u64::from(fill::cell(cx)?);
+    // As many as cause XOFF, then what the headroom takes without a loss.
     let frames = [threshold.0 / cell, (headroom.0 / cell).saturating_sub(GROUP_MARGIN)];
     let frames = frames.map(|frames| u32::try_from(frames).unwrap_or(u32::MAX).max(1));
     let observed = fill_groups(cx, &groups, to, set, frames)?;
@@ -143,6 +144,7 @@ fn leaks(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let after = " and link failures";
         match cx.observe(&steps.trial) {
             Ok(observed) => compare_probes(cx, &observed, &steps, priority, after)?,
+            // A tester that cannot take links down has judged the part without failures.
             Err(Trouble::Missing(why)) => cx.skip(format!("thresholds after pauses{after}"), &why),
             Err(trouble) => return Err(trouble),
         }
@@ -264,6 +266,7 @@ fn compare_probes(
     let limits = Limits::around(0.0, LEAK_MARGIN * cell);
     let after = format!("after many pauses{after}");
     let pauses = congestion::pauses(observed, a, priority);
+    // The frames that were sent until the first pause in the time of each probe.
     let xoff = steps.probes.each_ref().map(|probe| {
         let is_its = |at: Duration| probe.held.contains(&at);
         let xoff = pauses.iter().find(|p| p.stops(priority) && is_its(p.at)).map(|p| p.at);
@@ -272,6 +275,7 @@ fn compare_probes(
     match xoff {
         [Some(first), Some(last)] => {
             let spacing = fill::time(cx, 1, cx.setup.shortest()).as_secs_f64();
+            // Both pauses have a time stamp, and the frames of a probe this distance.
             let u = (observed.uncertainty.as_secs_f64() * 2.0 / spacing).ceil() * cell;
             let what = format!("change of XOFF of priority {priority} {after}");
             cx.judge(what, (last - first) * cell, limits, u, "bytes");
@@ -284,12 +288,14 @@ fn compare_probes(
     }
     let tallies = steps.probes.each_ref().map(|probe| observed.tally(probe.flow));
     let what = format!("change of the bytes of priority {priority} that are held {after}");
+    // Where nothing is dropped the group was not full.
     if tallies.iter().all(|tally| tally.lost() == 0) {
         let why =
             format!("none of {} frames is dropped, so the headroom is not found", tallies[0].sent);
         cx.skip(what, &why);
         return Ok(());
     }
+    // What arrives has been held: all that threshold and headroom took.
     let [first, last] = tallies.map(|tally| tally.received as f64);
     cx.judge(what, (last - first) * cell, limits, 0.0, "bytes");
     Ok(())

@@ -176,6 +176,7 @@ fn compare_latency(
         u,
         "% of the sent",
     );
+    // The latency at rest is uncertain, too, and counts `LATENCY_RATIO` times.
     let u = observed.uncertainty.saturating_mul(2)
         + before.uncertainty.saturating_mul(2 * LATENCY_RATIO);
     let most = baseline.saturating_mul(LATENCY_RATIO).as_nanos_f64();
@@ -287,6 +288,7 @@ fn judge_left(
     let rate =
         |priority| flows_of(trial, priority).map(|f| observed.rate_in(f, &span)).sum::<f64>();
     let share = |priority| rate(priority) / line * 100.0;
+    // What the lossless one leaves is measured, as the device may pause it.
     let limits = Limits::around(100.0 - share(lossless), cx.setup.limits.share * 100.0);
     let seconds = span.end.saturating_sub(span.start).as_secs_f64();
     let ends = cx.setup.line_time(trial.flows[0].size).saturating_mul(2)
@@ -452,6 +454,7 @@ fn judge_ring(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
     let ports @ [a, b, c] = cx.ports::<3>()?;
     let length = ring_length(cx);
     let mut trial = Trial::new("a ring", length + cx.setup.times.drain);
+    // Each flow takes two of the three links, so that each link waits for the next one.
     for ends in [(a, c), (b, a), (c, b)] {
         let flow = Flow::new(ends, priority, Limit::Time(length));
         trial.flow(flow.rate(Rate::Line(LOAD)));
@@ -467,6 +470,7 @@ fn judge_ring(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
         let flow = FlowId(n);
         let name = cx.port(*port).name.clone();
         let quarter = |n: u64| length.div(4).saturating_mul(n)..length.div(4).saturating_mul(n + 1);
+        // In a deadlock a quarter has no frame at all.
         let least = (0..4).map(|n| observed.began_in(flow, &quarter(n))).min().unwrap_or(0);
         let what = format!("frames of priority {priority} from {name} in a quarter of the time");
         cx.count(what, least, Limits::at_least(1.0));

@@ -48,6 +48,7 @@ pub(super) enum Wanted {
 /// Runs a case and judges the reaction to it. The frame must not leave by any port.
 pub(super) fn judge(cx: &mut Context<'_>, case: &Case, wanted: Wanted) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
+    // An open reaction may be a stop, too, which a watchdog would end.
     let stops = !matches!(wanted, Wanted::Ignored);
     let storm = storm::repeated(cx, (a, b), &case.name, case.octets.clone(), stops);
     let observed = cx.observe(&storm.trial)?;
@@ -65,6 +66,7 @@ fn judge_observed(
     let (set, open) = match wanted {
         Wanted::Ignored => (PrioritySet::EMPTY, PrioritySet::EMPTY),
         Wanted::Obeyed(p) => (PrioritySet::of(p), PrioritySet::EMPTY),
+        // Neither that it stops is judged, nor its rate.
         Wanted::Open(p, _) => (PrioritySet::EMPTY, PrioritySet::of(p)),
     };
     storm::judge_but(cx, storm, observed, port, storm::Stopped { set, open })?;
@@ -154,6 +156,7 @@ fn case_to(cx: &Context<'_>, from: Port, name: &str, dst: Mac) -> Case {
 /// Returns PFC whose destination or tag no port obeys. `to` is another port, whose address the DUT
 /// knows.
 fn destination_cases(cx: &Context<'_>, from: Port, other: Port) -> Vec<Case> {
+    // A locally administered address that no station has.
     let unknown = Mac([0x02, 0x53, 0x4c, 0xff, 0xff, from.0 as u8]);
     let destinations = [
         ("a known station", cx.port(other).mac),
@@ -223,6 +226,7 @@ pub(super) const WRONG_SIZES: Test = describe! {
 fn wrong_sizes(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [_, b] = cx.ports()?;
     let priority = cx.lossless()?;
+    // Level quick leaves out the two shortest.
     let first = cx.by_level(2, 0);
     if !cx.has(Faculty::ShortFrames) {
         cx.skip("frames below 64 bytes", "the ports of the tester pad them");
@@ -334,6 +338,7 @@ fn dut_address(cx: &mut Context<'_>) -> Result<Option<Mac>, Trouble> {
     trial.storm(at, PrioritySet::of(priority), (times.baseline, until));
     let observed = cx.observe(&trial)?;
     let sources = observed.pauses(b).map(|pause| pause.frame.src);
+    // A port sends pauses from an individual address; others tell nothing about it.
     let is_address = |mac: &Mac| !mac.is_multicast() && *mac != Mac([0; 6]);
     let first = { sources }.find(is_address);
     Ok(first)
@@ -391,6 +396,7 @@ fn never_forwarded(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for (n, port) in ports.iter().enumerate() {
         let cases = all_cases(cx, *port, ports[(n + 1) % ports.len()], priority);
         let every = times.hold.div(cases.len() as u64 * u64::from(TIMES) + 1);
+        // Each port has its own part of an interval, so that no two frames meet.
         let offset = every.div(ports.len() as u64).saturating_mul((last - n) as u64);
         for (n, case) in cases.into_iter().enumerate() {
             let start = times.baseline + offset + every.saturating_mul(n as u64 * u64::from(TIMES));

@@ -47,6 +47,7 @@ pub(super) fn pairs(cx: &Context<'_>) -> Result<Vec<Pair>, Trouble> {
     let many = cx.by_level(1, secured.len());
     let pair = |b: Port| {
         let plain = |port: &Port| *port != b && cx.port(*port).macsec.is_none();
+        // A sender without MACsec is preferred, as then B alone has it.
         let a = all().find(plain).or_else(|| all().find(|port| *port != b));
         let mode = macsec_of(cx, b)?.mode;
         let mode = mode.ok_or_else(|| missing(&format!("macsec.{}", cx.port(b).name)))?;
@@ -76,6 +77,7 @@ impl Maker {
         let first = cx.packet_numbers(port, frames);
         let mut plan = macsec_of(cx, port)?.secy(false);
         for sa in plan.transmit.iter_mut().flatten() {
+            // A number that was sent before would be a replay.
             sa.pn = first;
         }
         change(&mut plan);
@@ -201,8 +203,8 @@ fn obeyed_mode(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn judge_plain(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Trouble> {
     let set = PrioritySet::of(priority);
     let frame = pfc_for(cx, pair.b, set);
-    let observed = observe_storm(cx, pair, priority, "plain", |_| Ok(frame.clone()))?;
-    let (storm, observed) = observed;
+    let (storm, observed) = observe_storm(cx, pair, priority, "plain", |_| Ok(frame.clone()))?;
+    // In the mode strict plain PFC is not that of the peer, and could be forged.
     if pair.mode == PfcMode::Strict {
         let span = storm::held(cx, &observed, pair.b)?;
         return judge_ignored(cx, &storm, &observed, &span);
@@ -298,6 +300,7 @@ fn judge_replayed(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Resu
     let rejected = Rejected {
         what: "replayed",
         frames: vec![one.clone(); frames as usize],
+        // The first one is valid and obeyed; all others are copies of it.
         before: Some(one),
         keys: Vec::new(),
     };
@@ -331,6 +334,7 @@ fn judge_foreign(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Resul
         let Mac(mut octets) = plan.sci.mac;
         octets[5] ^= 0x80;
         plan.sci = Sci { mac: Mac(octets), ..plan.sci };
+        // A SecTAG without SCI would stand for the channel of the peer.
         plan.sci_form = SciForm::Explicit;
     })?;
     let what = "another channel's";
@@ -366,6 +370,7 @@ fn judge_removed(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Resul
     let plan = &macsec_of(cx, pair.b)?.plan;
     let (sci, an) = (plan.sci, plan.encoding);
     let sa: SaPlan = new_key(cx, pair.b, 0)?;
+    // The next key comes before the old one goes, so that the channel always has one.
     let changes = [
         SecyChange::InstallReceive { sci, an: an.next(), sa },
         SecyChange::RemoveReceive { sci, an },
@@ -402,6 +407,7 @@ fn judge_rejected(
     let name = format!("{what} PFC for {priority} at {}", cx.port(pair.b).name);
     let hold = every.saturating_mul(count + 1);
     let mut storm = traffic(cx, pair, name.clone(), hold);
+    // The valid frame before the traffic pauses the priority: that must be over.
     delay_storm(&mut storm, Quanta::MAX.at(cx.setup.rate).saturating_mul(2));
     storm.trial.keys = keys;
     if let Some(octets) = before {

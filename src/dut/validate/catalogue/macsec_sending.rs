@@ -139,6 +139,7 @@ fn judge_data(
     let is_here = |record: &&Record| record.port == port && record.way == Way::Received;
     let (mut wrong, mut used) = (Vec::new(), HashSet::new());
     for record in observed.records.iter().filter(is_here) {
+        // With one key a packet number is sent once (802.1AE 10.5).
         let again = record
             .secured
             .as_ref()
@@ -282,6 +283,7 @@ fn change_keys(
         let first = if is_xpn { last } else { last + 1 - u64::from(FRAMES) };
         let sa = SaPlan { pn: first, ..key.clone() };
         let pn = if is_xpn { last - NEAR } else { 1 };
+        // The channel of the device keeps its SSCI and salt.
         let sent = SaPlan { pn, ssci: theirs.ssci, salt: theirs.salt, ..key };
         let mine = sa.clone();
         let mut maker = Maker::new(cx, pair.b, 0, |plan| {

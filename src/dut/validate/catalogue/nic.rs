@@ -146,6 +146,7 @@ fn line_rate_trial(
     };
     let hold = cx.setup.times.hold;
     let mut trial = Trial::new(name, hold + cx.setup.times.drain);
+    // The flow ends in the NIC, so it has no second port.
     let flow = Flow::new((port, port), priority, Limit::Time(hold));
     let flow = trial.flow(flow.addresses(Addresses::Nic(station.mac, ip)));
     Ok((trial, flow))
@@ -155,6 +156,7 @@ fn line_rate_trial(
 fn paused_share(cx: &Context<'_>, observed: &Observation, port: Port, priority: Priority) -> f64 {
     let hold = cx.setup.times.hold;
     let spans = paused(cx, observed, port, priority);
+    // Of a pause that outlasts the traffic the rest does not count.
     let inside: Vec<_> =
         spans.iter().map(|(from, to)| (*from.min(&hold), *to.min(&hold))).collect();
     total(&inside).as_secs_f64() / hold.as_secs_f64() * 100.0
@@ -259,6 +261,7 @@ fn judge_flows(
 ) -> Result<(), Trouble> {
     let times = cx.setup.times;
     let window = storm::longest(cx).at(cx.setup.rate);
+    // Renewed after half of their time, no pause ends by itself before XON.
     let every = window.div(2);
     let hold = times.hold.min(cx.setup.storm_max().saturating_sub(storm::until_xon(cx)));
     let frames = (hold.as_picos() / every.as_picos().max(1)).max(1) as u32;
@@ -284,6 +287,7 @@ fn judge_flows(
     let held = first + cx.setup.stop_limit()..xon;
     for n in 0..trial.flows.len() {
         let Flow { to, priority, .. } = trial.flows[n];
+        // All other flows, also those of the other NIC, go on as at rest.
         if (to, priority) == (a, paused) {
             storm::none_began(cx, &observed, FlowId(n), priority, &held);
             let expiry = last + window;

@@ -72,6 +72,7 @@ fn priority_sets(cx: &mut Context<'_>) -> Result<(), Trouble> {
 /// Returns the sets to try, all priorities first.
 fn sets(all: PrioritySet) -> Vec<PrioritySet> {
     let mut sets = vec![all];
+    // Four priorities have 15 subsets, eight have 255: too many storms for a run.
     if all.0.count_ones() <= SUBSETS_UP_TO {
         let within = |set: &PrioritySet| set.0 & !all.0 == 0;
         sets.extend((1..all.0).map(PrioritySet).filter(within));
@@ -106,6 +107,7 @@ fn each_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     let ports = cx.setup.alike();
     for (to, priority) in pairs(ports, &cx.each_lossless()) {
+        // The port before it, around the end of the list, so that the last port sends to the first one.
         let (from, to) = (Port((to + ports - 1) % ports), Port(to));
         let set = PrioritySet::of(priority);
         let mut storm = storm::for_set(cx, (from, to), set, storm::SIZE);
@@ -122,6 +124,7 @@ fn pairs(ports: usize, priorities: &[Priority]) -> Vec<(usize, Priority)> {
     if ports * priorities.len() <= PAIRS_UP_TO {
         return (0..ports).flat_map(each).collect();
     }
+    // The longer list has each of its entries once, the shorter one is repeated.
     let number = ports.max(priorities.len());
     (0..number).map(|n| (n % ports, priorities[n % priorities.len()])).collect()
 }
@@ -168,6 +171,7 @@ fn enable_vector(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let vectors = cx.by_level(&QUICK_VECTORS[..], &[]).to_vec();
     let vectors = if vectors.is_empty() { (0..=u8::MAX).collect() } else { vectors };
     let plan = Plan { unit: unit(cx, vectors.len() as u64)?, vectors };
+    // The longest pause has eight units; in two more the held frames leave.
     let every = plan.unit.at(cx.setup.rate).saturating_mul(UNITS + 2);
     let baseline = cx.setup.times.baseline;
     let traffic = baseline + every.saturating_mul(plan.vectors.len() as u64);
@@ -196,11 +200,14 @@ fn enable_vector(cx: &mut Context<'_>) -> Result<(), Trouble> {
 /// # Errors
 /// The pauses that the DUT's watchdog allows are too short: a flow may have no frame to send in the shortest one.
 fn unit(cx: &Context<'_>, vectors: u64) -> Result<Quanta, Trouble> {
+    // What a quantum more per unit adds to the whole trial.
     let one = Quanta(1).at(cx.setup.rate).saturating_mul(vectors * (UNITS + 2));
     let fits = cx.setup.times.hold.as_picos() / one.as_picos().max(1);
+    // A stop is judged from the limit on, so the shortest pause has to outlast that by far.
     let least = storm::limit_quanta(cx).saturating_mul(2) + 500;
     let most = u64::from(cx.setup.pause_max().0) / UNITS;
     let unit = Quanta(fits.max(least).min(most) as u16);
+    // Mean distance of the frames of one flow.
     let due = cx.setup.line_time(storm::SIZE).as_secs_f64() * cx.priorities().iter().count() as f64
         / VECTOR_SHARE;
     if unit.at(cx.setup.rate).as_secs_f64() < DUE * due {
@@ -241,6 +248,7 @@ fn judge_stops(
     let unsure = stops.unsure as f64;
     let name = format!("vectors without the bit of priority {priority} that stop it");
     let is_lossy = cx.setup.lossy.contains(priority);
+    // A lossy priority never stops, so it has no lengths.
     let name = if is_lossy { format!("vectors that stop lossy priority {priority}") } else { name };
     cx.judge(name, stops.wrong as f64, exactly, unsure, "");
     cx.none_lost(observed, (flow, priority));
@@ -282,6 +290,7 @@ fn stops(
         let near = in_span(from.saturating_sub(u), until + u) > 0;
         let enabled =
             PrioritySet(*vector).contains(priority) && cx.setup.lossless.contains(priority);
+        // Frames that are within the uncertainty of an end may belong to either side of it.
         match (inside, near) {
             (false, true) => stops.unsure += 1,
             (false, false) if !enabled => stops.wrong += 1,
@@ -315,6 +324,7 @@ fn lossy_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
     cx.lossy()?;
     let lossy = cx.setup.lossy;
+    // All together come first, as level quick has only this set.
     let sets = [lossy].into_iter().chain(lossy.iter().map(PrioritySet::of));
     for set in sets.take(cx.by_level(1, usize::MAX)) {
         let storm = storm::for_set(cx, (a, b), set, storm::SIZE);
@@ -345,6 +355,7 @@ fn source_address(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [_, b] = cx.ports()?;
     cx.lossless()?;
     let own = cx.port(b).mac;
+    // The standard has an individual address sent, and says nothing of zero and group addresses.
     let sources = [
         ("its own", own, true),
         ("another", Mac([0x02, 0x53, 0x4c, 0xff, 0xfe, 0xfd]), true),

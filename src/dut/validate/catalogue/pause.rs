@@ -108,6 +108,7 @@ fn before_loss(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let frames: Vec<_> =
                 observed.control(port).map(|(r, octets)| (r.len, octets.to_vec())).collect();
             let name = cx.port(port).name.clone();
+            // Without congestion there is no reason for any MAC control frame.
             if share < 1.0 {
                 let what = format!("MAC control frames at {name} without congestion");
                 cx.count(what, frames.len() as u64, Limits::exactly(0.0));
@@ -129,6 +130,7 @@ type Wrong<'a> = &'a dyn Fn(&[u8]) -> bool;
 fn judge_form(cx: &mut Context<'_>, port: Port, frames: &[(u32, Vec<u8>)]) {
     let name = cx.port(port).name.clone();
     let source = frames.first().map(|(_, octets)| octets[6..12].to_vec());
+    // All frames of a port have the source of its first one.
     let is_from = |octets: &[u8]| {
         let mac = Mac(octets[6..12].try_into().unwrap_or_default());
         mac.0 != [0; 6] && !mac.is_multicast() && source.as_deref() == Some(&octets[6..12])
@@ -142,6 +144,7 @@ fn judge_form(cx: &mut Context<'_>, port: Port, frames: &[(u32, Vec<u8>)]) {
     let short = frames.iter().filter(|(len, _)| *len < 64).count() as u64;
     cx.count(format!("frames at {name} below 64 bytes"), short, Limits::exactly(0.0));
     for (what, is_wrong) in checks {
+        // Shorter ones lack the fields, and are counted above.
         let long = frames.iter().filter(|(_, octets)| octets.len() >= RESERVED);
         let wrong = long.filter(|(_, octets)| is_wrong(octets)).count() as u64;
         cx.count(format!("frames at {name} with {what}"), wrong, Limits::exactly(0.0));
@@ -184,6 +187,7 @@ fn paused_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let mut uncertainty = Duration::ZERO;
     for (trial, first) in [&plain, &paused].into_iter().zip(&mut first) {
         let observed = cx.observe(trial)?;
+        // The flow from C may be held for all of the trial, so only those of the plain trial must arrive.
         congestion::arrives(cx, &observed, &plain)?;
         let Some(at) = cx.first_stop(&observed, a, priority) else {
             let what = format!("pauses of priority {priority} at {}", cx.port(a).name);

@@ -99,6 +99,7 @@ fn observe_pauses(
     if before == Before::LinkFailure {
         trial.links.push(LinkChange { port: b, at: settle, up: false });
         trial.links.push(LinkChange { port: b, at: settle.saturating_mul(2), up: true });
+        // A device may forget the address of B with its link, and flood or drop until it hears from B.
         trial.frame(b, storm::hello(cx.port(b).mac), settle.saturating_mul(3));
     }
     let flow = Flow::new((a, b), priority, Limit::Time(traffic)).size(SIZE).start(start);
@@ -141,6 +142,7 @@ impl Silences {
     fn add_all(&mut self, cx: &mut Context<'_>, times: u64, before: Before) -> Result<(), Trouble> {
         let fit = cx.setup.periods(period(cx, self.quanta));
         let mut left = times;
+        // A pause without an end leaves none of those behind it to be measured.
         while left > 0 && !self.all.contains(&Duration::MAX) {
             let now = left.min(fit);
             let (observed, flow) = observe_pauses(cx, self.priority, self.quanta, now, before)?;
@@ -197,9 +199,11 @@ impl Silences {
             let sent = record.what.sequence().and_then(|sequence| sent.get(&sequence));
             sent.map(|sent| record.begin.saturating_sub(*sent))
         };
+        // The shortest delay is that of a frame that has not waited.
         let least = frames.iter().filter_map(|record| delay(record)).min().unwrap_or_default();
         let starved = |gap: Duration, next: Option<&Record>| {
             let waited = next.and_then(delay).map(|delay| delay.saturating_sub(least));
+            // A frame that waited for less than half of the pause came too late to show where it ended.
             gap > wanted && waited.is_some_and(|waited| waited < wanted.div(2))
         };
         let gaps = pauses.iter().map(|at| silence(cx, &frames, *at, wanted));
@@ -218,6 +222,7 @@ impl Silences {
         let least = Quanta(3).at(cx.setup.rate) + cx.setup.line_time(SIZE);
         let tolerance = (wanted * cx.setup.limits.pause).max(least.as_nanos_f64());
         let limits = self.limits.unwrap_or_else(|| Limits::around(wanted, tolerance));
+        // Both ends of a silence have a time stamp.
         let u = self.uncertainty.saturating_mul(2);
         let judged =
             if self.all.is_empty() { self.short_enough(limits, u) } else { self.all.clone() };
@@ -255,6 +260,7 @@ fn silence<'a>(
     wanted: Duration,
 ) -> (Duration, Option<&'a Record>) {
     let frame = cx.setup.line_time(SIZE);
+    // A frame that has begun when the pause arrives is sent to its end.
     let from = at.saturating_sub(frame);
     let until = at + cx.setup.stop_limit() + frame + wanted.div(8);
     let start = frames.partition_point(|record| record.end < from);
@@ -293,6 +299,7 @@ pub(super) fn reaction_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let flow = trial.flow(Flow::new((a, b), priority, Limit::Time(traffic)).size(SIZE));
         let mut rng = Rng::new(cx.setup.seed);
         for n in 0..times {
+            // A port reacts between two frames, so the time depends on where in a frame the pause arrives.
             let phase = Duration::from_picos(rng.next_u64() % frame.as_picos().max(1));
             let at = baseline + every.saturating_mul(n) + phase;
             trial.frame(b, cx.pause(b, PrioritySet::of(priority), quanta), at);
@@ -438,6 +445,7 @@ fn judge_ends(cx: &mut Context<'_>, observed: &Observation, flow: FlowId, name: 
     let shortest = times.iter().copied().fold(f64::INFINITY, f64::min);
     let longest = times.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     for (which, value) in [("shortest", shortest), ("longest", longest)] {
+        // Results have no infinity: a long time stands for a pause that did not end.
         let what = format!("{which} silence after the last of {name}");
         cx.judge(what, value.min(never(cx)), limits, u, "ns");
     }
@@ -468,6 +476,7 @@ const QUANTUM_QUANTA: [u16; 1] = [10_000];
 fn quantum(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let times = cx.by_level(3, 20);
     pauses(cx, &QUANTUM_QUANTA, times, Before::Nothing)?;
+    // A tester that cannot take its link down has judged the pauses before.
     match pauses(cx, &QUANTUM_QUANTA, times, Before::LinkFailure) {
         Err(Trouble::Missing(why)) => cx.skip("pauses after a link failure", &why),
         other => return other,

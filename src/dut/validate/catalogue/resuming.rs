@@ -17,10 +17,10 @@ pub(super) const ZERO_TIME: Test = describe! {
     purpose: "A port that is paused sends again when one PFC frame enables the priority with a time of \
               zero (XON).",
     clause: "802.1Q 36.1.3.2, 802.3 31B.3.2",
-    procedure: "A flow on one lossless priority at half of the line from A to B. B pauses it without a \
-                gap, then sends one frame with a time of zero. If there are two lossless priorities, B pauses both \
-                once, resumes the second one, and then by one frame resumes the first and pauses the second. If there are \
-                three ports, B and C pause the priority, and B resumes it.",
+    procedure: "A flow on one lossless priority at half of the line from A to B. B pauses it without a gap, then \
+                sends one frame with a time of zero. If there are two lossless priorities, B pauses both once, \
+                resumes the second one, and then by one frame resumes the first and pauses the second. If there \
+                are three ports, B and C pause the priority, and B resumes it.",
     pass: "The first frame of the priority begins within the resume time (1 ms), and before half of \
            the last pause is over, so that an expiry is not taken for XON. No frame is lost. Of two paused \
            priorities the one whose time is zero resumes, and the other one stays paused; so does C when B resumes.",
@@ -38,7 +38,9 @@ pub(super) fn zero_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.stopped()?;
     for priority in cx.each_stopped() {
         let times = cx.setup.times;
+        // Renewed after half of their time, no pause ends by itself before XON.
         let every = storm::longest(cx).at(cx.setup.rate).div(2);
+        // A watchdog counts until XON, and not only until the last pause.
         let hold = times.hold.min(cx.setup.storm_max().saturating_sub(storm::until_xon(cx)));
         let pauses = (hold.as_picos() / every.as_picos().max(1)).max(1) as u32;
         let last = times.baseline + every.saturating_mul(u64::from(pauses) - 1);
@@ -92,6 +94,7 @@ fn one_of_two_ports(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let set = PrioritySet::of(priority);
     trial.frame(b, cx.pause(b, set, quanta), start);
     trial.frame(c, cx.pause(c, set, quanta), start);
+    // After a quarter of the pause: long after the reaction to it, and long before its end.
     trial.frame(b, cx.pause(b, set, Quanta(0)), start + pause.div(4));
     let observed = cx.observe(&trial)?;
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
@@ -131,6 +134,7 @@ fn one_of_two_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let mac = cx.port(b).mac;
     trial.pfc(b, mac, &[(first, quanta), (second, quanta)], start);
     trial.pfc(b, mac, &[(second, Quanta(0))], start + pause.div(4));
+    // One frame has both: XON for the first priority, and a pause for the second, which flows again.
     trial.pfc(b, mac, &[(first, Quanta(0)), (second, quanta)], start + pause.div(2));
     let observed = cx.observe(&trial)?;
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
@@ -178,6 +182,7 @@ pub(super) fn judge_resumed(
     left: &Range<Duration>,
 ) {
     let (xon, expiry) = (left.start, left.end);
+    // Later than in the first half it could be the end of the pause.
     let most = cx.setup.limits.resume.min(expiry.saturating_sub(xon).div(2));
     let Some(first) = observed.of(flow, Way::Received).find(|record| record.begin >= xon) else {
         cx.count(format!("frames of priority {priority} after XON"), 0, Limits::at_least(1.0));
@@ -225,6 +230,7 @@ fn zero_while_flowing(cx: &mut Context<'_>, priority: Priority) -> Result<(), Tr
     let one = [(priority, Quanta(0))];
     let all = Priority::ALL.map(|p| (p, Quanta(0)));
     for n in 0..times {
+        // By turns the priority alone, and all eight.
         let named: &[_] = if n % 2 == 0 { &one } else { &all };
         let phase = Duration::from_picos(rng.next_u64() % frame.as_picos().max(1));
         let at = baseline + every.saturating_mul(n) + phase;
@@ -264,6 +270,7 @@ fn zero_while_paused(cx: &mut Context<'_>, priority: Priority) -> Result<(), Tro
     trial.pfc(b, mac, &[(priority, Quanta::MAX)], baseline);
     let others: Vec<_> = Priority::ALL.into_iter().filter(|p| *p != priority).collect();
     let others: Vec<_> = others.into_iter().map(|p| (p, Quanta(0))).collect();
+    // Neither an empty vector nor the bits of all others name the paused priority.
     trial.frame(b, pfc_frame(mac, &[]), baseline + window.div(4));
     trial.frame(b, pfc_frame(mac, &others), baseline + window.div(2));
     let observed = cx.observe(&trial)?;

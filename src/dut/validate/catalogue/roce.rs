@@ -245,6 +245,7 @@ fn judge_slows(
     trial.control.push(Control { port, octets, start, every: NOTIFY, frames });
     let observed = cx.observe(&trial)?;
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    // In the first half the NIC may still slow down.
     let half = start + end.saturating_sub(start).div(2)..end;
     let (value, u) = cx.of_rest(&observed, flow, &half);
     let what = format!(
@@ -278,6 +279,7 @@ fn judge_answers(
         })
         .collect();
     let all: u64 = octets.iter().map(|octets| frame_time(cx, octets).as_picos()).sum();
+    // A frame for each pair takes at most `SHARE` of this time, so that none is lost before the NIC.
     let every = Duration::from_picos(all * 100 / SHARE).max(DATA);
     let frames = stimulus_frames(cx, every);
     let start = cx.setup.times.baseline;
@@ -286,6 +288,7 @@ fn judge_answers(
     let mut at = start;
     for octets in &octets {
         let octets = octets.clone();
+        // The frames of the pairs follow each other.
         at += frame_time(cx, &octets);
         trial.control.push(Control { port, octets, start: at, every, frames });
     }
@@ -294,6 +297,7 @@ fn judge_answers(
     let all: Vec<_> = notifications(&observed, port).collect();
     let malformed = all.iter().filter(|(.., is_right)| !is_right).count();
     let pairs: BTreeSet<u32> = all.iter().map(|(_, pair, _)| pair.get()).collect();
+    // A NIC may answer several marks by one notification, but sends none without a mark.
     let limits = match marked {
         [] => Limits::exactly(0.0),
         _ => Limits { at_least: Some(marked.len() as f64), at_most: Some(marks as f64) },

@@ -72,6 +72,7 @@ fn uneven(
 ) -> Trial {
     let lightest = shares.iter().min_by(|one, other| one.1.total_cmp(&other.1)).map(|(p, _)| *p);
     let whole: f64 = shares.iter().map(|(_, share)| share).sum();
+    // The rest of the second line is all for the lightest class.
     let more = |p: Priority| if Some(p) == lightest { whole * (1.0 - OVER) } else { 0.0 };
     let second: Vec<_> = shares.iter().map(|(p, share)| (*p, share * OVER + more(*p))).collect();
     let mut trial = offered(cx, (a, to), shares, left);
@@ -122,6 +123,7 @@ fn judge_shares(
     let is_judged = |flow: &Flow| shares.iter().any(|(priority, _)| *priority == flow.priority);
     let rate = |(n, _): (usize, &Flow)| observed.rate_in(FlowId(n), span);
     let flows = || trial.flows.iter().enumerate();
+    // Other flows, as of a strict class, are no part of the sum.
     let all: f64 = flows().filter(|(_, flow)| is_judged(flow)).map(rate).sum();
     let whole: f64 = shares.iter().map(|(_, share)| share).sum();
     let seconds = span.end.saturating_sub(span.start).as_secs_f64();
@@ -202,6 +204,7 @@ fn lent_shares(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let all = weighted(cx)?;
     cx.ports::<3>()?;
     let mut idle = all.clone();
+    // The heaviest first, as level quick has it alone.
     idle.sort_by(|one, other| other.1.total_cmp(&one.1));
     idle.truncate(cx.by_level(1, idle.len()));
     for (priority, share) in idle {
@@ -262,6 +265,7 @@ fn judge_paused(cx: &mut Context<'_>, all: &[(Priority, f64)]) -> Result<(), Tro
     trial.name = format!("priority {priority} is paused");
     let observed = cx.observe(&trial)?;
     let flow = FlowId(trial.flows.len() - 1);
+    // Without a frame that waits the class would be idle, and not paused.
     if !observed.of(flow, Way::Sent).any(|record| record.begin > start) {
         let what = format!("no frame of priority {priority} was sent into the pause");
         return Err(Trouble::Error(what));
@@ -340,6 +344,7 @@ fn judge_order(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn strict_priorities(cx: &Context<'_>) -> Result<Vec<Priority>, Trouble> {
     let missing = "expected.strict is missing; add it to the file";
     let all = cx.setup.expected.strict.ok_or_else(|| Trouble::Missing(missing.to_owned()))?;
+    // At level quick one lossless and one lossy priority.
     let most = cx.by_level(1, usize::MAX);
     let strict_of = |set: PrioritySet| set.iter().filter(|p| all.contains(*p)).take(most);
     let strict: Vec<Priority> =
@@ -468,6 +473,7 @@ fn changed_weights(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn other_weights(before: [u32; PRIORITIES]) -> [u32; PRIORITIES] {
     let most = before.iter().copied().max().unwrap_or(1);
     let mut after = before.map(|weight| if weight > 0 { most } else { 0 });
+    // Equal weights are the largest one already.
     if after == before
         && let Some(first) = after.iter_mut().find(|weight| **weight > 0)
     {
@@ -482,8 +488,9 @@ pub(super) const MAPPED_VALUES: Test = describe! {
     purpose: "Each value of the DSCP and of the PCP is in the class of its priority: a pause of a lossless \
               priority stops the values that are mapped to it, and no other.",
     clause: "802.1Q 6.9.3; RFC 2474; SAI_QOS_MAP_TYPE_DSCP_TO_TC, DOT1P_TO_TC",
-    procedure: "Flows from A to B, one for each DSCP of `expected.dscp_map`, of IPv4 and then of IPv6, and tagged \
-                ones for each PCP of `expected.pcp_map`. B pauses one lossless priority at level quick, each at level full.",
+    procedure: "Flows from A to B, one for each DSCP of `expected.dscp_map`, of IPv4 and then of IPv6, and \
+                tagged ones for each PCP of `expected.pcp_map`. B pauses one lossless priority at level quick, \
+                each at level full.",
     pass: "Each flow whose value is mapped to the paused priority stops, and every other one goes on. Values \
            of two priorities without PFC cannot be told apart.",
     source: "SAI DscpMappingPB, Dot1pToPGMapping",
@@ -545,6 +552,7 @@ fn judge_field(
     let [a, b] = cx.ports()?;
     let times = cx.setup.times;
     let share = cx.setup.load / map.len() as f64;
+    // At rest each flow has frames, however many of them share the line.
     let each = cx.setup.line_time(storm::SIZE).saturating_mul(REST_FRAMES * map.len() as u64);
     let start = times.baseline.max(each);
     let length = times.hold.min(cx.setup.storm_max());
@@ -559,10 +567,12 @@ fn judge_field(
     let observed = cx.observe(&trial)?;
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
     let held = storm::held_for(cx, &observed, b, length)?;
+    // Frames within the uncertainty of an end are on neither side of it.
     let span = held.start + observed.uncertainty..held.end.saturating_sub(observed.uncertainty);
     let stopped = |n: usize| observed.began_in(FlowId(n), &span) == 0;
     let (mut missed, mut wrong) = (Vec::new(), Vec::new());
     for (n, (mark, mapped)) in map.iter().enumerate() {
+        // A flow that stops though its priority is not paused has another priority than the map says.
         match (*mapped == priority, stopped(n)) {
             (true, false) => missed.push(number(*mark)),
             (false, true) => wrong.push(number(*mark)),

@@ -99,6 +99,7 @@ fn judge_storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.count("pauses that are not as configured", other, Limits::exactly(0.0));
     let gap = sent.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max();
     let window = storm::longest(cx).at(cx.setup.rate);
+    // A pause must be renewed well before its end, also if a frame is sent first.
     let most = window.as_nanos_f64() * 0.9 - cx.setup.line_time(SIZE).as_nanos_f64();
     cx.time(
         "largest gap between two pauses",

@@ -62,6 +62,7 @@ fn well_formed(cx: &mut Context<'_>) -> Result<(), Trouble> {
     }
     captures.iter().for_each(|capture| capture.judge(cx));
     if let [Some(one), Some(other)] = captures.each_ref().map(|capture| capture.source) {
+        // With `dut_mac` the source of each port has been judged.
         if one == other && [a, b].iter().all(|port| cx.port(*port).dut_mac.is_none()) {
             let what = format!("ports whose pauses come from {one}");
             let clause = "802.3 31.4.1.3: the address of the sending station; ports may share one";
@@ -112,6 +113,7 @@ impl Default for Capture {
 impl Capture {
     /// Takes the pauses of a trial.
     fn take(&mut self, cx: &mut Context<'_>, observed: &Observation) {
+        // Frames with a wrong FCS are recorded apart from the others.
         let is_damaged = |record: &&Record| {
             let is_control = matches!(record.what, What::Control(_));
             record.port == self.port && record.way == Way::Received && is_control
@@ -240,6 +242,7 @@ fn filling_storm(
 /// Returns the time of a storm.
 fn storm_time(cx: &Context<'_>) -> Duration {
     let window = congestion::window(cx);
+    // Several of the longest pauses: the device has to renew its own more than once.
     cx.setup.times.hold.max(window.saturating_mul(4)).min(cx.setup.storm_max())
 }
 
@@ -247,6 +250,7 @@ fn storm_time(cx: &Context<'_>) -> Duration {
 fn by_turns(cx: &Context<'_>, trial: &mut Trial, [_, b]: [Port; 2], priority: Priority) {
     let every = congestion::window(cx).div(8);
     let frames = (storm_time(cx).as_picos() / every.as_picos().max(1)) as u32;
+    // 3/32 of the longest time in each eighth of it are three quarters.
     let octets = cx.pause(b, PrioritySet::of(priority), Quanta(Quanta::MAX.0 / 32 * 3));
     let start = cx.setup.times.baseline;
     trial.control.push(Control { port: b, octets, start, every, frames });
@@ -262,6 +266,7 @@ fn judge_renewal(
     let baseline = cx.setup.times.baseline;
     let observed = cx.observe(trial)?;
     cx.at_rest(&observed, trial, &(baseline.div(4)..baseline))?;
+    // Pauses for the other priority are no part of this storm.
     let stormed = |(_, octets): &(&Record, &[u8])| names(octets, priority);
     let sent: Vec<_> = observed.control_sent(b).filter(stormed).map(|(r, _)| r.end).collect();
     let Some(last) = sent.last() else {
@@ -400,6 +405,7 @@ fn hysteresis(cx: &mut Context<'_>) -> Result<(), Trouble> {
         pause_rate(cx, priority)?;
         let ports = cx.ports()?;
         let Some(point) = fill::xon_point(cx, ports, priority)? else { continue };
+        // A frame uses whole cells.
         let limits = Limits::at_least(f64::from(FRAME.div_ceil(cell) * cell));
         let what = format!("bytes of priority {priority} from XOFF down to XON");
         cx.judge(what, point.offset() * f64::from(cell), limits, 0.0, "bytes");

@@ -135,6 +135,7 @@ pub(super) fn paused(
     for pause in observed.pauses(port) {
         let Some(time) = pause.frame.time(priority) else { continue };
         let until = pause.at + time.at(rate);
+        // A pause that is renewed or replaced in time goes on.
         match spans.last_mut().filter(|(_, end)| pause.at <= *end) {
             Some((_, end)) => *end = until,
             None => spans.push((pause.at, until)),
@@ -257,6 +258,7 @@ fn messages(cx: &mut Context<'_>) -> Result<(), Trouble> {
 
         let mut trial = congestion::to_one(cx, &[a, b], c, &[priority], OVERLOAD);
         trial.whole = true;
+        // The flows of the senders are read from their frames.
         trial.keep = true;
         let observed = cx.observe(&trial)?;
         congestion::arrives(cx, &observed, &trial)?;
@@ -304,6 +306,7 @@ fn judge_messages(
         let pause = repr.message.pause;
         let excess =
             |(pause, allowed): (Duration, Duration)| pause.as_nanos_f64() - allowed.as_nanos_f64();
+        // The message that is closest to its limit, or beyond it by most, decides.
         if longest.is_none_or(|longest| excess((pause, allowed)) > excess(longest)) {
             longest = Some((pause, allowed));
         }
@@ -390,6 +393,7 @@ impl Backlog {
             let n = sums.partition_point(|(end, _)| *end <= at);
             n.checked_sub(1).map_or(0, |last| sums[last].1)
         };
+        // What arrived while the message was on its way may have been in the device when it was sent.
         let before = at.saturating_sub(latency(cx, port));
         let inside = until(&self.sent, at).saturating_sub(until(&self.arrived, before));
         cx.port(self.to).rate.time_for(Bytes(inside.saturating_sub(target.0)))

@@ -23,9 +23,10 @@ pub(super) const BOUNDED_PAUSES: Test = describe! {
     purpose: "A proxy pauses the host that a message of a trusted sender names, on the flow's priority alone, within \
               its limits; messages that are forged, or about another host, pause no host.",
     clause: "P802.1Qdw, 5.11 j as proposed; its limits are configuration",
-    procedure: "Messages are sent to A (to B if A is the trusted one): one from the trusted address that asks for half of `longest`; one that asks \
-                for twice that time; one from another address; one about a flow of B; one about a lossy priority; \
-                and then 100,000 per second, each for `longest`, until `credit` and `share` must end the pause.",
+    procedure: "Messages are sent to A (to B if A is the trusted one): one from the trusted address that asks \
+                for half of `longest`; one that asks for twice that time; one from another address; one about a \
+                flow of B; one about a lossy priority; and then 100,000 per second, each for `longest`, until \
+                `credit` and `share` must end the pause.",
     pass: "The first one pauses its priority at A, and nothing else. The second one pauses it for `longest` at most. \
            Those that are forged, and the one about a lossy priority, pause nothing. Under the flood A is \
            paused for `credit` and `share` of the time at most.",
@@ -172,6 +173,7 @@ fn judge_paused_at_most(
     let what = format!("time for which {by} pauses priority {priority} at {name}");
     let spans = sfc::paused(cx, observed, to, priority);
     let total = sfc::total(&spans);
+    // Each pause is rounded up to a quantum.
     let most = most + quantum.saturating_mul(spans.len() as u64);
     let limits = Limits { at_least: Some(1.0), at_most: Some(most.as_nanos_f64()) };
     let u = observed.uncertainty.saturating_mul(2 * spans.len() as u64);

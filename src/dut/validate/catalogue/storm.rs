@@ -45,6 +45,7 @@ pub(super) fn for_set(cx: &Context<'_>, ends: (Port, Port), set: PrioritySet, si
     let span = (from, from + hold(cx));
     let octets = cx.pause(b, set, longest(cx));
     let pause = longest(cx).at(cx.setup.rate);
+    // Each pause is renewed after half of its time: a frame of the storm may be late without a gap.
     storm.trial.repeat((b, pause), octets, pause.div(2), span);
     storm
 }
@@ -72,6 +73,7 @@ pub(super) fn add(
     let octets = cx.pause(port, set, quanta(cx, length));
     let left = length.saturating_sub(pause);
     let more = left.as_picos().div_ceil(pause.div(2).as_picos().max(1));
+    // The renewals are spread evenly, at most half of a pause apart, so that the last one ends with the span.
     let every = if more == 0 { pause } else { left.div(more) };
     trial.control.push(Control { port, octets, start, every, frames: 1 + more as u32 });
 }
@@ -80,6 +82,7 @@ pub(super) fn add(
 fn quanta(cx: &Context<'_>, length: Duration) -> Quanta {
     let quantum = Quanta(1).at(cx.setup.rate).as_picos().max(1);
     let pause = cx.setup.storm_pause().min(length);
+    // A time of zero would resume.
     Quanta((pause.as_picos() / quantum).clamp(1, u64::from(u16::MAX)) as u16)
 }
 
@@ -98,6 +101,7 @@ pub(super) fn repeated(
     stops: bool,
 ) -> Storm {
     let (_, b) = ends;
+    // Frames that stop nothing do not trip a watchdog, so they are sent for the whole time.
     let hold = if stops { hold(cx) } else { cx.setup.times.hold };
     let mut storm = traffic(cx, ends, name.to_owned(), SIZE, hold);
     let from = cx.setup.times.baseline;
@@ -119,6 +123,7 @@ pub(super) fn traffic(
     let priorities: Vec<_> = cx.priorities().iter().collect();
     let traffic = times.baseline + hold + times.settle;
     let mut trial = Trial::new(name, traffic + times.drain);
+    // Together no more than the load of the file, so that the device queues nothing by itself.
     let share = cx.setup.load / priorities.len() as f64;
     for priority in &priorities {
         let flow = Flow::new(ends, *priority, Limit::Time(traffic));
@@ -220,6 +225,7 @@ pub(super) fn judge_but(
         } else if !open.contains(*priority) {
             cx.rate(observed, &storm.trial, flow, &held);
         }
+        // The frames of a NIC have no numbers, so its losses are not seen.
         if cx.is_at_nic() {
             if set.contains(*priority) {
                 cx.goes_on(observed, (flow, *priority), held.end);
@@ -286,6 +292,7 @@ pub(super) fn none_began(
 /// their order.
 pub(super) fn resumed(cx: &Context<'_>, begins: &[Duration], paused: Duration) -> Option<Duration> {
     let from = paused + cx.setup.stop_limit();
+    // A frame that begins before the limit may be one of those that the port was still allowed to send.
     begins.get(begins.partition_point(|begin| *begin < from)).copied()
 }
 

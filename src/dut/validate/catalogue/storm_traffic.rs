@@ -51,6 +51,7 @@ fn refreshed(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let observed = cx.observe(&storm.trial)?;
             let sent: Vec<Duration> =
                 observed.control_sent(b).map(|(record, _)| record.end).collect();
+            // For a gap of the tester the device is not to blame.
             check_gaps(&storm.trial, &sent, window)?;
             storm::judge(cx, &storm, &observed, b, set)?;
         }
@@ -62,6 +63,7 @@ fn refreshed(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn refreshed_hold(cx: &Context<'_>) -> Result<Duration, Trouble> {
     let hold = cx.setup.times.hold.saturating_mul(cx.by_level(2, 6));
     let Some(watchdog) = cx.setup.expected.watchdog else { return Ok(hold) };
+    // Well below the detection time, after which the watchdog would drop the frames.
     let hold = hold.min(watchdog.detection.saturating_mul(3).div(4));
     if hold < Quanta::MAX.at(cx.setup.rate).saturating_mul(2) {
         let what = "expected.watchdog: it ends a storm before its first pause would be over; switch \
@@ -167,6 +169,7 @@ const MIX: [u32; 3] = [64, 570, 1518];
 fn frame_sizes(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     let longest = cx.setup.max_frame;
+    // The first two are those of level quick.
     let mut sizes: Vec<Vec<u32>> = vec![MIX.to_vec(), vec![longest]];
     sizes.extend(SIZES.iter().filter(|size| **size < longest).map(|size| vec![*size]));
     for priority in cx.each_lossless() {
@@ -182,6 +185,7 @@ fn judge_mix(cx: &mut Context<'_>, priority: Priority, mix: &[u32]) -> Result<()
     let set = PrioritySet::of(priority);
     let mut storm = storm::for_set(cx, (a, b), set, storm::SIZE);
     let least = cx.setup.shortest();
+    // The flows have the sizes of the mix in turn. A tag makes the shortest frame longer.
     for (flow, size) in storm.trial.flows.iter_mut().zip(mix.iter().cycle()) {
         flow.size = (*size).clamp(least, cx.setup.max_frame);
     }
@@ -229,6 +233,7 @@ fn order(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let mut trial = Trial::new("random pauses", traffic + cx.setup.times.drain);
     let priorities: Vec<Priority> = cx.priorities().iter().collect();
     for priority in &priorities {
+        // 60 % of the line together, so that held frames leave between the pauses.
         let (share, flows) = match cx.setup.lossless.contains(*priority) {
             true => (0.4, lossless.len()),
             false => (0.2, priorities.len() - lossless.len()),
@@ -359,6 +364,7 @@ fn judge_forgotten(
         return Ok(());
     };
     let (window, start) = (Quanta::MAX.at(cx.setup.rate), cx.setup.times.baseline);
+    // The link is back in the first half of the pause, so a port that keeps the pause is silent for long after it.
     let (down, up) = (start + window.div(8), start + window.div(4));
     let traffic = start + window.saturating_mul(2);
     let name = format!("link failure in a pause of {priority}");
@@ -377,6 +383,7 @@ fn judge_forgotten(
     let end = storm::held(cx, &observed, b)?.end;
     let times: Vec<_> = observed.of(FlowId(1), Way::Received).map(|r| r.begin).collect();
     let back = back(&times, window.div(16)).filter(|back| *back > up);
+    // A margin at either end: the tester sees the link come back late, and the pause end within its uncertainty.
     let span = back.map(|back| back + window.div(16) + observed.uncertainty);
     let until = end.saturating_sub(window.div(16) + observed.uncertainty);
     match span.filter(|from| *from < until) {
@@ -405,6 +412,7 @@ fn judge_paused_again(
     let name = format!("link failure of a sender that is paused for {priority}");
     let mut trial = Trial::new(name, traffic + cx.setup.times.drain);
     let other = cx.lossy()?;
+    // The flow that is not paused shows when the link of A is up.
     for (priority, share) in [(priority, 0.9), (other, 0.05)] {
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(share)));
@@ -432,6 +440,7 @@ fn judge_paused_again(
         let sent = observed.of(FlowId(1), Way::Sent).filter(|r| r.begin > before && r.end < next);
         let times: Vec<_> = sent.filter(is_through).map(|r| r.end).collect();
         let last = times.last().copied().unwrap_or_default();
+        // A link that the tester did not take down, or that was not back in time, is not judged.
         let Some(back) = back(&times, lasts.div(2)).filter(|back| *back > from) else { continue };
         judged += 1;
         lost += observed.lost_in(FlowId(0), &(back..last));

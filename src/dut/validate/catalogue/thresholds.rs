@@ -21,8 +21,8 @@ pub(super) const XOFF_THRESHOLD: Test = describe! {
     procedure: "B pauses one lossless priority all the time. A sends a number of the shortest frames, of \
                 64 bytes or with a tag of 68; the least \
                 number that causes a pause at A is searched.",
-    pass: "It is the configured threshold (`expected.xoff` or `expected.dynamic_th`) within 2 cells (`expected.cell`). The value is \
-           what the device does; it is never used to size headroom.",
+    pass: "It is the configured threshold (`expected.xoff` or `expected.dynamic_th`) within 2 cells \
+           (`expected.cell`). The value is what the device does; it is never used to size headroom.",
     source: "SAI PFCtest, margin 2",
     run: xoff_threshold,
     aliases: &["PFCtest"],
@@ -59,8 +59,8 @@ pub(super) const FIRST_DROP: Test = describe! {
     procedure: "As V-H01, with a tester that ignores pauses: the least number of frames of which one is \
                 lost is searched.",
     pass: "The bytes of these frames are at least the threshold and the headroom (`expected.xoff` or \
-           `expected.dynamic_th`, `expected.headroom`) less 2 cells. The value is what the device does; it is never used to size \
-           headroom.",
+           `expected.dynamic_th`, `expected.headroom`) less 2 cells. The value is what the device does; it is \
+           never used to size headroom.",
     source: "SAI PFCtest",
     run: first_drop,
     aliases: &["PFCtest", "ingress_drop"],
@@ -108,8 +108,8 @@ pub(super) const XON_THRESHOLD: Test = describe! {
                 (level full: 100 times) with and without its last frame. At level full it is searched again with \
                 frames in half of the headroom (`expected.headroom`).",
     pass: "XON is sent at the configured number of bytes (`expected.xon_offset`) below XOFF within 1 cell \
-           (`expected.cell`), for a dynamic threshold at that number / (1 + alpha); in all runs at the same number of frames. The value is what the device does; it \
-           is never used to size headroom.",
+           (`expected.cell`), for a dynamic threshold at that number / (1 + alpha); in all runs at the same \
+           number of frames. The value is what the device does; it is never used to size headroom.",
     source: "SAI PFCXonTest; sonic-mgmt probe pfc_xon",
     run: xon_threshold,
     aliases: &["pfc_xon"],
@@ -147,6 +147,7 @@ fn xon_threshold(cx: &mut Context<'_>) -> Result<(), Trouble> {
         match fill::xon_behind(cx, ports, priority, point.xoff, behind) {
             Ok(Some(point)) => cx.judge(what, point.offset() * cell, limits, 0.0, "bytes"),
             Ok(None) => {}
+            // This part fills more, which a watchdog may not allow; the other part has been judged.
             Err(Trouble::Missing(why)) => cx.skip(what, &why),
             Err(trouble) => return Err(trouble),
         }
@@ -243,6 +244,7 @@ fn whole_cells(cx: &mut Context<'_>) -> Result<(), Trouble> {
                 continue;
             };
             let (xoff, margin) = (threshold.0 as f64, MARGIN * f64::from(cell));
+            // Any cell of the last frame may be the one that crosses XOFF.
             let limits = Limits {
                 at_least: Some(xoff - margin),
                 at_most: Some(xoff + margin + f64::from(used - cell)),
@@ -285,6 +287,7 @@ fn judge_densest(
         }
     }
     let frames = fill::bound(cx, fill::threshold(cx, 2)?, size)?.saturating_mul(4);
+    // Peers that use the time which they may take to stop need most headroom.
     let late = Obeys::Pfc(cx.setup.limits.reaction);
     let mut trial = congestion::to_one(cx, &[a, b], c, &[priority], 1.0);
     trial.name = format!("overload with {size}-byte frames");
@@ -359,6 +362,7 @@ fn judge_fill(
     let held = observed.tally(FlowId(0)).received * cell;
     let shared = held.min(xoff.0 / cell * cell);
     let known = |counter| counters.get(a, Some(priority), counter).is_some();
+    // Devices report the whole buffer of a group, or its shared part.
     let (counter, wanted) = match known(Counter::SharedPeak) && !known(Counter::BufferPeak) {
         true => (Counter::SharedPeak, shared),
         false => (Counter::BufferPeak, held),

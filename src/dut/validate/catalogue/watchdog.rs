@@ -55,6 +55,7 @@ pub(super) fn observe_storm(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Resu
     let traffic = start + length + pause + dog.restoration.saturating_mul(3) + dog.poll;
     let mut trial = Trial::new("storm for the watchdog", traffic + cx.setup.times.drain);
     trial.storms = true;
+    // At 90 % the device soon fills up and pauses A. That A may send again shows the detection.
     for (priority, share) in [(priority, 0.9), (other, 0.05)] {
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(share)));
@@ -69,6 +70,7 @@ pub(super) fn observe_storm(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Resu
     };
     let end = last + pause;
     let detected = resumed(&observed, begin..end, cx.setup.line_time(1024));
+    // Where A was never paused, no end of its pause could be seen.
     if detected.is_none() {
         fills(cx, &observed, a, priority, begin + dog.detection)?;
     }
@@ -125,6 +127,7 @@ fn resumed(
     let sent: Vec<_> =
         observed.of(FlowId(0), Way::Sent).filter(|r| span.contains(&r.begin)).collect();
     let held = frame.saturating_mul(HELD);
+    // A was held back where two of its frames are far apart.
     let pairs = sent.windows(2).filter(|pair| pair[1].begin.saturating_sub(pair[0].end) > held);
     pairs.map(|pair| pair[1].begin).next()
 }
@@ -168,6 +171,7 @@ fn in_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
         [("detection", detected, dog.detection), ("restoration", restored, dog.restoration)]
     {
         times.sort_unstable();
+        // Storms that were not detected are judged above.
         let Some(median) = times.get(times.len() / 2) else { continue };
         let limits = Limits {
             at_least: Some(wanted.as_nanos_f64()),
@@ -272,6 +276,7 @@ fn add_throttle(
     let quantum = Quanta(1).at(cx.setup.rate).as_picos().max(1);
     let quanta = dog.detection.div(2).as_picos() / quantum;
     let quanta = Quanta(quanta.clamp(1, u64::from(u16::MAX)) as u16);
+    // A pause and a ninth of it more: nine tenths of the time.
     let every = quanta.at(cx.setup.rate).saturating_mul(10).div(9);
     let frames = (length.as_picos() / every.as_picos().max(1)).max(1) as u32;
     let octets = pfc_frame(cx.port(port).mac, &[(priority, quanta)]);
@@ -305,6 +310,7 @@ fn empty_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let times = cx.setup.times;
     let start = times.baseline;
     let late = start + dog.detection.saturating_mul(10);
+    // 10.4 detection times: the frames wait for 0.4 of one, so that they are no reason for a detection.
     let length = dog.detection.saturating_mul(52).div(5);
     let mut trial = Trial::new("storm for an empty queue", start + length + times.drain);
     trial.storms = true;
@@ -313,6 +319,7 @@ fn empty_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let late = trial.flow(flow.start(late));
     storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
     let (observed, counters) = cx.observe_with(trial)?;
+    // The frames before the storm show that the cables are right.
     if observed.of(before, Way::Received).count() == 0 {
         return Err(Trouble::Error("no frame arrives before the storm; check the cables".into()));
     }
@@ -397,6 +404,7 @@ fn judge_doubled(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trou
     let times = cx.setup.times;
     let start = times.baseline;
     let half = dog.detection.div(2);
+    // 1.5 and 4 of the old detection times are below and above the doubled one.
     let (short, long) = (half.saturating_mul(3), half.saturating_mul(8) + dog.poll);
     for (which, length) in [("shorter", short), ("longer", long)] {
         let traffic = start + length;

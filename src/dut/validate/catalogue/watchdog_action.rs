@@ -44,6 +44,7 @@ fn stormed_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
         cx.judge(what, 0.0, Limits::at_least(1.0), 0.0, "storms");
         return Ok(());
     };
+    // Frames that were on their way at the detection may still arrive.
     let from = detected + cx.setup.stop_limit() + observed.uncertainty;
     let span = from..storm.end.saturating_sub(observed.uncertainty);
     let arrived = observed.began_in(FlowId(0), &span);
@@ -173,6 +174,7 @@ fn restored_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let times = cx.setup.times;
     let length = dog.detection.saturating_mul(2);
     let restored = length + dog.restoration + watchdog::slack(cx, dog);
+    // A detection time without a storm follows, in which nothing may be lost.
     let cycle = restored + dog.detection;
     let begin = |n: u64| times.baseline + cycle.saturating_mul(n);
     let traffic = begin(STORMS);
@@ -185,6 +187,7 @@ fn restored_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for n in 0..STORMS {
         let set = PrioritySet::of(priority);
         storm::add(cx, &mut trial, b, set, &(begin(n)..begin(n) + length));
+        // XON in the restoration time is no pause, so it does not begin the time anew.
         let every = dog.restoration.div(4);
         let octets = cx.pause(b, set, Quanta(0));
         let start = begin(n) + length + every;
@@ -265,6 +268,7 @@ fn all_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
     let detected = start + dog.detection + watchdog::slack(cx, dog) + observed.uncertainty;
     let ends = [b, c].map(|port| observed.control_sent(port).map(|(record, _)| record.end).last());
+    // What is judged ends with the storm that ends first.
     let Some(end) = ends.into_iter().flatten().min() else {
         return Err(Trouble::Error("the tester sent no pause".into()));
     };
@@ -276,6 +280,7 @@ fn all_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let queue = format!("priority {} at {}", flow.priority, cx.port(flow.to).name);
         cx.count(format!("lost frames of {queue} in the storm"), lost, Limits::at_least(1.0));
         let what = format!("frames of {queue} from the storm that arrive");
+        // A frame that arrives was held by a queue that was restored in the storm.
         cx.count(what, sent - lost, Limits::exactly(0.0));
     }
     let pauses = observed.pauses(a).filter(|pause| span.contains(&pause.at));
