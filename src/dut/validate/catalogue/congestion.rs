@@ -66,6 +66,7 @@ pub(super) fn lossless(
     for (n, flow) in trial.flows.iter().enumerate().filter(|(_, f)| f.priority == priority) {
         let name = cx.port(flow.from).name.clone();
         let what = format!("lost frames of priority {priority} from {name}");
+        // Of the whole trial: a lossless frame may be held for long, but not lost.
         let lost = observed.lost(FlowId(n), &(Duration::ZERO..Duration::MAX));
         lost.iter().for_each(|record| cx.mark(record, "does not arrive"));
         cx.count(what, lost.len() as u64, Limits::exactly(0.0));
@@ -96,6 +97,7 @@ pub(super) fn begins(pauses: &[Pause], priority: Priority) -> u64 {
 /// Returns the largest gap between pauses of which each must renew the one before, from the first to
 /// `until`.
 pub(super) fn largest_gap(pauses: &[Pause], until: Duration) -> Option<Duration> {
+    // The last gap ends with the span: a pause that is never renewed counts, too.
     let times: Vec<Duration> = pauses.iter().map(|p| p.at).filter(|at| *at < until).collect();
     let gaps = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
     let last = times.last().map(|last| until.saturating_sub(*last));

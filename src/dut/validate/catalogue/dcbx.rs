@@ -497,6 +497,7 @@ fn one_dialect(cx: &mut Context<'_>) -> Result<(), Trouble> {
     trial.frame(b, peer.lldpdu(&[(CEE.0, CEE.1, cee(one))]), Duration::ZERO);
     let ieee = [(OUI, subtype::PFC, pfc(one, false)), (OUI, subtype::ETS_CONFIGURATION, ets(100))];
     trial.frame(b, peer.lldpdu(&ieee), second);
+    // The next trial begins without this neighbour.
     trial.frame(b, peer.leaves(), end);
     let observed = cx.observe(&trial)?;
     // The device may still speak its old dialect for a while.

@@ -107,6 +107,7 @@ fn field_alone(cx: &mut Context<'_>) -> Result<(), Trouble> {
 /// Returns the kinds of packets to send.
 fn kinds(cx: &Context<'_>) -> Vec<Packets> {
     let mut tags = vec![None];
+    // Frames that are marked by PCP have a tag already.
     if let Marking::Dscp(_) = cx.setup.marking {
         tags.extend(cx.setup.expected.vlan.map(Some));
     }
@@ -247,6 +248,7 @@ fn before_pauses(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let step = at.as_picos() / step.as_picos().max(1);
         (*LOADS.start() + step).min(*LOADS.end()) as f64
     };
+    // Mark and pause may each be off by the uncertainty, in whole steps of the load.
     let u = (observed.uncertainty.as_secs_f64() * 2.0 / step.as_secs_f64()).floor();
     let what = format!("load of the first mark ({} %) below that of the first pause", load(mark));
     // Without any pause the load of the first one is above the last.

@@ -39,6 +39,7 @@ fn before_loss(cx: &mut Context<'_>) -> Result<(), Trouble> {
         for (flow, from) in flows.into_iter().zip([a, b]) {
             let tally = observed.tally(flow);
             let name = &cx.port(from).name.clone();
+            // A flow of which nothing arrives is a matter of cables, and not of losses.
             if tally.received == 0 {
                 let what = format!("no frame from port {name} arrives; check the cables");
                 return Err(Trouble::Error(what));
@@ -291,6 +292,7 @@ fn late_peer(cx: &mut Context<'_>) -> Result<(), Trouble> {
         cx.count(what, lost, Limits::exactly(0.0));
     }
     if cx.level == Level::Full {
+        // More than the limit is allowed to cost frames: the first loss is recorded, and ends the search.
         for percent in BEYOND {
             if lost_at(cx, percent)? > 0 {
                 let clause = "the limit of 802.3 31B.3.7 is all that a peer may take";

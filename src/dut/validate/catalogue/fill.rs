@@ -147,6 +147,7 @@ pub(super) fn bound(cx: &Context<'_>, threshold: Bytes, size: u32) -> Result<u32
 /// Returns the bytes of the cells that a frame uses.
 pub(super) fn used(cx: &Context<'_>, size: u32) -> Result<u32, Trouble> {
     let cell = cx.setup.expected.cell.ok_or_else(|| missing("cell"))?;
+    // A file may say 0, by which nothing can be divided.
     let cell = u32::try_from(cell.0).unwrap_or(u32::MAX).max(1);
     Ok(size.div_ceil(cell).saturating_mul(cell))
 }
@@ -200,6 +201,7 @@ pub(super) fn xon_point(
     priority: Priority,
 ) -> Result<Option<XonPoint>, Trouble> {
     let bytes = threshold(cx, 1)?;
+    // A device that lets its pauses expire has no XON to search for.
     if cx.setup.expected.expiry_only {
         let what = "expected.expiry_only: the device sends no XON";
         return Err(Trouble::Missing(what.to_owned()));
@@ -326,6 +328,7 @@ fn resumes(
 /// Returns the time in which XON must come after `release`, before the watchdog takes the pause for a storm.
 fn wait(cx: &Context<'_>, release: Duration) -> Result<Duration, Trouble> {
     let window = congestion::window(cx);
+    // The watchdog of the device counts from the beginning of the pause, and not from `release`.
     let most = cx.setup.storm_max().saturating_sub(release + window.div(8));
     if most < window.div(8) {
         let what = "expected.watchdog.detection: a group is not filled before the watchdog acts";

@@ -75,6 +75,7 @@ fn fill_groups(
             let flow = Flow::new((*from, to), *priority, Limit::Frames(frames));
             trial.flow(flow.rate(Rate::Line(fill::SHARE)).size(cx.setup.shortest()).start(start));
         }
+        // The senders go on after XOFF, or no headroom would be used.
         trial.obeys.push((*from, Obeys::Nothing));
     }
     trial.length = release + window.saturating_mul(2) + cx.setup.times.drain;
@@ -173,6 +174,7 @@ fn overload_length(
     let hold = cx.setup.times.hold;
     // A tenth more, because pauses do not come evenly.
     let wanted = hold.div(count).saturating_mul(u64::from(episodes) * 11 / 10);
+    // A device that pauses seldom would need more time than a run has.
     let most = cx.setup.line_time(cx.setup.max_frame).saturating_mul(FRAMES_MAX);
     Ok(Some(wanted.min(most).max(hold)))
 }
@@ -221,6 +223,7 @@ fn probe(
 fn fail_links(cx: &Context<'_>, [a, b]: [Port; 2], steps: &mut Steps) {
     let Steps { trial, overload, .. } = steps;
     let part = overload.end.saturating_sub(overload.start).div(8);
+    // The links fail in the second and in the fourth eighth of the overload.
     for (port, n) in [(a, 1), (b, 3)] {
         let at = overload.start + part.saturating_mul(n);
         trial.links.push(LinkChange { port, at, up: false });
@@ -243,6 +246,7 @@ fn record_pauses(
     pauses.retain(|pause| steps.overload.contains(&pause.at));
     let count = congestion::begins(&pauses, priority);
     let what = format!("pauses of priority {priority} at {}", cx.port(a).name);
+    // With fewer pauses than named the rest of the test still counts, but this part is not whole.
     if count < u64::from(episodes) {
         let why =
             format!("there are {count} of {episodes} in the longest time that the test sends");

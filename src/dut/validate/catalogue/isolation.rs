@@ -47,6 +47,7 @@ fn was_congested(
     let lost: u64 =
         (0..trial.flows.len()).filter(own).map(|n| observed.tally(FlowId(n)).lost()).sum();
     let paused = senders.iter().any(|port| congestion::stops(observed, *port, priority) > 0);
+    // A loss is judged elsewhere, and shows the congestion as well as a pause.
     if lost > 0 || paused {
         return Ok(());
     }
@@ -87,6 +88,7 @@ fn head_of_line(cx: &mut Context<'_>) -> Result<(), Trouble> {
         was_congested(cx, &observed, &trial, &[a, b], priority)?;
         congestion::lossless(cx, &observed, &trial, priority);
         let hold = cx.setup.times.hold;
+        // In the first half the buffer still fills up.
         let rate = cx.rate_of(&observed, &trial, TO_C, &(hold.div(2)..hold));
         let what = format!("rate of priority {priority} to the port without congestion");
         cx.policy(what, rate, "% of the intended", "802.1Q pauses a priority, not a flow");
@@ -226,6 +228,7 @@ fn lossy_flood(cx: &mut Context<'_>) -> Result<(), Trouble> {
         for loads in LOADS {
             dropped += flood(cx, lossless, lossy, loads)?;
         }
+        // Without a drop the buffer was never full, and a lossless frame never in danger.
         if dropped == 0 {
             let what = format!(
                 "no frame of lossy priority {lossy} was dropped: it does not flood the buffer in this \
@@ -476,6 +479,7 @@ fn judge_ring(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
         cx.count(what, least, Limits::at_least(1.0));
         let what = format!("lost frames of priority {priority} from {name}");
         let lost = observed.tally(flow).lost();
+        // A watchdog may drop what is in a deadlock, as its last resort.
         match cx.setup.expected.watchdog {
             None => cx.count(what, lost, Limits::exactly(0.0)),
             Some(_) => cx.policy(what, lost as f64, "", "a watchdog drops to end a deadlock"),

@@ -142,6 +142,7 @@ fn long_cases(cx: &Context<'_>, from: Port, priority: Priority) -> Vec<Case> {
 /// Returns PFC for one priority with all bits of the reserved half of its vector.
 fn reserved_bits_case(cx: &Context<'_>, from: Port, priority: Priority) -> Case {
     let vector = 0xff00 | u16::from(PrioritySet::of(priority).0);
+    // All times are the longest, so that a port that reads the high octet as priorities stops more.
     let octets = pfc_fields(cx.port(from).mac, vector, [storm::longest(cx).0; PRIORITIES]);
     Case { name: format!("PFC of vector {vector:#06x}"), octets }
 }

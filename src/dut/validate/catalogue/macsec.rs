@@ -101,6 +101,7 @@ pub(super) fn storm_frames(cx: &Context<'_>) -> (u32, Duration) {
     let every = pause.div(2);
     let hold = cx.setup.times.hold.min(cx.setup.storm_max());
     let span = hold.saturating_sub(pause);
+    // The frames are protected before the trial, so their number is bounded.
     let frames = (1 + span.as_picos() / every.as_picos().max(1)).min(FRAMES_MAX);
     (frames as u32, every)
 }

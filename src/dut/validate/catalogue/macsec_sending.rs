@@ -85,6 +85,7 @@ fn congested(
     let pause = storm::longest(cx);
     let octets = cx.pause(a, PrioritySet::of(priority), pause);
     let until = times.baseline + hold;
+    // A holds the priority, so that the buffer of the device fills up and it has to pause B.
     trial.repeat((a, pause.at(cx.setup.rate)), octets, every, (times.baseline, until));
     trial
 }
@@ -176,6 +177,7 @@ fn wrong_of(record: &Record, plan: &SecyPlan) -> Option<Wrong> {
             (!is_as_said).then_some(Wrong::Form)
         }
         None if is_data && plan.protect_data => Some(Wrong::Kind),
+        // PFC may be plain; a SecTAG that no key opens is a fault.
         None => macsec::is_unread(record).then_some(Wrong::Unread),
     }
 }
@@ -242,6 +244,7 @@ fn rekeyed(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), 
     let name = cx.port(pair.b).name.clone();
     let title = format!("storm for {priority} at {name} with {keys} new keys");
     let mut storm = macsec::traffic(cx, pair, title, hold);
+    // A tenth of the line, so that no frame waits while the keys change.
     let share = SHARE / storm.trial.flows.len() as f64;
     storm.trial.flows.iter_mut().for_each(|flow| flow.rate = Rate::Line(share));
     let set = PrioritySet::of(priority);

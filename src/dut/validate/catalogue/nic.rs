@@ -90,6 +90,7 @@ const PARTS: &[Test] = &[
 fn obeys_pfc(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let ports = (0..cx.setup.alike()).map(Port);
     for port in ports.take(cx.by_level(1, usize::MAX)) {
+        // Without traffic every pause would seem to be obeyed.
         wait_for_traffic(cx, port)?;
         let level = cx.level;
         for part in PARTS.iter().filter(|part| part.level <= level) {
@@ -178,6 +179,7 @@ fn judge_stopped(
     let what = format!("pauses of priority {priority} while the host does not read");
     cx.count(what, pauses as u64, Limits::at_least(1.0));
     let what = "frames that the NIC drops while its host does not read";
+    // The frames of the tester end in the NIC, so only its own counter tells of a drop.
     match counters {
         Ok(counters) => {
             let at = ((port, None), Counter::RxDrop);

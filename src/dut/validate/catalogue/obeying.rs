@@ -181,6 +181,7 @@ fn enable_vector(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for priority in &priorities {
         trial.flow(Flow::new((a, b), *priority, Limit::Time(traffic)).rate(share));
     }
+    // Every priority has a time of its own, also where its bit is not set.
     let times = Priority::ALL.map(|p| plan.time(p).0);
     for (n, vector) in plan.vectors.iter().enumerate() {
         let at = baseline + every.saturating_mul(n as u64);

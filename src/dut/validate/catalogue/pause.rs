@@ -53,6 +53,7 @@ fn judge_cancelled(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let flow = trial.flow(Flow::new((a, b), priority, Limit::Time(traffic)));
     let set = PrioritySet::of(priority);
     trial.frame(b, cx.pause(b, set, Quanta::MAX), start);
+    // Right behind the pause, before a port has to have reacted to that.
     trial.frame(b, cx.pause(b, set, Quanta(0)), start + cx.setup.line_time(64).saturating_mul(2));
     let observed = cx.observe(&trial)?;
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;

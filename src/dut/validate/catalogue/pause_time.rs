@@ -75,6 +75,7 @@ fn pauses(cx: &mut Context<'_>, values: &[u16], times: u64, before: Before) -> R
 
 /// Returns the time from a pause to the next: it is over long before.
 fn period(cx: &Context<'_>, quanta: Quanta) -> Duration {
+    // Also for the shortest pauses time is left for the reaction, and for frames between them.
     let least = cx.setup.line_time(SIZE).saturating_mul(16) + cx.setup.stop_limit();
     quanta.at(cx.setup.rate).saturating_mul(2) + least
 }
@@ -404,6 +405,7 @@ fn judge_row(
 ) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
     let (baseline, times) = (cx.setup.times.baseline, cx.by_level(1, 10));
+    // Distances are parts of the first pause, which lasts when the second one comes.
     let first = row[0].0.at(cx.setup.rate);
     let step = |share: f64| Duration::from_nanos_f64(first.as_nanos_f64() * share);
     let longest = row.iter().map(|(time, share, _)| time.at(cx.setup.rate) + step(*share));

@@ -53,6 +53,7 @@ pub(super) fn zero_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let octets = cx.pause(b, set, storm::longest(cx));
         let start = times.baseline;
         trial.control.push(Control { port: b, octets, start, every, frames: pauses });
+        // One frame alone: a device that misses it stays paused until the expiry.
         trial.frame(b, cx.pause(b, set, Quanta(0)), xon);
         let observed = cx.observe(&trial)?;
         cx.at_rest(&observed, &trial, &(times.baseline.div(4)..times.baseline))?;
@@ -254,6 +255,7 @@ fn zero_while_flowing(cx: &mut Context<'_>, priority: Priority) -> Result<(), Tr
 fn largest_step(begins: &[Duration], span: &Range<Duration>) -> Duration {
     let inside: Vec<Duration> = begins.iter().copied().filter(|b| span.contains(b)).collect();
     let steps = inside.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+    // A flow that stops has its largest distance at the end.
     let last = inside.last().map_or(span.start, |last| *last);
     steps.chain([span.end.saturating_sub(last)]).max().unwrap_or_default()
 }

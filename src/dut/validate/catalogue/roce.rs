@@ -147,6 +147,7 @@ fn framed(marking: &Marking, frame: &ethernet::Repr, pcp: Pcp, packet: &[u8]) ->
     let mut octets = vec![0; ethernet::HEADER_LEN];
     frame.emit(&mut octets).expect("it has the length of the header");
     octets.extend(packet);
+    // Padding up to the shortest frame; the tester adds the FCS.
     octets.resize(octets.len().max(SHORTEST), 0);
     sfc::tagged(marking, pcp, octets)
 }
@@ -293,6 +294,7 @@ fn judge_answers(
         trial.control.push(Control { port, octets, start: at, every, frames });
     }
     let observed = cx.observe(&Trial { whole: true, ..trial })?;
+    // What was sent counts, and not what was planned: a pause may have held some.
     let marks = marked.iter().map(|n| count_sent(&observed, &octets[*n])).sum::<usize>();
     let all: Vec<_> = notifications(&observed, port).collect();
     let malformed = all.iter().filter(|(.., is_right)| !is_right).count();

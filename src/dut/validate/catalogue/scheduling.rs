@@ -146,6 +146,7 @@ fn judge_busy(cx: &mut Context<'_>, trial: &Trial, observed: &Observation, span:
         observed.rate_in(FlowId(n), span) / cx.setup.share(1.0, flow.size)
     };
     let value = trial.flows.iter().enumerate().map(load).sum::<f64>() * 100.0;
+    // A frame at the ends of the span, and the time stamps of both.
     let frame = cx.setup.line_time(1024) + observed.uncertainty.saturating_mul(2);
     let u = frame.as_secs_f64() / seconds * 100.0;
     let what = format!("load of the line ({})", trial.name);
@@ -514,6 +515,7 @@ fn mapped_values(cx: &mut Context<'_>) -> Result<(), Trouble> {
         ("DSCP of IPv6", Version::V6, dscp, no_map),
         ("PCP", Version::V4, pcp, no_vlan),
     ];
+    // A field without a map is skipped; without any map there is no test.
     if named.iter().all(|(_, _, map, _)| map.is_none()) {
         let what = "expected.dscp_map is missing, and expected.vlan; add one to the file";
         return Err(Trouble::Missing(what.to_owned()));

@@ -112,6 +112,7 @@ fn judge_storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
         storm::none_began(cx, &observed, FlowId(n), *p, &held);
     }
     let own: Vec<_> = cx.setup.ports.iter().map(|port| port.mac).collect();
+    // Frames of others would be taken for those of the DUT.
     let foreign = observed.foreign(&own).count() as u64;
     cx.count("frames of others on the wire", foreign, Limits::exactly(0.0));
     Ok(())

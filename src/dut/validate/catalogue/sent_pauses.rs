@@ -134,9 +134,11 @@ impl Capture {
     /// Takes a frame with all its fields.
     fn frame(&mut self, cx: &mut Context<'_>, record: &Record, octets: &[u8]) {
         let source = Mac(octets[6..12].try_into().unwrap_or_default());
+        // The first source is the one that all others are compared with.
         let first = *self.source.get_or_insert(source);
         let lossless = cx.setup.lossless;
         let enabled = PrioritySet(octets[VECTOR + 1]);
+        // A time belongs to a priority whose bit is set, or is reserved and zero.
         let has_time = |n: usize, named: bool| {
             let at = TIMES + 2 * n;
             (enabled.0 >> n & 1 == 1) == named && octets[at..at + 2] != [0, 0]

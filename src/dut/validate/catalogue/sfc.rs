@@ -161,6 +161,7 @@ pub(super) fn others(
         let any = |pause: &crate::observation::Pause| set.iter().any(|p| pause.stops(p));
         observed.pauses(at).filter(any).count() as u64
     };
+    // At the host's port all but the named priorities, at all other ports all of them.
     let each = (0..cx.setup.ports.len()).map(Port);
     each.map(|at| stops(at, if at == port { PrioritySet(!set.0) } else { PrioritySet::ALL })).sum()
 }
@@ -355,6 +356,7 @@ fn examine(
     fault(named != priority, format!("priority {named}, not {priority}"));
     let dscp = match &cx.setup.marking {
         Marking::Dscp(map) => map[priority.index()].get(),
+        // Frames that are marked by PCP have a DSCP of zero.
         Marking::Pcp(..) => 0,
     };
     let named = repr.message.dscp.get();

@@ -57,6 +57,7 @@ fn bounded_pauses(cx: &mut Context<'_>) -> Result<(), Trouble> {
             pause: proxy.longest.div(2),
         };
         let long = Message { pause: proxy.longest.saturating_mul(2), ..valid };
+        // Each differs from the valid one in one point, by which it must be refused.
         let forged = [
             ("from another address", Message { from: other, sender: ip(other), ..valid }),
             ("about another host's flow", Message { source: ip(other), ..valid }),
@@ -82,6 +83,7 @@ fn ends(cx: &Context<'_>, proxy: &ExpectedProxy, ports: [Port; 3]) -> (Port, Por
     let is_trusted = |port: &Port| cx.port(*port).ip == proxy.trusted;
     let from = (0..cx.setup.ports.len()).map(Port).find(is_trusted);
     let from = from.expect("the file was checked");
+    // The trusted sender is never the host, as it would pause itself.
     let host = ports.into_iter().find(|port| *port != from).expect("there are three ports");
     (host, from)
 }
@@ -205,6 +207,7 @@ fn converted_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let from = ports().find(trusted).expect("the file was checked");
     let hosts: Vec<_> = ports().filter(|port| *port != from).collect();
     let rate = |port: &Port| cx.port(*port).rate;
+    // Of equal ports the first.
     let fast = hosts.iter().copied().rev().max_by_key(rate);
     let slow = hosts.iter().copied().min_by_key(rate);
     let (Some(fast), Some(slow)) = (fast, slow) else {
@@ -246,6 +249,7 @@ fn judge_converted(cx: &mut Context<'_>, message: &Message, udp_port: u16) -> Re
         (Some(sent), Some((_, end))) => end.saturating_sub(sent),
         _ => Duration::ZERO,
     };
+    // A time is rounded up to a quantum, and the PFC may wait for two frames.
     let slack = Quanta(1).at(rate) + sfc::latency(cx, to).saturating_mul(2);
     let pause = pause.as_nanos_f64();
     let limits = Limits {

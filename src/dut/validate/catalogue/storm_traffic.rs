@@ -75,6 +75,7 @@ fn refreshed_hold(cx: &Context<'_>) -> Result<Duration, Trouble> {
 
 /// Checks that the tester renewed each pause in time.
 fn check_gaps(trial: &Trial, sent: &[Duration], window: Duration) -> Result<(), Trouble> {
+    // From one pause to the next: the last one ends the storm by its own time.
     let gaps = sent.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
     let largest = gaps.max().unwrap_or_default();
     if largest > window.saturating_sub(window.div(SPARE)) {
@@ -132,6 +133,7 @@ fn judge_duty(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<(),
     let (Some(first), Some(last)) = (sent.first(), sent.last()) else {
         return Err(Trouble::Error("the tester sent no pause".into()));
     };
+    // Whole periods, so that each has its part of paused time.
     let span = *first..*last + every;
     let value = cx.rate_of(&observed, &trial, flow, &span);
     let wanted = (100 - duty) as f64;

@@ -42,6 +42,7 @@ fn xoff_threshold(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let what = format!("bytes of priority {priority} that cause XOFF");
         match found {
             Some(frames) => cx.judge(what, f64::from(frames) * cell, limits, 0.0, "bytes"),
+            // A device that sends no XOFF has no threshold to compare: the missing pause is the failure.
             None => {
                 let what = format!("pauses of priority {priority} for {most} frames");
                 cx.count(what, 0, Limits::at_least(1.0));
@@ -180,6 +181,7 @@ fn shared_pool(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let cell = f64::from(fill::cell(cx)?);
     let (to, from) = cx.to_last()?;
     for priority in cx.each_lossless() {
+        // Each further group leaves less of the pool to all, and so lowers their threshold.
         for groups in 1..=from.len() {
             let threshold = fill::threshold(cx, groups)?;
             let most = fill::bound(cx, threshold, cx.setup.shortest())?;
@@ -261,6 +263,7 @@ fn whole_cells(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn cell_sizes(cx: &Context<'_>) -> Result<BTreeSet<u32>, Trouble> {
     let (cell, shortest) = (fill::used(cx, 1)?, cx.setup.shortest());
     let tag = shortest - UNTAGGED;
+    // Sizes at which a frame begins to use another cell, and the extremes.
     let all = [shortest, shortest + 1, cell, cell + tag + 1, 1518, cx.setup.max_frame];
     let mut sizes = BTreeSet::new();
     for size in all {

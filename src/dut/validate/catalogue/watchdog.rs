@@ -233,6 +233,7 @@ fn judge_harmless(
     let start = times.baseline;
     let traffic = start + length + times.settle;
     let mut trial = Trial::new(name, traffic + times.drain);
+    // Otherwise a trial that comes close to the detection time is refused.
     trial.storms = true;
     for priority in both {
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
@@ -444,6 +445,7 @@ fn judge_xon(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trouble>
     let flow = Flow::new((a, b), priority, Limit::Time(traffic)).rate(Rate::Line(FLOW_SHARE));
     let flow = trial.flow(flow);
     let octets = pfc_frame(cx.port(b).mac, &[(priority, Quanta(0))]);
+    // Evenly over three detection times: a watchdog that counts XON as a pause sees one all the time.
     let every = length.div(u64::from(frames));
     trial.control.push(Control { port: b, octets, start, every, frames });
     let observed = cx.observe(&trial)?;

@@ -98,6 +98,7 @@ fn other_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let stormed = observed.tally(FlowId(0)).lost();
     cx.count("lost frames of the stormed queue", stormed, Limits::at_least(1.0));
     let storm = start..start + length;
+    // Flow 1 shares the port with the storm, flow 2 the priority.
     for (n, which) in [(1, "the other queue"), (2, "the other port")] {
         let lost = observed.tally(FlowId(n)).lost();
         cx.count(format!("lost frames of {which}"), lost, Limits::exactly(0.0));
@@ -202,7 +203,9 @@ fn restored_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let lost = observed.lost_in(FlowId(0), &storm);
         let number = n + 1;
         let what = format!("lost frames of priority {priority} in storm {number}");
+        // Each storm has to be detected, and not the first one alone.
         cx.count(what, lost, Limits::at_least(1.0));
+        // A margin at either end, as the times of frames are uncertain.
         let after = begin(n) + restored + u..begin(n + 1).saturating_sub(u);
         let late = observed.lost_in(FlowId(0), &after);
         let what = format!("lost frames of priority {priority} after storm {number}");
