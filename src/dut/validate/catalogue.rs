@@ -1,8 +1,8 @@
 //! The tests of a DUT, by families. Each describes itself; its page in the manual is made from that.
 //!
-//! A new test is its description with `describe!` and its function in the file of its family, and its line in [`TESTS`].
-//! A fault in `knobs.yaml` proves that it finds what it is for. `SLUICE_BLESS=1 cargo test -p sluice-validate --lib manual`
-//! writes its page, which also needs a line in the manual's `SUMMARY.md`.
+//! A new test is its description with `describe!` and its function in the file of its family, and its line in
+//! [`TESTS`]. A fault in `knobs.yaml` proves that it finds what it is for. Its page is written by
+//! `SLUICE_BLESS=1 cargo test -p sluice-validate --lib manual`, and needs a line in the manual's `SUMMARY.md`.
 
 /// Describes a test. The fields up to `run` are required, in this order; the others are those of [`Test::DEFAULT`]
 /// where they are not named.
@@ -169,6 +169,7 @@ pub const TESTS: &[Test] = &[
 /// Returns the reason why a test is not about a device of this kind; `None` if it is.
 #[must_use]
 pub fn other_kind(test: &Test, setup: &Setup) -> Option<String> {
+    // The tester is checked on a cable, whatever the device is.
     if test.id == SELF_CHECK.id {
         return None;
     }
@@ -183,9 +184,9 @@ pub fn other_kind(test: &Test, setup: &Setup) -> Option<String> {
         (false, None) => {}
     }
     let given = setup.flow_control;
-    let is_of =
+    let fits =
         test.kind == Kind::Either || (test.kind == Kind::Pause) == (given == FlowControl::Pause);
-    (!is_of).then(|| format!("flow_control: {given}; the test is about the other kind"))
+    (!fits).then(|| format!("flow_control: {given}; the test is about the other kind"))
 }
 
 /// Returns the page of a test in the manual, made from its description, in Markdown.

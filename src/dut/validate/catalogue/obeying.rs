@@ -26,15 +26,12 @@ pub(super) const ONE_PRIORITY: Test = describe! {
     level: Level::Quick,
 };
 
-/// Length of the frames in bytes.
-const SIZE: u32 = 1024;
-
 fn one_priority(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
     cx.lossless()?;
     for priority in cx.each_lossless() {
         let set = PrioritySet::of(priority);
-        let storm = storm::for_set(cx, (a, b), set, SIZE);
+        let storm = storm::for_set(cx, (a, b), set, storm::SIZE);
         let observed = cx.observe(&storm.trial)?;
         storm::judge(cx, &storm, &observed, b, set)?;
     }
