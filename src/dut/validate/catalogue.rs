@@ -52,6 +52,7 @@ mod nic;
 mod obeying;
 mod pause;
 mod pause_time;
+mod priority_maps;
 mod resuming;
 mod roce;
 mod scheduling;
@@ -123,7 +124,7 @@ pub const TESTS: &[Test] = &[
     scheduling::STRICT_FIRST,
     scheduling::IN_BYTES,
     scheduling::CHANGED_WEIGHTS,
-    scheduling::MAPPED_VALUES,
+    priority_maps::MAPPED_VALUES,
     isolation::HEAD_OF_LINE,
     isolation::OTHER_PRIORITIES,
     isolation::LOSSY_FLOOD,
