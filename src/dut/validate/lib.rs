@@ -5,7 +5,7 @@
 //! - [`trial`] is what the tester sends in a bounded time; [`observation`] is what it recorded. A
 //!   [`mod@bench`] runs a trial, in the virtual world or on real ports. The tests are the same in both.
 //! - [`adapter`] reads the counters of a device and changes its settings, where that is possible.
-//! - [`catalogue`] has the tests, a file each; [`judge`] compares values with their limits, with the
+//! - [`catalogue`] has the tests, by families; [`judge`] compares values with their limits, with the
 //!   uncertainty of the measurement.
 //! - [`suite`] selects tests, runs them in order and collects their results, with [`trace`]s of their
 //!   trials; [`evidence`] shows these as a table, JSON Lines, JUnit, captures and a statement of

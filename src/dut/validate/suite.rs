@@ -6,7 +6,7 @@ use crate::judge::{Measurement, Outcome};
 use crate::knobs;
 use crate::observation::Observation;
 use crate::setup::Setup;
-use crate::test::{Context, Level, Test, Topology, too_few};
+use crate::test::{Context, Level, Scope, Test, Topology, too_few};
 use crate::trace::Seen;
 use crate::trial::Trial;
 use ground::time::Duration;
@@ -30,7 +30,7 @@ impl Selection {
     pub fn tests_of(&self, setup: &Setup) -> Vec<&'static Test> {
         let is_asked = |test: &&Test| match self.only.is_empty() {
             true => {
-                let in_level = test.level <= self.level || catalogue::is_described(test, setup);
+                let in_level = test.level <= self.level || (test.described)(setup);
                 in_level && catalogue::other_kind(test, setup).is_none()
             }
             false => self.names(test),
@@ -51,7 +51,7 @@ impl Selection {
     /// Returns true for a test that counts even if it is skipped: it is named, or the file describes its
     /// protocol, or the file has all that it needs to begin.
     fn applies(&self, setup: &Setup, test: &Test) -> bool {
-        let is_asked = !self.only.is_empty() || catalogue::is_described(test, setup);
+        let is_asked = !self.only.is_empty() || (test.described)(setup);
         is_asked || skip_reason(setup, self.level, test).is_none()
     }
 
@@ -118,7 +118,7 @@ pub fn least_time(setup: &Setup, selection: &Selection) -> Duration {
 
 /// Returns true if a test is run with each port in each of its roles.
 fn with_each_port(level: Level, test: &Test) -> bool {
-    level >= Level::Full && catalogue::OF_A_PORT.contains(&test.id)
+    level >= Level::Full && test.scope == Scope::Port
 }
 
 /// Returns true if a name matches a pattern, in which `*` stands for any text, `?` for a character, and `[1-5]` or
@@ -186,7 +186,9 @@ pub struct TestResult {
     pub start_s: f64,
     /// Duration of the test in seconds, all times that it was run.
     pub duration_s: f64,
-    /// Line of the test's description in its file.
+    /// File of the test's description, from the root of the sources on, and the line there.
+    #[serde(skip)]
+    pub file: &'static str,
     #[serde(skip)]
     pub line: u32,
     /// Trials that are kept as evidence.
@@ -303,7 +305,7 @@ fn run_one(
     };
     // A tester that fails its own check cannot judge another device.
     let outcome = if is_own && outcome == Outcome::Fail { Outcome::Error } else { outcome };
-    let Test { id, aliases, title, line, .. } = *test;
+    let Test { id, aliases, title, file, line, .. } = *test;
     let duration_s = begun.elapsed().as_secs_f64();
     TestResult {
         id,
@@ -317,6 +319,7 @@ fn run_one(
         attempts: 1,
         start_s,
         duration_s,
+        file,
         line,
         seen,
     }

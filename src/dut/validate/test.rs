@@ -2,6 +2,7 @@
 
 mod awaited;
 mod counters;
+mod description;
 mod starved;
 mod storms;
 mod topology;
@@ -9,80 +10,17 @@ mod topology;
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::judge::{Limits, Measurement, Outcome};
 use crate::observation::{Observation, Record, Way};
-use crate::setup::{FlowControl, Keep, Setup, TesterPort, Tolerances};
+use crate::setup::{FlowControl, Keep, Setup, TesterPort};
 use crate::trace::Seen;
 use crate::trial::{Flow, FlowId, Port, Rate, Trial, pause_frame, pfc_frame};
 use core::ops::Range;
+pub use description::{Kind, Level, Scope, Test};
 use ground::time::Duration;
 use ground::units::{Priority, PrioritySet, Quanta};
-use serde::Serialize;
 use starved::Starved;
 use std::collections::BTreeSet;
 pub use topology::Topology;
 pub(crate) use topology::too_few;
-
-/// A test: its description, which is also its page in the manual, and its procedure.
-#[derive(Clone, Copy, Debug)]
-pub struct Test {
-    /// Identifier, `V-R01`.
-    pub id: &'static str,
-    /// Identifiers of the same test in sonic-mgmt and SAI.
-    pub aliases: &'static [&'static str],
-    /// A line of a table.
-    pub title: &'static str,
-    /// Requirement that it checks.
-    pub purpose: &'static str,
-    /// Clause of the standard.
-    pub clause: &'static str,
-    pub topology: Topology,
-    /// Traffic and steps.
-    pub procedure: &'static str,
-    /// Criterion. `{rate}`, `{share}` and `{pause}` stand for the tolerances: see [`Test::criterion`].
-    pub pass: &'static str,
-    /// Source of its uncertainty.
-    pub uncertainty: &'static str,
-    /// Origin of procedure and criterion.
-    pub source: &'static str,
-    pub level: Level,
-    pub run: fn(&mut Context<'_>) -> Result<(), Trouble>,
-    /// Line of its description in its file.
-    pub line: u32,
-}
-
-impl Test {
-    /// Returns the criterion with the tolerances of a file, or with the default ones.
-    #[must_use]
-    pub fn criterion(&self, limits: Option<&Tolerances>) -> String {
-        let of = |limit: fn(&Tolerances) -> f64, default| limits.map_or(default, limit);
-        let percent = |ratio: f64| format!("{} %", (ratio * 1e6).round() / 1e4);
-        let rate = of(|limits| limits.rate, Tolerances::RATE);
-        let share = of(|limits| limits.share, Tolerances::SHARE);
-        let pause = of(|limits| limits.pause, Tolerances::PAUSE);
-        let named = [("{rate}", rate), ("{share}", share), ("{pause}", pause)];
-        named
-            .iter()
-            .fold(self.pass.to_owned(), |text, (name, limit)| text.replace(name, &percent(*limit)))
-    }
-}
-
-/// Extent of a run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// The most important tests, with one priority and one pair of ports each.
-    Quick,
-    /// All tests, with all priorities and values.
-    Full,
-}
-
-impl core::fmt::Display for Level {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::Quick => "quick",
-            Self::Full => "full",
-        })
-    }
-}
 
 /// The context of a running test.
 pub struct Context<'a> {

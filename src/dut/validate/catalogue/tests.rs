@@ -231,6 +231,16 @@ fn ids_are_unique_and_every_description_is_complete() {
 }
 
 #[test]
+fn a_reader_of_results_finds_the_description_at_its_file_and_line() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
+    for test in TESTS.iter().chain([&SELF_CHECK]) {
+        let text = std::fs::read_to_string(format!("{root}/{}", test.file)).unwrap();
+        let identifier = format!("    id: \"{}\",", test.id);
+        assert_eq!(text.lines().nth(test.line as usize), Some(&identifier[..]), "{}", test.file);
+    }
+}
+
+#[test]
 fn every_test_has_its_page_in_the_manual() {
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/src");
     let summary = std::fs::read_to_string(format!("{docs}/SUMMARY.md")).unwrap();

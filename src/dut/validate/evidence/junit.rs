@@ -89,10 +89,7 @@ fn case(test: &TestResult, body: &str) -> TestCase {
     let mut case = TestCase::new(test.title, status);
     case.set_classname(test.id);
     case.set_time(time(test));
-    // The procedure, as the line is of it.
-    let module = test.id.trim_start_matches("V-").to_lowercase();
-    let module = if module == "00" { "self_check".to_owned() } else { module };
-    case.extra.insert("file".into(), format!("src/dut/validate/catalogue/{module}.rs").into());
+    case.extra.insert("file".into(), test.file.into());
     case.extra.insert("line".into(), test.line.to_string().into());
     case.add_property(("start", seconds(test.start_s).as_str()));
     case.add_property(("end", seconds(test.start_s + test.duration_s).as_str()));

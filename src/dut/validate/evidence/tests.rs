@@ -18,6 +18,7 @@ fn test(id: &'static str, outcome: Outcome, measurements: Vec<Measurement>) -> T
         attempts: 1,
         start_s: 1.5,
         duration_s: 0.25,
+        file: "family.rs",
         line: 7,
         seen: Vec::new(),
     }
@@ -67,7 +68,7 @@ fn junit_has_a_suite_as_its_root_and_counts_as_the_table_does() {
         r#"skipped="3""#,
         "lab &lt;1&gt;",
         r#"classname="V-4""#,
-        r#"line="7""#,
+        r#"file="family.rs" line="7""#,
         r#"name="CustomMsg""#,
         "a &lt;title&gt; &amp; more",
         "policy: policy of V-2",

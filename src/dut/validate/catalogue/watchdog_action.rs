@@ -1,0 +1,305 @@
+//! What the PFC watchdog does to a stormed queue, and leaves as it is at others.
+
+use super::{storm, watchdog};
+use crate::bench::Trouble;
+use crate::counters::Counter;
+use crate::judge::Limits;
+use crate::observation::Way;
+use crate::setup::ExpectedWatchdog;
+use crate::test::{Context, Level, Test, Topology};
+use crate::trial::{Control, Flow, FlowId, Limit, Rate, Trial};
+use ground::time::Duration;
+use ground::units::{PrioritySet, Quanta};
+use wire::pfc;
+
+/// Share of the line of each flow.
+const SHARE: f64 = 0.05;
+
+pub(super) const STORMED_QUEUE: Test = describe! {
+    id: "V-W04",
+    title: "the watchdog drops the stormed queue alone",
+    purpose: "After the detection the stormed queue is dropped, so that the storm does not spread: other \
+              queues go on, and no peer is paused for it.",
+    clause: "SONiC PFC watchdog; the action is the device's configuration",
+    procedure: "As V-W01, with a flow on another priority.",
+    pass: "From the detection to the end of the storm no frame of the priority arrives, A receives no pause \
+           for it, and after the restoration it flows again. No frame of the other priority is lost.",
+    source: "sonic-mgmt pfcwd actions; sonic-buildimage issues 26248, 8483, 9430",
+    run: stormed_queue,
+    aliases: &["pfcwd_actions"],
+    level: Level::Quick,
+};
+
+fn stormed_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let dog = watchdog::expected(cx)?;
+    let [a, _] = cx.ports()?;
+    let (priority, other) = (cx.lossless()?, cx.lossy()?);
+    let storm = watchdog::observe_storm(cx, dog)?;
+    let observed = &storm.observed;
+    let lost = observed.tally(FlowId(1)).lost();
+    let after =
+        observed.of(FlowId(0), Way::Received).filter(|r| r.begin > storm.end).count() as u64;
+    let Some(detected) = storm.detected else {
+        let what = format!("storms of priority {priority} that the watchdog detected");
+        cx.judge(what, 0.0, Limits::at_least(1.0), 0.0, "storms");
+        return Ok(());
+    };
+    // Frames that were on their way at the detection may still arrive.
+    let from = detected + cx.setup.stop_limit() + observed.uncertainty;
+    let span = from..storm.end.saturating_sub(observed.uncertainty);
+    let arrived = observed.began_in(FlowId(0), &span);
+    let pauses =
+        observed.pauses(a).filter(|p| span.contains(&p.at) && p.stops(priority)).count() as u64;
+    let none = Limits::exactly(0.0);
+    cx.count(format!("frames of stormed priority {priority} that arrive"), arrived, none);
+    cx.count(format!("pauses of priority {priority} after the detection"), pauses, none);
+    cx.count(format!("lost frames of priority {other}"), lost, none);
+    let what = format!("frames of priority {priority} after the storm");
+    cx.count(what, after, Limits::at_least(1.0));
+    Ok(())
+}
+
+pub(super) const OTHER_QUEUES: Test = describe! {
+    id: "V-W05",
+    title: "the watchdog leaves other queues and ports alone",
+    purpose: "A storm on a queue of a port changes nothing for another queue of that port, nor for the same \
+              priority at another one.",
+    clause: "SONiC PFC watchdog",
+    procedure: "B pauses one lossless priority for three detection times (`expected.watchdog`). Flows at 5 % of \
+                the line: the priority from A to B, another one from A to B, which is lossless too if there \
+                are two, and the priority from B to C. Then B pauses two lossless priorities for three detection \
+                times, one of them for half of the restoration time more.",
+    pass: "Frames of the stormed queue are lost; of the other flows none, and during the storm they keep \
+           their rates within {rate}. Of two stormed queues the second one is restored by its own last pause: no \
+           frame of it arrives before the restoration time after that.",
+    source: "sonic-mgmt pfcwd basic; sonic-buildimage issue 9432",
+    run: other_queues,
+    aliases: &["pfcwd_basic"],
+    topology: Topology::T3,
+};
+
+fn other_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let dog = watchdog::expected(cx)?;
+    let [a, b, c] = cx.ports()?;
+    let (priority, other) = (cx.lossless()?, watchdog::other_priority(cx)?);
+    let times = cx.setup.times;
+    let start = times.baseline;
+    let length = watchdog::judged_time(cx, dog, SHARE);
+    let traffic = start + length + times.settle;
+    let mut trial = Trial::new("storm for one queue", traffic + times.drain);
+    trial.storms = true;
+    for (ends, priority) in [((a, b), priority), ((a, b), other), ((b, c), priority)] {
+        let flow = Flow::new(ends, priority, Limit::Time(traffic));
+        trial.flow(flow.rate(Rate::Line(SHARE)));
+    }
+    storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let stormed = observed.tally(FlowId(0)).lost();
+    cx.count("lost frames of the stormed queue", stormed, Limits::at_least(1.0));
+    let storm = start..start + length;
+    // Flow 1 shares the port with the storm, flow 2 the priority.
+    for (n, which) in [(1, "the other queue"), (2, "the other port")] {
+        let lost = observed.tally(FlowId(n)).lost();
+        cx.count(format!("lost frames of {which}"), lost, Limits::exactly(0.0));
+        cx.rate(&observed, &trial, FlowId(n), &storm);
+    }
+    judge_apart(cx, dog)
+}
+
+/// Judges that the restoration of a queue restores no other one.
+fn judge_apart(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trouble> {
+    let [a, b] = cx.ports()?;
+    let what = "a queue that is restored after another one";
+    let mut lossless = cx.setup.lossless.iter();
+    let (Some(first), Some(second)) = (lossless.next(), lossless.next()) else {
+        cx.skip(what, "lossless: two priorities are needed");
+        return Ok(());
+    };
+    let start = cx.setup.times.baseline;
+    let length = dog.detection.saturating_mul(3);
+    let more = dog.restoration.div(2);
+    let traffic = start + length + more + dog.restoration.saturating_mul(2);
+    let mut trial = Trial::new("storms for two queues", traffic + cx.setup.times.drain);
+    trial.storms = true;
+    for (priority, length) in [(first, length), (second, length + more)] {
+        let flow = Flow::new((a, b), priority, Limit::Time(traffic));
+        trial.flow(flow.rate(Rate::Line(SHARE)));
+        storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
+    }
+    let observed = cx.observe(&trial)?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let names = |octets: &[u8]| pfc::Repr::parse(octets).is_ok_and(|p| p.time(second).is_some());
+    let last =
+        observed.control_sent(b).filter(|(_, octets)| names(octets)).map(|(r, _)| r.end).last();
+    let last = last.ok_or_else(|| Trouble::Error("the tester sent no pause".into()))?;
+    // Frames that are sent before the detection are dropped with the queue.
+    let restored = observed.of(FlowId(1), Way::Received).map(|r| r.end).find(|at| *at > last);
+    let restored = restored.map_or(Duration::MAX, |at| at.saturating_sub(last));
+    let limits = Limits::at_least(dog.restoration.as_nanos_f64());
+    cx.time(
+        format!("time until the first frame of {what}"),
+        restored,
+        limits,
+        observed.uncertainty,
+    );
+    Ok(())
+}
+
+pub(super) const RESTORED_QUEUE: Test = describe! {
+    id: "V-W06",
+    title: "a restored queue loses nothing, storm after storm",
+    purpose: "After the restoration a queue is lossless again, and the next storm is detected as the first \
+              one was.",
+    clause: "SONiC PFC watchdog; the times are the device's configuration",
+    procedure: "Flows on one lossless priority and on another at 5 % of the line from A to B. B pauses the \
+                lossless one three times for two detection times, and waits for the restoration time \
+                (`expected.watchdog`), in which it sends XON, and a detection time after each.",
+    pass: "Frames of the stormed priority are lost in each storm, none that is sent from the restoration \
+           on, and of the other priority none at all.",
+    source: "sonic-mgmt pfcwd; sonic-buildimage issue 5898",
+    run: restored_queue,
+    aliases: &["pfcwd_traffic_after_restore"],
+};
+
+/// XON frames after each storm, in the restoration time: none is a pause, so none delays its end.
+const XON: u32 = 3;
+
+/// Storms in a row.
+const STORMS: u64 = 3;
+
+fn restored_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let dog = watchdog::expected(cx)?;
+    let [a, b] = cx.ports()?;
+    let (priority, other) = (cx.lossless()?, watchdog::other_priority(cx)?);
+    let times = cx.setup.times;
+    let length = dog.detection.saturating_mul(2);
+    let restored = length + dog.restoration + watchdog::slack(cx, dog);
+    // A detection time without a storm follows, in which nothing may be lost.
+    let cycle = restored + dog.detection;
+    let begin = |n: u64| times.baseline + cycle.saturating_mul(n);
+    let traffic = begin(STORMS);
+    let mut trial = Trial::new("storms in a row", traffic + times.drain);
+    trial.storms = true;
+    for priority in [priority, other] {
+        let flow = Flow::new((a, b), priority, Limit::Time(traffic));
+        trial.flow(flow.rate(Rate::Line(SHARE)));
+    }
+    for n in 0..STORMS {
+        let set = PrioritySet::of(priority);
+        storm::add(cx, &mut trial, b, set, &(begin(n)..begin(n) + length));
+        // XON in the restoration time is no pause, so it does not begin the time anew.
+        let every = dog.restoration.div(4);
+        let octets = cx.pause(b, set, Quanta(0));
+        let start = begin(n) + length + every;
+        trial.control.push(Control { port: b, octets, start, every, frames: XON });
+    }
+    let observed = cx.observe(&trial)?;
+    let start = times.baseline;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let u = observed.uncertainty;
+    for n in 0..STORMS {
+        let storm = begin(n)..begin(n) + length;
+        let lost = observed.lost_in(FlowId(0), &storm);
+        let number = n + 1;
+        let what = format!("lost frames of priority {priority} in storm {number}");
+        // Each storm has to be detected, and not the first one alone.
+        cx.count(what, lost, Limits::at_least(1.0));
+        // A margin at either end, as the times of frames are uncertain.
+        let after = begin(n) + restored + u..begin(n + 1).saturating_sub(u);
+        let late = observed.lost_in(FlowId(0), &after);
+        let what = format!("lost frames of priority {priority} after storm {number}");
+        cx.count(what, late, Limits::exactly(0.0));
+    }
+    let lost = observed.tally(FlowId(1)).lost();
+    cx.count(format!("lost frames of priority {other}"), lost, Limits::exactly(0.0));
+    Ok(())
+}
+
+pub(super) const ALL_QUEUES: Test = describe! {
+    id: "V-W07",
+    title: "storms on all queues stay detected until they end",
+    purpose: "A watchdog detects a storm on every lossless priority of every port, and does not restore a \
+              queue while its storm goes on.",
+    clause: "SONiC PFC watchdog",
+    procedure: "Flows on each lossless priority from A to B and to C, each at 2 % of the line. B and C pause all \
+                lossless priorities for 5 detection and restoration times (`expected.watchdog`), at level \
+                full 2,000, with a frame in an eighth of the detection time: 20 minutes for SONiC's defaults, 200 ms \
+                and 400 ms.",
+    pass: "From the detection time on every frame that is sent in the storm is lost, and A is not paused: a \
+           frame that arrives later was held by a queue that was restored in the storm. The device has \
+           counted one storm of each queue. Where its counters are not read, that part is skipped.",
+    source: "sonic-mgmt pfcwd_all_port_storm; sonic-buildimage issue 29203",
+    run: all_queues,
+    aliases: &["pfcwd_all_port_storm"],
+    topology: Topology::T3,
+};
+
+/// Share of the line of each flow.
+const ALL_QUEUES_SHARE: f64 = 0.02;
+
+/// Frames of a flow at rest.
+const AT_REST: u64 = 64;
+
+/// Returns the interval of the frames of a flow: so long that a long storm is recorded, and so short that
+/// each queue has a frame all the time.
+fn interval(cx: &Context<'_>, dog: ExpectedWatchdog) -> Duration {
+    let line = cx.setup.line_time(storm::SIZE);
+    let short = Duration::from_nanos_f64(line.as_nanos_f64() / ALL_QUEUES_SHARE);
+    cx.by_level(short, short.max(dog.detection.div(8)))
+}
+
+fn all_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let dog = watchdog::expected(cx)?;
+    let [a, b, c] = cx.ports()?;
+    cx.lossless()?;
+    let (times, interval) = (cx.setup.times, interval(cx, dog));
+    let share = cx.setup.line_time(storm::SIZE).as_nanos_f64() / interval.as_nanos_f64();
+    let start = times.baseline.max(cx.by_level(Duration::ZERO, interval.saturating_mul(AT_REST)));
+    let length = (dog.detection + dog.restoration).saturating_mul(cx.by_level(5, 2000));
+    let traffic = start + length;
+    let mut trial = Trial::new("storms for all queues", traffic + times.drain);
+    trial.storms = true;
+    for to in [b, c] {
+        for priority in cx.setup.lossless.iter() {
+            let flow = Flow::new((a, to), priority, Limit::Time(traffic));
+            trial.flow(flow.rate(Rate::Line(share)));
+        }
+        storm::add(cx, &mut trial, to, cx.setup.lossless, &(start..start + length));
+    }
+    let (observed, counters) = cx.observe_with(trial.clone())?;
+    cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
+    let detected = start + dog.detection + watchdog::slack(cx, dog) + observed.uncertainty;
+    let ends = [b, c].map(|port| observed.control_sent(port).map(|(record, _)| record.end).last());
+    // What is judged ends with the storm that ends first.
+    let Some(end) = ends.into_iter().flatten().min() else {
+        return Err(Trouble::Error("the tester sent no pause".into()));
+    };
+    let span = detected..end.saturating_sub(observed.uncertainty);
+    for (n, flow) in trial.flows.iter().enumerate() {
+        let sent =
+            observed.of(FlowId(n), Way::Sent).filter(|r| span.contains(&r.end)).count() as u64;
+        let lost = observed.lost_in(FlowId(n), &span);
+        let queue = format!("priority {} at {}", flow.priority, cx.port(flow.to).name);
+        cx.count(format!("lost frames of {queue} in the storm"), lost, Limits::at_least(1.0));
+        let what = format!("frames of {queue} from the storm that arrive");
+        // A frame that arrives was held by a queue that was restored in the storm.
+        cx.count(what, sent - lost, Limits::exactly(0.0));
+    }
+    let pauses = observed.pauses(a).filter(|pause| span.contains(&pause.at));
+    let pauses = pauses.filter(|p| cx.setup.lossless.iter().any(|priority| p.stops(priority)));
+    let pauses = pauses.count() as u64;
+    cx.count("pauses at A after the detection", pauses, Limits::exactly(0.0));
+    for flow in &trial.flows {
+        let (port, priority) = (flow.to, flow.priority);
+        let what = format!("counted storms of priority {priority} at {}", cx.port(port).name);
+        match &counters {
+            Ok(counters) => {
+                let storms = ((port, Some(priority)), Counter::StormsDetected);
+                cx.judge_counter(what, counters, storms, Limits::exactly(1.0));
+            }
+            Err(why) => cx.skip(what, &why.to_string()),
+        }
+    }
+    Ok(())
+}
