@@ -1,17 +1,14 @@
 //! Runs one lab with all checkers.
 
-mod circles;
-mod promises;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::LabPlan;
-use circles::has_circle;
+use crate::promises::Promises;
+use crate::promises::has_circle;
 use ground::counters;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Quanta};
 use ground::verdict::Verdict;
-use promises::Promises;
 use sim::check::{Check, Checkers, Deadlock, ExcusedDrops, Finding, Shares, Totals};
 use sim::{FaultClass, Network, NetworkPlan, NodeKind};
 

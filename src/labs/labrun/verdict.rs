@@ -4,10 +4,10 @@ use core::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::ends::{Bound, bound, ends, start};
 use super::outcome::{CheckOutcome, Outcome};
-use super::path::find;
 use super::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
+use crate::outcome::find;
+use crate::plan::{Bound, bound, ends, start};
 use contracts::stats::DropReason;
 use ground::time::{Duration, Instant};
 use ground::verdict::Verdict;

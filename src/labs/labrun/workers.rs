@@ -6,14 +6,17 @@
 //! and back, so nothing is shared while they run.
 
 use std::any::Any;
+use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Scope, available_parallelism};
 use std::time::{Duration, Instant};
 
+use crate::record::Recorder;
 use crossbeam::utils::CachePadded;
-use sim::{Executor, Task};
+use sim::check::Checkers;
+use sim::{Executor, Network, Partition, Task, Witness};
 
 /// Looks for a change before a thread sleeps: some 50 us, which is about what it takes to wake it.
 const SPINS: u32 = 1 << 12;
@@ -250,6 +253,41 @@ impl<T> Drop for Workers<T> {
             slot.wake();
         }
     }
+}
+
+/// Threads that ran a network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Threads {
+    /// Number of threads, 1 or more.
+    pub used: usize,
+    /// Reason for which there was one although more were configured.
+    pub why_one: Option<&'static str>,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self { used: 1, why_one: None }
+    }
+}
+
+/// Divides a network before its first event, if there are to be several threads and its observers allow it.
+pub(super) fn divide(
+    network: &mut Network<(Recorder, Checkers)>,
+    threads: Option<NonZeroU16>,
+    partition: impl FnOnce() -> Partition,
+) -> Threads {
+    if threads.is_none_or(|threads| threads.get() == 1) {
+        return Threads::default();
+    }
+    let (recorder, checkers) = network.witness_mut();
+    let captures = (!recorder.is_divisible()).then_some("captures need the order of time");
+    if let Some(why) = captures.or(checkers.needs_whole()) {
+        return Threads { used: 1, why_one: Some(why) };
+    }
+    if network.divide(partition()) {
+        return Threads { used: network.parts(), why_one: None };
+    }
+    Threads { used: 1, why_one: Some("the network cannot be divided into parts of equal work") }
 }
 
 #[cfg(test)]

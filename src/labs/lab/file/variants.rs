@@ -7,8 +7,9 @@
 
 use std::path::Path;
 
-use super::{EMPTY, Resolved, Warning, examine_tree, inputs, raw};
+use super::{EMPTY, Resolved, Warning, examine_tree, raw};
 use crate::LabPlan;
+use crate::file;
 use crate::study::{self, Axis, Places, Search, Setter, Sweep, digest, is_name};
 use config::tree::{Key, Kind, Node};
 use config::{self, ConfigError, Finding, unknown_name};
@@ -51,7 +52,7 @@ impl LabFile {
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         let one = |finding| ConfigError::one(name, finding);
         let mut rest = config::tree::read(text, EMPTY).map_err(one)?;
-        let digest = digest(&format!("{text:?}{:?}", inputs::digests(&rest, name)));
+        let digest = digest(&format!("{text:?}{:?}", file::digests(&rest, name)));
         let variants = take_variants(&mut rest).map_err(one)?;
         let sweep = take(&mut rest, study::FIELD).map(|(key, node)| Sweep::read(&key, &node));
         let sweep = sweep.transpose().map_err(one)?;
@@ -151,7 +152,7 @@ impl LabFile {
     /// Returns the digests of files that a text of a command names.
     fn named(&self, text: &str) -> Vec<(String, String)> {
         let tree = config::tree::read(text, EMPTY);
-        tree.map_or_else(|_| Vec::new(), |tree| inputs::digests(&tree, &self.name))
+        tree.map_or_else(|_| Vec::new(), |tree| file::digests(&tree, &self.name))
     }
 
     /// Returns an error without a place in the file.

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::addresses::{mac, switch_port_mac};
 use super::graph::{Graph, Kind, Node};
+use super::graph::{mac, switch_port_mac};
 use super::links::LinkSpec;
-use super::profiles::{Profiles, Switches};
+use super::switches::{Profiles, Switches};
 use crate::raw;
 use config::{Context, Cx, Said, UNNAMED, agents, late_host, told};
 use discovery::{EtsTable, PfcForm, Role};

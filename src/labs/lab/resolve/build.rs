@@ -1,8 +1,8 @@
 //! Builds the nodes and links: those of the topology, those of the file, and the file's changes to those
 //! of the topology.
 
+use super::graph;
 use super::graph::{Graph, Kind, NODES_MAX, Source, check_name};
-use super::names;
 use super::topology;
 use crate::raw::{self, Members, Short};
 use config::{Cx, Place};
@@ -123,7 +123,7 @@ fn members<'a, M: Member>(
             cx.error(&at, "a node needs a name: `name: ...`");
             continue;
         };
-        for name in names::expand(cx, &at.key("name"), name) {
+        for name in graph::expand(cx, &at.key("name"), name) {
             if !check_name(cx, &at.key("name"), &name) {
                 continue;
             }
@@ -149,7 +149,7 @@ fn members<'a, M: Member>(
 
 /// Returns the links of an entry: several if its ends are ranges of names. Two ranges are pairs.
 fn each_link(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> Vec<raw::Link> {
-    let ranges = |end: &Option<String>| end.as_deref().is_some_and(names::is_range);
+    let ranges = |end: &Option<String>| end.as_deref().is_some_and(graph::is_range);
     if !ranges(&said.from) && !ranges(&said.to) {
         return vec![said.clone()];
     }
@@ -159,7 +159,7 @@ fn each_link(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> Vec<raw::Link> {
     }
     let mut all = |field: &str, end: &Option<String>| match end {
         Some(text) => {
-            let names = names::expand(cx, &at.own.key(field), text);
+            let names = graph::expand(cx, &at.own.key(field), text);
             names.into_iter().map(Some).collect()
         }
         None => vec![None],

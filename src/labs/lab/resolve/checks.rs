@@ -1,8 +1,8 @@
 //! Resolves the checks and the recording of a run.
 
 use super::flows::Flows;
+use super::graph;
 use super::graph::Graph;
-use super::names;
 use crate::raw::{self, Allowance, CheckLong, CheckWord, Many, Short};
 use crate::{Check, CheckKind, Expectation, Record, Tolerance};
 use config::{Cx, Place, unknown_name};
@@ -121,7 +121,7 @@ fn fairness(cx: &mut Cx, at: &Place<'_>, said: &raw::Fairness, all: &Flows) -> C
     let named = list.iter().enumerate().flat_map(|(i, text)| {
         let here = at.key("flows");
         let here = if list.len() == 1 { here } else { here.index(i) };
-        names::expand(cx, &here, text).into_iter().map(move |name| (here.clone(), name))
+        graph::expand(cx, &here, text).into_iter().map(move |name| (here.clone(), name))
     });
     for (here, name) in named.collect::<Vec<_>>() {
         let entry = all.entries.iter().find(|(n, _)| *n == name).map(|(_, range)| range.clone());

@@ -17,7 +17,7 @@ use ground::units::{BitsPerSec, Mac};
 use host::plan::stream::Values;
 use host::{StationPlan, TransportPlan};
 use labrun::Record;
-use labrun::message_log::keep_messages;
+use labrun::keep_messages;
 use sim::{NodeId, NodeKind, NodePlan};
 use switch::{SpreadEntry, StaticEntry};
 use tester::plan::{FlowKind, FlowPlan, Location};
@@ -219,7 +219,7 @@ pub(super) fn place_addresses(
     addresses: &BTreeMap<Mac, NodeId>,
     nodes: &mut [NodePlan],
 ) {
-    let own = |host: &NodeId| super::addresses::mac(graph.host_number(host.index()));
+    let own = |host: &NodeId| super::graph::mac(graph.host_number(host.index()));
     let own: Vec<_> = addresses.iter().map(|(mac, host)| (*mac, own(host))).collect();
     for node in nodes {
         let NodeKind::Switch(plan) = &mut node.kind else { continue };

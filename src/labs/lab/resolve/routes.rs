@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::graph;
 use super::graph::Graph;
-use super::names;
 use crate::raw;
 use config::{Cx, Place};
 use ground::rand::Rng;
@@ -199,7 +199,7 @@ fn force(cx: &mut Cx, at: &Place<'_>, said: &raw::Route, graph: &Graph<'_>, rout
             }
             continue;
         }
-        for name in names::expand(cx, &to_at, text) {
+        for name in graph::expand(cx, &to_at, text) {
             let Some(host) = graph.find_host(cx, &to_at, &name) else { break };
             routes.set(switch, graph.host_number(host), port);
         }

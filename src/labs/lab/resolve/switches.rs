@@ -1,18 +1,26 @@
-//! Plans each switch from its profile and its links. Switches with the same profile and the same
-//! links are resolved once.
+//! Plans each switch from its profile and its links. Switches with the same profile and the same links are resolved
+//! once. Congestion settings depend on the topology: the peer of each port, and isolation peers.
 
 use std::collections::HashMap;
 
-use super::addresses::switch_port_mac;
-use super::graph::{Graph, Kind, Node};
-use super::links::LinkSpec;
-use super::profiles::{Profile, Profiles, Switches};
-use super::{agents, congested, macsec};
+use super::graph::{Graph, Kind, Node, switch_port_mac};
+use super::links::{self, LinkSpec};
+use super::{agents, hosts};
 use crate::raw::{self, HeadroomCheckName};
-use config::{Cx, HeadroomRule, VirtualPort, VirtualSaid, VirtualSwitch, virtual_switch};
+use config::raw::{AttachedName, Port};
+use config::{
+    Cx, HeadroomCheck, HeadroomRule, Place, VirtualPort, VirtualSaid, VirtualSwitch,
+    seed_congestion, unknown_name, virtual_switch,
+};
+use congestion::isolation::{CimType, Peer};
 use ground::rand::Rng;
 use ground::time::Duration;
-use switch::{BridgePlan, RoutingPlan, SwitchPlan};
+use ground::units::{Mac, PortId};
+use sim::FRAME_KEPT;
+use switch::{
+    AttachedKind, BridgePlan, CongestionIsolationPlan, CongestionPlan, RoutingPlan, SfcmForm,
+    SwitchPlan,
+};
 
 /// Address ageing time of 100 days, longer than any run, where no addresses are learnt.
 const AGEING: Duration = Duration::from_secs(100 * 86_400);
@@ -97,7 +105,7 @@ pub(super) fn switches(
         let mut plan = plan(n, node, &templates[index], names, bridge, lab.seed);
         let attached = profiles.list[profile].ports.attached;
         let hosts = &lab.defaults.hosts;
-        congested::of_switch(&mut plan.congestion, (graph, n), hosts, attached, plan.seed);
+        congestion(&mut plan.congestion, (graph, n), hosts, attached, plan.seed);
         out.plans[n] = Some(plan);
         (out.shape_of[n], out.profile_of[n]) = (Some(index), Some(profile));
     }
@@ -132,7 +140,7 @@ fn template(
         let link = spec.round_trip[usize::from(!is_a)];
         // The peer waits for the response time of this end.
         let response = spec.round_trip[usize::from(*is_a)].higher_layer;
-        let macsec = macsec::of_link(&graph.kinds[*kind]).or_else(|| own.clone());
+        let macsec = links::link_macsec(&graph.kinds[*kind]).or_else(|| own.clone());
         (name.clone(), spec.line, link, response, macsec)
     };
     let ports: Vec<_> = names.iter().zip(ends).map(port).collect();
@@ -158,7 +166,7 @@ fn template(
         congestion: profile.raw.congestion(),
     };
     let switch = virtual_switch(cx, &profile.at, &said, &ports, rule);
-    congested::check_profile(cx, &profile.at, &switch.congestion);
+    check_profile(cx, &profile.at, &switch.congestion);
     switch
 }
 
@@ -186,5 +194,172 @@ fn plan(
         congestion: template.congestion.clone(),
         max_frame: template.max_frame,
         seed: Rng::nth(seed, number as u64),
+    }
+}
+
+/// A profile, and its place in the file.
+pub(super) struct Profile<'a> {
+    pub raw: raw::Profile,
+    pub ports: Port,
+    pub at: Place<'a>,
+}
+
+pub(super) struct Profiles<'a> {
+    pub list: Vec<Profile<'a>>,
+    names: Vec<String>,
+    /// Profile of switches that name none.
+    default: usize,
+}
+
+#[derive(Default)]
+pub(super) struct Switches {
+    /// By node; `None` for hosts.
+    pub plans: Vec<Option<SwitchPlan>>,
+    /// Headroom of each shape, and the shape of each node.
+    pub headroom: Vec<Vec<HeadroomCheck>>,
+    pub shape_of: Vec<Option<usize>>,
+    /// Profile of each node.
+    pub profile_of: Vec<Option<usize>>,
+    /// True for switches that learn addresses.
+    pub learns: Vec<bool>,
+}
+
+impl<'a> Profiles<'a> {
+    pub fn new(at: &Place<'a>, lab: &raw::Lab) -> Self {
+        let at = at.key("profiles");
+        let profile = |raw: raw::Profile, at| Profile { ports: raw.defaults.as_port(), raw, at };
+        let mut list: Vec<_> =
+            lab.profiles.iter().map(|(name, raw)| profile(raw.clone(), at.key(name))).collect();
+        let names: Vec<String> = lab.profiles.keys().cloned().collect();
+        let default = if list.len() == 1 { 0 } else { list.len() };
+        // The built-in profile comes last. If the file has several, it is never used.
+        let mut built_in = raw::Profile::default();
+        built_in.defaults.pfc = Some(config::raw::Pfc::default());
+        list.push(profile(built_in, at));
+        Self { list, names, default }
+    }
+
+    /// Returns the profile of a switch.
+    pub fn of(&self, cx: &mut Cx, node: &Node<'_>, said: Option<&String>) -> usize {
+        let at = node.at.key("profile");
+        match said {
+            Some(name) => self.names.iter().position(|n| n == name).unwrap_or_else(|| {
+                let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+                cx.error(&at, unknown_name("profile", name, &names));
+                self.list.len() - 1
+            }),
+            None => {
+                if self.names.len() > 1 {
+                    let what = format!(
+                        "the file has several profiles; say which one `{}` has, in `profile` or in \
+                         `defaults.switches`: {}",
+                        node.name,
+                        self.names.join(", ")
+                    );
+                    cx.error(&node.at.own, what);
+                }
+                self.default
+            }
+        }
+    }
+
+    /// True each if a profile does not configure the measurement, and PTP.
+    pub fn silent(&self, profile: usize) -> (bool, bool) {
+        let ports = &self.list[profile].ports;
+        (ports.measurement.is_none(), ports.ptp.is_none())
+    }
+
+    /// Returns the buffer section of a profile, and the place of the profile.
+    pub fn buffer(&self, profile: usize) -> (&config::raw::Buffer, &Place<'a>) {
+        (&self.list[profile].raw.buffer, &self.list[profile].at)
+    }
+}
+
+/// Largest payload that a message can quote in the virtual world, in bytes: what is kept of an untagged frame,
+/// less the two addresses.
+const MSDU_AT_HAND: u16 = FRAME_KEPT as u16 - 12;
+
+/// Sets the type of each port's peer and the seed of a switch.
+pub(super) fn congestion(
+    congestion: &mut CongestionPlan,
+    (graph, node): (&Graph<'_>, usize),
+    hosts: &raw::Host,
+    said: Option<AttachedName>,
+    seed: u64,
+) {
+    for (port, attached) in congestion.ports.iter_mut().enumerate() {
+        let (peer, _) = graph.peer(node, port);
+        attached.kind = match &graph.nodes[peer].kind {
+            Kind::Switch(_) => AttachedKind::Switch,
+            Kind::Host(host, _) => match said {
+                None if hosts::obeys_sfc(&host.over(hosts)) => AttachedKind::SfcHost,
+                None | Some(AttachedName::Host) => AttachedKind::Host,
+                Some(AttachedName::SfcHost) => AttachedKind::SfcHost,
+                Some(AttachedName::Auto) => AttachedKind::Discovered,
+                Some(AttachedName::Switch) => AttachedKind::Switch,
+            },
+        };
+    }
+    seed_congestion(congestion, Rng::nth(seed, 1));
+}
+
+/// Warns of messages that are configured to quote more of a frame than the virtual world keeps.
+fn check_profile(cx: &mut Cx, at: &Place<'_>, congestion: &CongestionPlan) {
+    let sfc = congestion.sfc.as_ref().and_then(|sfc| match sfc.form {
+        SfcmForm::Encapsulated => Some(sfc.min_header_octets),
+        SfcmForm::Simplified => None,
+    });
+    let cim = congestion.isolation.as_ref().map(|isolation| isolation.min_header_octets);
+    for (section, field, octets) in
+        [("sfc", "sfcMinHeaderOctets", sfc), ("congestion_isolation", "min-header-octets", cim)]
+    {
+        if let Some(octets) = octets.filter(|octets| *octets > MSDU_AT_HAND) {
+            let what = format!(
+                "the virtual world keeps {MSDU_AT_HAND} bytes of a frame, not {octets}: messages \
+                 quote as many"
+            );
+            cx.warn(&at.key(section).key(field), what);
+        }
+    }
+}
+
+/// Makes isolating switches known to each other, unless LLDP finds them.
+pub(super) fn peers(graph: &Graph<'_>, switches: &mut Switches) {
+    for node in 0..graph.nodes.len() {
+        let Some(own) = switches.plans[node].as_ref() else { continue };
+        if isolates(&own.congestion).is_none() {
+            continue;
+        }
+        let of_port = |port: usize| {
+            let found = own.ports[port].agents.as_ref().and_then(|agents| agents.dcbx.as_ref());
+            if found.is_some_and(|dcbx| dcbx.isolation.is_some()) {
+                return None;
+            }
+            let (peer, far) = graph.peer(node, port);
+            let plan = switches.plans[peer].as_ref()?;
+            let theirs = isolates(&plan.congestion)?;
+            Some((PortId::new(port as u16)?, peer_of(theirs, far, plan.ports[far].mac)))
+        };
+        let mut found: Vec<_> = (0..own.ports.len()).filter_map(of_port).collect();
+        let isolation = switches.plans[node].as_mut().and_then(|s| s.congestion.isolation.as_mut());
+        if let Some(isolation) = isolation {
+            found.truncate(isolation.machine.peers_max);
+            isolation.peers = found;
+        }
+    }
+}
+
+fn isolates(plan: &CongestionPlan) -> Option<&CongestionIsolationPlan> {
+    plan.isolation.as_ref().filter(|isolation| isolation.machine.enabled)
+}
+
+fn peer_of(theirs: &CongestionIsolationPlan, port: usize, mac: Mac) -> Peer {
+    Peer {
+        cim_type: CimType::L2,
+        mac: theirs.points.get(port).and_then(|point| point.mac).unwrap_or(mac),
+        ipv4: None,
+        ipv6: None,
+        udp_port: 0,
+        encap_len: theirs.min_header_octets,
     }
 }

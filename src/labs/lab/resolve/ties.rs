@@ -1,15 +1,14 @@
 //! Warns of ties: flows whose frames arrive in the same order for the whole run.
 
+use super::graph::Graph;
+use super::links::LinkSpec;
+use super::switches::Switches;
 use crate::LabFlow;
 use buffer::{GroupKind, GroupPlan, SharedLimit};
 use config::{Cx, Place};
 use ground::units::{Cells, Priority};
 use host::{FlowPlan, Rate};
 use sim::{Direction, NodeKind, NodePlan};
-
-use super::graph::Graph;
-use super::links::LinkSpec;
-use super::profiles::Switches;
 
 /// Maximum number of flows that are compared.
 const SENDERS_MAX: usize = 64;
@@ -33,7 +32,12 @@ pub(super) struct Network<'a, 'g> {
 /// Warns of lossy flows of two hosts with one frame size and one rate that overload a line together and compete
 /// for one limit of the buffer. Every place that is freed meets the same flow, so one of them may lose
 /// everything, in every seed.
-pub(super) fn warn(cx: &mut Cx, at: &Place<'_>, network: &Network<'_, '_>, flows: &[LabFlow]) {
+pub(super) fn warn_of_ties(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    network: &Network<'_, '_>,
+    flows: &[LabFlow],
+) {
     let senders = flows.iter().filter_map(|flow| network.sender(flow));
     let senders: Vec<_> = senders.take(SENDERS_MAX).collect();
     for (n, one) in senders.iter().enumerate() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::path;
-use super::places::Written;
+use super::path::Written;
 use super::range::{Range, is_range};
 use config::quantity::{Length, Rate, Ratio, Size, Span};
 use config::tree::{self, Key, Kind, Node};

@@ -13,7 +13,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::fields::FIXED;
+use super::row_file::FIXED;
 use crate::{CheckOutcome, Outcome, Resolved, SlowdownOutcome, SteadyOutcome};
 use ground::verdict::Verdict;
 
@@ -244,7 +244,7 @@ impl<'de> Visitor<'de> for Reader {
                         return Err(A::Error::custom(format!("`{name}` is there twice")));
                     }
                 }
-                () if super::fields::is_figure(&name) => figures.push((name, value)),
+                () if super::row_file::is_figure(&name) => figures.push((name, value)),
                 () => axes.push((name, value)),
             }
         }
@@ -290,8 +290,8 @@ struct Fixed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fields::{FIELDS, field};
     use super::*;
+    use crate::study::row_file::{FIELDS, field};
     use crate::{Options, World, run};
 
     const LAB: &str = "\

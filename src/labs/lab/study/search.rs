@@ -3,8 +3,6 @@
 //! Every run of the study, of its variants and its sweep, has a search of its own. A value holds if the
 //! named checks pass with all seeds, and one that is not judged does not; without names the runs' verdicts decide. The edge is found by bisection.
 
-mod edge;
-
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -411,7 +409,7 @@ impl Study {
         progress: &Progress<'_>,
     ) -> Result<Option<Found>, StudyError> {
         let mut tried = std::collections::BTreeMap::new();
-        let edge = edge::find(search.axis.len(), |rank| -> Result<_, StudyError> {
+        let edge = super::edge::find(search.axis.len(), |rank| -> Result<_, StudyError> {
             let Some(one) = self.try_value(n, search, rank, jobs, progress)? else {
                 return Ok(None);
             };

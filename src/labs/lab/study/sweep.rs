@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::RUNS_MAX;
 use super::axis::Axis;
-use super::places::{Places, Setter};
+use super::path::{Places, Setter};
 use config::Finding;
 use config::tree::{self, Key, Kind, Node};
 

@@ -1,25 +1,29 @@
-//! Collects the results of a network after its run.
+//! Collects the results of a network after its run, with those of its checks and of its traffic generator.
 
-use super::ended::{Counted, Ended, Window, station};
 use super::figures::figures;
-use super::flows::flows;
-use super::lossless_flows::lossless_flows;
-use super::lossy_way::lossy_way;
+use super::flows::{flows, workloads};
+use super::losses::{lossless_flows, lossy_way};
 use super::messages::{records, slowdown};
 use super::nodes::{self, Far};
 use super::steady::steady;
-use super::tester::tester;
-use super::workloads::workloads;
 use super::*;
-use crate::ends::{Ends, Source};
-use crate::plan::LabPlan;
-use crate::population::{HostCounts, Population};
+use crate::plan::{Check, Ends, LabPlan, Source};
+use crate::population::{Counted, Ended, HostCounts, Population, Window, station};
 use crate::record::Recorder;
+use crate::run::World;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PRIORITIES, PortId};
 use ground::verdict::Verdict;
+use host::StationSnapshot;
 use pfc::FlowControl;
+use serde::Serialize;
+use sim::check::Excuse;
 use sim::{Fault, LinkId, NodeId, NodeKind, NodePlan};
+use tester::report::{Report, Stamps};
+use tester::seen::Seen;
+use tester::standing;
+use tester::tally::{is_control, report};
+use tester::virtual_run::exact;
 
 /// Returns the data of each flow that has arrived so far.
 pub(crate) fn flow_counts(ends: &[Ends], nodes: &mut impl Population) -> Vec<Counted> {
@@ -205,4 +209,84 @@ fn faults(plan: &LabPlan, end: Instant) -> Vec<FaultOutcome> {
     let fault =
         |f: &&Fault| FaultOutcome { at_ns: f.at.since_start(), what: f.kind.describe(network) };
     happened.iter().map(fault).collect()
+}
+
+/// Returns the generator's report, if the lab has a generator.
+pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population) -> Option<Report> {
+    let tester = plan.tester.as_ref()?;
+    let stations: Vec<StationSnapshot> = tester
+        .hosts
+        .iter()
+        .map(|host| {
+            let local = nodes.local(*host, ended.now);
+            station(nodes, *host).whole(local)
+        })
+        .collect();
+    let (start, now) = (Instant::ZERO, ended.now);
+    let stamps = match ended.world {
+        World::Virtual => exact(),
+        World::Real => Stamps {
+            source: "tsc",
+            resolution_ns: 1.0,
+            uncertainty_ns: ended.uncertainty.as_nanos_f64(),
+        },
+    };
+    let mut report = report(Seen {
+        plan: &tester.plan.ports,
+        world: ended.world.name(),
+        stamps,
+        elapsed: Some(now.total_since(start)),
+        stations: &stations,
+        counted: None,
+        ports: &standing::ports(&stations, &tester.rates, start, now),
+        flows: &standing::flows(&tester.plan, &stations, start, now),
+        warnings: Vec::new(),
+        machine: None,
+    });
+    let plans = &tester.plan.flows;
+    for ((flow, pending), plan) in report.flows.iter_mut().zip(&ended.pending_of_tester).zip(plans)
+    {
+        // A switch consumes pauses and forwards none, so they are not lost.
+        if is_control(plan) {
+            flow.loss_percent = 0.0;
+            continue;
+        }
+        let queued = (*pending).min(flow.frames_tx.saturating_sub(flow.frames_rx));
+        flow.queued_frames = Some(queued);
+        if flow.frames_tx > 0 {
+            let queued = 100.0 * queued as f64 / flow.frames_tx as f64;
+            flow.loss_percent = (flow.loss_percent - queued).max(0.0);
+        }
+    }
+    Some(report)
+}
+
+/// Result of a check.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CheckOutcome {
+    /// Name in the lab.
+    pub name: String,
+    /// Verdict; the detail gives the reason if it is neither PASS nor FAIL.
+    pub verdict: Verdict,
+    /// Findings, as a sentence.
+    pub detail: String,
+    /// Causes of losses that are not judged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub excuses: Vec<Excuse>,
+    /// Source of the expected value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+impl CheckOutcome {
+    pub(crate) fn new(check: &Check, verdict: Verdict, detail: String) -> Self {
+        let (name, source) = (check.name.clone(), check.source.clone());
+        Self { name, verdict, detail, excuses: vec![], source }
+    }
+
+    /// Returns the outcome of a check that the real world cannot judge, with the reason.
+    #[cfg(feature = "dpdk")]
+    pub(crate) fn not_judged(check: &Check, why: impl Into<String>) -> Self {
+        Self::new(check, Verdict::NotJudged, why.into())
+    }
 }

@@ -7,8 +7,8 @@
 
 use serde_json::Value;
 
-use super::rings::Rings;
-use crate::path::find;
+use super::rig::Rings;
+use crate::outcome::find;
 use crate::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
 use buffer::GroupKind;
 use ground::time::Duration;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::error::RealError;
+use super::RealError;
 use super::log::Event;
-use super::tap::{Moment, SeenPort};
-use super::watch::Watch;
+use super::log::Watch;
+use super::log::{Moment, SeenPort};
 use crate::population::{NodeAgents, of_host, of_switch};
 use crate::record::Recorder;
 use contracts::frame::{Burst, Frame};

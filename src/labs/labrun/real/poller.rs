@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crossbeam::utils::CachePadded;
 
-use super::error::RealError;
+use super::RealError;
 use super::node::{Action, Arrivals, Node};
 use dpdk::TscClock;
 use ground::time::{Instant, Total};
@@ -20,7 +20,7 @@ pub(super) struct Shared {
     /// True after the end of the run.
     pub(super) stop: AtomicBool,
     /// By thread.
-    pub(super) boards: Vec<CachePadded<Board>>,
+    boards: Vec<CachePadded<Board>>,
 }
 
 /// State of one thread. Only that thread writes it, in the order of the fields.

@@ -5,7 +5,7 @@ use core::fmt;
 use serde::{Serialize, Serializer};
 
 use super::node::Snapshot;
-use super::rings::Rings;
+use super::rig::Rings;
 use crate::plan::{CheckKind, LabPlan, Record};
 use ground::time::Duration;
 use schedule::LinePlan;

@@ -1,7 +1,11 @@
-//! Recorders of a network in parts, each of which is told about the nodes of its part.
+//! Recorders of a network in parts: each is told about the nodes of its part, or has recorded one switch.
 
 use super::{Captures, Counts, Recorder};
 use ground::time::Instant;
+#[cfg(feature = "dpdk")]
+use ground::units::{PortId, Priority};
+#[cfg(feature = "dpdk")]
+use sim::NodeId;
 use sim::Partition;
 
 impl Recorder {
@@ -68,5 +72,28 @@ impl Counts {
         self.first_drop = drops.min_by_key(|drop| (drop.at, drop.node));
         self.line_losses.add(&other.line_losses);
         self.storms.add(&other.storms);
+    }
+}
+
+#[cfg(feature = "dpdk")]
+impl Recorder {
+    /// Records a data frame of this priority received by a switch.
+    #[inline]
+    pub(crate) fn received(&mut self, node: NodeId, port: PortId, priority: Priority) {
+        if let Some(groups) = self.groups_of(node, port) {
+            let group = groups.classify.group[priority.index()];
+            groups.onsets[group.index()].frames += 1;
+        }
+    }
+
+    /// Adds another recorder's records of one switch, and nothing else.
+    pub(crate) fn join(&mut self, node: NodeId, mut other: Self) {
+        self.counts.add(&other.counts);
+        self.losses[node.index()] = other.losses[node.index()].take();
+        for (own, their) in self.groups.iter_mut().zip(other.groups) {
+            if own.node == node {
+                own.onsets = their.onsets;
+            }
+        }
     }
 }

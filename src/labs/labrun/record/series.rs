@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::LabPlan;
-use crate::ends::ends;
+use crate::plan::ends;
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PortId, Priority, PriorityGroup, TrafficClass};
 use sim::{Network, Node, NodeId, NodeKind, Nodes, Witness};

@@ -1,6 +1,6 @@
 //! Transport of a flow entry: RoCE and TCP settings, without the numbers that differ per flow.
 
-use super::sizes::{Sizes, sizes};
+use super::traffic::{Sizes, sizes};
 use crate::Side;
 use crate::raw::{self, DcqcnName, Load, Messages, Short, TransportLong, TransportName};
 use crate::resolve::graph::Source;

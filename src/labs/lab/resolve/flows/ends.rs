@@ -2,7 +2,7 @@
 
 use super::parts::{Context, Use, stream};
 use crate::raw::{self, Chosen, Many, Pattern, RandomNames};
-use crate::resolve::{graph, names};
+use crate::resolve::graph;
 use config::{Cx, Place};
 use ground::rand::Rng;
 use host::FLOW_ID_MAX;
@@ -146,7 +146,7 @@ fn listed(cx: &mut Cx, at: &Place<'_>, list: &[String], context: &Context<'_, '_
     let mut taken = vec![false; graph.hosts.len()];
     for (i, text) in list.iter().enumerate() {
         let here = if list.len() == 1 { at.clone() } else { at.index(i) };
-        for name in names::expand(cx, &here, text) {
+        for name in graph::expand(cx, &here, text) {
             // The first of a range that does not exist stands for those behind it.
             let Some(node) = graph.find_host(cx, &here, &name) else { break };
             let number = graph.host_number(node);

@@ -1,12 +1,12 @@
 //! Context of the resolution of flows, and the values that its steps hand on.
 
 use super::carrier::Carrier;
-use super::sizes::Sizes;
+use super::traffic::Sizes;
 use crate::LabTester;
 use crate::raw;
 use crate::resolve::graph::{self, Graph};
-use crate::resolve::profiles::Switches;
 use crate::resolve::routes::{Hop, Routes};
+use crate::resolve::switches::Switches;
 use config::Cx;
 use config::quantity::Span;
 use ground::rand::Rng;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::chance::Chance;
+use super::Chance;
 use crate::raw::{PortDefaults, Profile};
 use config::quantity::{Ratio, Size, Span};
 use config::raw::{
