@@ -64,10 +64,12 @@ pub(super) fn resolve(
     let times = times(&mut cx, at, lab);
     check_defaults(&mut cx, at, &lab.defaults);
     warn_of_untaken(&mut cx, at, lab);
+    // Ports are numbered by the order of links, so the graph is complete before anything asks for a port.
     let graph = build::build(&mut cx, at, lab);
     let specs: Vec<LinkSpec> = graph.kinds.iter().map(|k| links::spec(&mut cx, k)).collect();
     let profiles = Profiles::new(at, lab);
     let mut switches = switches::switches(&mut cx, &graph, &specs, &profiles, lab);
+    // Both ends of every link need their own plan first; only then can one end answer the measurements of the other.
     agents::answer(&graph, &specs, &profiles, &mut switches);
     agents::warn_of_hosts(&mut cx, &graph, &profiles, &switches);
     switches::peers(&graph, &mut switches);
@@ -84,6 +86,7 @@ pub(super) fn resolve(
         end: times.end,
         tester: tester.as_ref(),
     };
+    // Flows come after the generator, whose flows have the first numbers, and whose hosts they may not use.
     let flows = flows::flows(&mut cx, at, lab, &context, &mut nodes);
     let network =
         ties::Network { graph: &graph, specs: &specs, switches: &switches, nodes: &nodes };
@@ -97,26 +100,26 @@ pub(super) fn resolve(
     if let Some(tester) = &tester {
         otg::warn_of_captures(&mut cx, at, tester, &graph, &record);
     }
+    // Up to here every part has gone on after an error with a harmless value, so all errors are found in one pass.
     let warnings = cx.finish()?;
 
     let headroom = headroom(&switches);
     place_switches(&graph, &routes, &mut switches, &mut nodes);
+    // The generator's addresses take the ports of its hosts' addresses, so they come after those.
     if let Some(addresses) = addresses {
         otg::place_addresses(&graph, &addresses, &mut nodes);
     }
-    let network = NetworkPlan {
-        nodes,
-        links: links(&graph, &specs),
-        faults,
-        seed: lab.seed,
-        shuffle: lab.shuffle,
-        sample_every: None,
-    };
-    let stem = Path::new(file).file_stem().and_then(|s| s.to_str()).unwrap_or(NAMELESS);
     let plan = LabPlan {
-        name: lab.name.clone().unwrap_or_else(|| stem.to_owned()),
+        name: name(lab, file),
         variant: None,
-        network,
+        network: NetworkPlan {
+            nodes,
+            links: links(&graph, &specs),
+            faults,
+            seed: lab.seed,
+            shuffle: lab.shuffle,
+            sample_every: None,
+        },
         flows: flows.list,
         workloads: flows.workloads,
         tester,
@@ -128,6 +131,12 @@ pub(super) fn resolve(
         record,
     };
     Ok((Resolved { plan, headroom }, warnings))
+}
+
+/// Returns the name of a lab: its own, or that of its file.
+fn name(lab: &raw::Lab, file: &str) -> String {
+    let stem = Path::new(file).file_stem().and_then(|s| s.to_str()).unwrap_or(NAMELESS);
+    lab.name.clone().unwrap_or_else(|| stem.to_owned())
 }
 
 /// End of the run, and the measurement interval.
@@ -145,6 +154,7 @@ fn times(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab) -> Times {
     let from = lab.measure.from.map_or(Duration::ZERO, |s| s.0);
     let to = lab.measure.to.map(|s| s.0);
     let measure = at.key("measure");
+    // A duration of zero was reported above; that nothing is before it would be the same error twice.
     if from >= end && end > Duration::ZERO {
         let what = format!("{from} is not before the end of the run at {end} (`duration`)");
         cx.error(&measure.key("from"), what);
@@ -217,6 +227,7 @@ fn nodes(
             let own = said.control_frame.map_or(CONTROL_FRAME, |s| s.0);
             let at = node.at.key("control_frame");
             let len = cx.ranged(&at, own, (18, 1_518), CONTROL_FRAME);
+            // 18 bytes are two addresses, the type and the FCS. `None` keeps the length that the real world has, too.
             plan.control_len = (len != CONTROL_FRAME).then_some(len as u32);
         }
         out.push(plan);
@@ -246,6 +257,7 @@ fn any_lossless(switches: &Switches, faults: &[Fault]) -> bool {
     ports.any(|(port, groups)| {
         let group = |p: Priority| &groups[port.classify.group[p.index()].index()];
         let is_lossless = |p| matches!(group(p).kind, GroupKind::Lossless { .. });
+        // A lossless group whose priorities send no pauses is lossy in effect: nothing stops its senders.
         port.pfc.mode.sends().iter().any(is_lossless)
     }) || faults.iter().any(is_changed)
 }
@@ -268,6 +280,7 @@ fn place_switches(
             Some(SpreadEntry { vid: Vid::MIN, mac, ports: ports.collect() })
         };
         let own = (0..graph.hosts.len()).map(|host| (graph::mac(host), host));
+        // A switch that learns floods until it has learnt; static addresses would hide exactly that.
         if !switches.learns[n] {
             plan.bridge.statics = own.clone().filter_map(|(mac, host)| entry(mac, host)).collect();
             plan.bridge.spread = own.filter_map(|(mac, host)| several(mac, host)).collect();

@@ -1,8 +1,7 @@
 //! Builds the nodes and links: those of the topology, those of the file, and the file's changes to those
 //! of the topology.
 
-use super::graph;
-use super::graph::{Graph, Kind, NODES_MAX, Source, check_name};
+use super::graph::{self, Graph, Kind, NODES_MAX, Source, check_name};
 use super::topology;
 use crate::raw::{self, Members, Short};
 use config::{Cx, Place};
@@ -21,12 +20,13 @@ pub(super) fn build<'a>(cx: &mut Cx, at: &Place<'a>, lab: &raw::Lab) -> Graph<'a
     let nodes_at = at.key("nodes");
     members(cx, &mut graph, &nodes_at.key("switches"), at, &lab.nodes.switches, generated);
     members(cx, &mut graph, &nodes_at.key("hosts"), at, &lab.nodes.hosts, generated);
-    let mut told = vec![false; linked];
+    // An entry of the file changes a link of the topology once; a second entry for the same ends is a second link.
+    let mut changed = vec![false; linked];
     for (i, said) in lab.links.iter().enumerate().take(LINKS_MAX) {
         let own = at.key("links").index(i);
         let source = Source { own, defaults: at.key("defaults").key("links") };
         for said in each_link(cx, &source, said) {
-            link(cx, &mut graph, source.clone(), &said, &lab.defaults.links, &mut told);
+            link(cx, &mut graph, source.clone(), &said, &lab.defaults.links, &mut changed);
         }
     }
     check_ports(cx, at, &graph, lab.topology.is_some());
@@ -102,12 +102,12 @@ fn members<'a, M: Member>(
                 if full(cx, here) {
                     return;
                 }
-                if graph.node(&name).is_none() {
-                    M::default().add(graph, name, source.clone());
-                } else {
+                // A number says nothing about the topology's nodes, so it cannot mean to configure them.
+                if graph.node(&name).is_some() {
                     let what = format!("the topology has a node `{name}` already; list names");
                     return cx.error(here, what);
                 }
+                M::default().add(graph, name, source.clone());
             }
             return;
         }
@@ -129,6 +129,7 @@ fn members<'a, M: Member>(
             }
             let member = member.clone();
             match graph.node(&name) {
+                // Nodes below `generated` are the topology's: an entry of that name configures the node.
                 Some(node) if node < generated => {
                     let node = &mut graph.nodes[node];
                     node.at = source.clone();
@@ -171,6 +172,7 @@ fn each_link(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> Vec<raw::Link> {
         return Vec::new();
     }
     let count = if from.is_empty() || to.is_empty() { 0 } else { from.len().max(to.len()) };
+    // A single name at one end is linked to each name at the other.
     let end = |names: &[Option<String>], n: usize| names[n % names.len()].clone();
     let link = |n| raw::Link { from: end(&from, n), to: end(&to, n), ..said.clone() };
     (0..count).map(link).collect()
@@ -183,7 +185,7 @@ fn link<'a>(
     at: Source<'a>,
     said: &raw::Link,
     defaults: &raw::Link,
-    told: &mut [bool],
+    changed: &mut [bool],
 ) {
     let mut end = |field: &str, name: &Option<String>| match name {
         Some(name) => graph.find(cx, &at.own.key(field), name),
@@ -197,20 +199,23 @@ fn link<'a>(
     if a == b {
         return cx.error(&at.own.key("to"), "a link from a node to itself");
     }
-    let of_topology = (0..told.len()).find(|l| {
+    let of_topology = (0..changed.len()).find(|l| {
         let link = &graph.links[*l];
         let ends = [link.a.0, link.b.0];
-        !told[*l] && (ends == [a, b] || ends == [b, a])
+        !changed[*l] && (ends == [a, b] || ends == [b, a])
     });
+    // A name that is not the generated one means another link beside that of the topology.
     let same_name = |l: &usize| said.name.as_ref().is_none_or(|n| *n == graph.links[*l].name);
     if let Some(l) = of_topology.filter(same_name) {
-        told[l] = true;
+        changed[l] = true;
         let backwards = graph.links[l].a.0 != a;
         let base = graph.kinds[graph.links[l].kind].raw.clone();
+        // `back` is the direction from `to` to `from`; with the ends swapped it would change the wrong one.
         if backwards && said.back.is_some() {
             let what = "this link of the topology goes the other way; swap `from` and `to`";
             cx.error(&at.own.key("back"), what);
         }
+        // Links of a topology share a kind, so a changed link gets a kind of its own.
         let kind = graph.add_kind(said.over(&base), at);
         graph.links[l].kind = kind;
         return;

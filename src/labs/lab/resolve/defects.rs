@@ -43,6 +43,7 @@ pub(super) fn defect(
         let is_link_wide = |port| context.is_link_wide(node, port);
         Some((node, with_flow_control(cx, at, said, ports, is_link_wide)?))
     });
+    // Parameters are validated even if no port was found, so that all errors of the entry are reported at once.
     let made = Parameters { cx, at, said }.defect();
     let (Some((node, ports)), Some(defect)) = (ports, made) else { return };
     for port in ports.into_iter().filter_map(|port| PortId::new(port as u16)) {
@@ -61,6 +62,7 @@ fn ports(
     let count = context.graph.nodes[node].ports.len();
     let Some(name) = &said.port else { return Some((node, (0..count).collect())) };
     let mut ports = context.graph.ports_to(node, name);
+    // A name has precedence over a number: nodes may be called `1`.
     let number = name.parse::<usize>().ok().filter(|n| *n < count);
     if ports.is_empty() {
         ports.extend(number);
@@ -93,6 +95,7 @@ fn with_flow_control(
         Some(names) if said.priorities.is_some() && !names.contains(&"priorities") => "priorities",
         Some(_) => return Some(ports),
     };
+    // On a switch with both kinds of ports the defect acts at those with PFC; an error is only that none is left.
     ports.retain(|port| !is_link_wide(*port));
     if ports.is_empty() {
         let on = &said.on;
@@ -300,8 +303,10 @@ impl Takes {
         matches!(self, Self::Priorities(_) | Self::Quanta(_) | Self::Unasked(_))
     }
 
-    #[rustfmt::skip] // a row for each kind
+    // One table for all kinds, longer than a function should be: the compiler finds the kind without a row.
+    #[rustfmt::skip]
     pub(super) fn of(kind: Kind) -> Self {
+        // A letter is a part of the device, as imported at the head of this file.
         use Takes::*;
         match kind {
             Kind::IgnoresPfc => Priorities(|priorities| O(Obeying::Ignores { priorities })),

@@ -66,6 +66,7 @@ fn fault(
     if said.at.is_none() && !matches!(kind, raw::FaultKind::Defect(_)) {
         cx.error(at, "`at` is missing; it has no default, so add `at: ...`");
     }
+    // Only a defect may leave `at` out: a device has it from the start of the run.
     let when = said.at.map_or(Instant::ZERO, |span| Instant::ZERO.saturating_add(span.0));
     let at = &at.key(kind.name());
     let Faults { faults, held } = out;
@@ -172,6 +173,7 @@ fn flap(
     if down_for == Duration::ZERO {
         cx.error(&at.key("down_for"), "must be above zero");
     }
+    // With one flap there is no time between, so `every` does not matter.
     if times > 1 && every <= down_for {
         let what = format!("the link would not come up for {down_for} between; choose more");
         cx.error(&at.key("every"), what);
@@ -198,8 +200,9 @@ fn forge(
         let what = format!("{} octets; {} to {}", octets.len(), FORGED.0, FORGED.1);
         return cx.error(&at.key("octets"), what);
     }
+    // Padded as a sender pads: 64 bytes with the FCS are the shortest frame.
     octets.resize(octets.len().max(FRAME_MIN), 0);
-    for when in attacks(cx, at, when, (said.times, said.every)) {
+    for when in attacks(cx, at, when, said.times, said.every) {
         for direction in &directions {
             let octets = octets.clone().into_boxed_slice();
             push(when, FaultKind::Line(*direction, LineFault::Forge(octets)));
@@ -218,7 +221,7 @@ fn replay(
     let directions = directions(cx, at, context, &said.link, said.from.as_deref());
     let last = FaultKind::RECORDED - 1;
     let back = cx.ranged(&at.key("back"), said.back.unwrap_or(0), (0, last), 0);
-    for when in attacks(cx, at, when, (said.times, said.every)) {
+    for when in attacks(cx, at, when, said.times, said.every) {
         for direction in &directions {
             push(when, FaultKind::Line(*direction, LineFault::Replay { back }));
         }
@@ -230,7 +233,8 @@ fn attacks(
     cx: &mut Cx,
     at: &Place<'_>,
     first: Instant,
-    (times, every): (Option<u32>, Option<Span>),
+    times: Option<u32>,
+    every: Option<Span>,
 ) -> impl Iterator<Item = Instant> + use<> {
     let times = cx.ranged(&at.key("times"), times.unwrap_or(1), (1, FLAPS_MAX), 1);
     let every = every.map_or(FORGED_EVERY, |s| s.0);
@@ -243,6 +247,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     let octet = |pair: &[u8]| match pair {
         [a, b] => {
             let digit = |d: u8| char::from(d).to_digit(16);
+            // `from_str_radix` would accept a sign.
             Some((digit(*a)? << 4 | digit(*b)?) as u8)
         }
         _ => None,
@@ -335,6 +340,8 @@ fn group(
             was,
         );
         let Some(plan) = made else { return };
+        // With `headroom: auto` the link protocols own the headroom, and would undo the change at the next
+        // measurement.
         let finds = switch.ports[port].agents.as_ref().is_some_and(|a| a.auto.is_some());
         if finds && headroom(plan).is_some_and(|said| headroom(was).is_some_and(|h| h != said)) {
             let what = format!(
@@ -379,6 +386,7 @@ fn object(
         Ok(value) => value,
         Err(why) => return cx.error(&at.key("value"), why),
     };
+    // Without a port the object is that of the whole switch, set once and not once for each port.
     let named = said.port.is_some();
     let ports = ports.into_iter().map(|port| PortId::new(port as u16)).filter(|_| named);
     let places: Vec<_> = if named { ports.collect() } else { vec![None] };
@@ -397,6 +405,7 @@ fn check_objects(cx: &mut Cx, at: &Place<'_>, context: &Context<'_, '_>, order: 
             continue;
         };
         let Some(switch) = &context.switches.plans[node.index()] else { continue };
+        // Each change is applied to the result of those before it, as the switch will do during the run.
         let plan = plans.entry(node.index()).or_insert_with(|| switch.congestion.clone());
         let set = managed::set(plan, switch.ports.len(), object, place, value)
             .and_then(|()| managed::reaches(object, value, switch.buffer.octets()));
@@ -410,6 +419,7 @@ fn check_objects(cx: &mut Cx, at: &Place<'_>, context: &Context<'_, '_>, order: 
 /// the switch would refuse them.
 fn check_changes(cx: &mut Cx, at: &Place<'_>, context: &Context<'_, '_>, faults: &[Fault]) {
     let mut order: Vec<&Fault> = faults.iter().collect();
+    // The sort is stable, so changes of one time stay in the order of the file, as in the run.
     order.sort_by_key(|f| f.at);
     check_objects(cx, at, context, &order);
     let mut ledgers: Vec<(NodeId, Ledger)> = Vec::new();
@@ -418,6 +428,7 @@ fn check_changes(cx: &mut Cx, at: &Place<'_>, context: &Context<'_, '_>, faults:
             continue;
         };
         let known = ledgers.iter().position(|(n, _)| *n == node);
+        // A ledger is built only for switches that have changes; labs have thousands of switches without.
         let place = known.or_else(|| {
             let switch = context.switches.plans[node.index()].as_ref()?;
             ledgers.push((node, Ledger::new(&switch.buffer).ok()?));
@@ -488,6 +499,7 @@ impl Held {
             self.flap(down.link, down.at, until);
         }
         for times in self.times.values_mut() {
+            // Sorted by the begin, so that one binary search finds all that began before a time.
             times.sort_unstable();
             // From here on the end of each is the last one of all that began before.
             let mut last = Instant::ZERO;
@@ -496,6 +508,7 @@ impl Held {
                 *until = last;
             }
         }
+        // Down events stay: a link that is down already ignores them.
         faults.retain(|fault| match fault.kind {
             FaultKind::Link { link, up: true } => !self.is_down(link, fault.at),
             _ => true,
@@ -505,6 +518,7 @@ impl Held {
     fn is_down(&self, link: LinkId, at: Instant) -> bool {
         let times = self.times.get(&link).map_or(&[][..], Vec::as_slice);
         let begun = times.partition_point(|(from, _)| *from <= at);
+        // The end is exclusive: a link comes up at the picosecond at which the last fault lets go of it.
         begun.checked_sub(1).is_some_and(|last| times[last].1 > at)
     }
 }

@@ -24,13 +24,14 @@ use ground::units::{Dscp, Priority};
 use host::{FLOW_ID_MAX, FRAME_MAX, FlowId, OnOffPlan, Rate};
 use marking::{is_lossless, lossy_at, marking, signals, warn_of_unheard, warn_of_unheard_messages};
 pub(super) use parts::Context;
-use parts::{Bound, KindOf, One, Times, Use, start, station, stream};
+use parts::{Bound, KindOf, One, Sent, Times, Use, start, station, stream};
 use sim::{ClockPlan, Direction, LinkId, NodeId, NodePlan};
-use traffic::{Sizes, traffic};
+use traffic::{Entry, Sizes, traffic};
 use wire::ip::Ecn;
 
 /// A packet of 1500 bytes, with Ethernet header and FCS.
 const SIZE_DEFAULT: u64 = 1_518;
+
 /// Flows of a lab, and the range of flows of each entry of the file.
 #[derive(Default)]
 pub(super) struct Flows {
@@ -60,9 +61,11 @@ pub(super) fn flows(
         }
         let said = said.over(&lab.defaults.flows);
         let first = out.list.len();
+        // Flow numbers are one space for the lab: the generator's flows come first, then entry by entry.
         let room = (FLOW_ID_MAX as usize + 1).saturating_sub(first + context.taken());
         let pairs = ends(cx, &source, &said, context, room, i);
         let kind = kind(cx, &source, &said);
+        // One pair stands for the entry: warnings are about configuration that all its flows share.
         if let Some(ends) = pairs.first() {
             let host = station(nodes, context.graph.hosts[ends.0]);
             warn_of_unheard(cx, &source, &kind.carrier, ends, context, host.as_deref());
@@ -70,9 +73,9 @@ pub(super) fn flows(
                 carrier::check_preset(cx, &source, &said, host);
             }
         }
-        let before = (i, &out.workloads[..]);
-        let (flows, workload) =
-            traffic(cx, (&source, &said, &kind), &pairs, context, before, nodes);
+        let messages = workload::room(&out.workloads);
+        let entry = Entry { number: i, at: &source, said: &said, kind: &kind, messages };
+        let (flows, workload) = traffic(cx, &entry, &pairs, context, nodes);
         if flows.len() > room {
             cx.error(&source.own, format!("more than {} flows", FLOW_ID_MAX + 1));
             continue;
@@ -81,8 +84,9 @@ pub(super) fn flows(
         let (errors, count) = (cx.count(), flows.len());
         let id = |k: usize| FlowId((context.taken() + first + k) as u32);
         for (k, sent) in flows.into_iter().enumerate() {
-            let name = flow_name(&name, &said, context.graph, (sent.from, sent.to), count);
-            let on_off = kind.on_off.map(|said| on_off(said, id(k), context.seed, (i, k)));
+            let name = flow_name(&name, &said, context.graph, &sent, count);
+            let on_off = kind.on_off.map(|said| on_off(said, id(k), context.seed, i, k));
+            // Within the entry `after` is a position; from here on it is the number of a flow of the lab.
             let (start, after) = (start(&said, k as u64), sent.after.map(id));
             let one = One { id: id(k), sent, start, after, on_off };
             if let Some(flow) = add(cx, &source, &kind, &one, context, nodes) {
@@ -99,6 +103,7 @@ pub(super) fn flows(
         out.entries.push((name, flows));
     }
     warn_of_unheard_messages(cx, at, lab, context);
+    // Names of flows that were left out after an error could clash without need.
     if cx.count() == before {
         check_names(cx, at, &out);
     }
@@ -106,23 +111,18 @@ pub(super) fn flows(
 }
 
 /// Returns the name of a flow, alone or among others of its entry.
-fn flow_name(
-    base: &str,
-    said: &raw::Flow,
-    graph: &Graph<'_>,
-    (from, to): (usize, usize),
-    of: usize,
-) -> String {
+fn flow_name(base: &str, said: &raw::Flow, graph: &Graph<'_>, sent: &Sent, flows: usize) -> String {
     let name = |host: usize| &graph.nodes[graph.hosts[host]].name;
     let one = said
         .to
         .as_ref()
         .and_then(Chosen::names)
         .is_some_and(|list| list.len() == 1 && list[0] != "all" && !graph::is_range(&list[0]));
-    match (of, one) {
+    // With one receiver for all, its name in every flow's would say nothing.
+    match (flows, one) {
         (1, _) => base.to_owned(),
-        (_, true) => format!("{base}_{}", name(from)),
-        _ => format!("{base}_{}_{}", name(from), name(to)),
+        (_, true) => format!("{base}_{}", name(sent.from)),
+        _ => format!("{base}_{}_{}", name(sent.from), name(sent.to)),
     }
 }
 
@@ -158,6 +158,7 @@ fn kind(cx: &mut Cx, at: &graph::Source<'_>, said: &raw::Flow) -> KindOf {
             cx.error(&at.key(field), "frames without IP have none; take it out");
         }
     }
+    // RoCEv2 marks its packets as ECN-capable by default, as DCQCN needs; other transports ask for it.
     let ecn = match (said.ecn, name) {
         (Some(EcnName::Ect0), _) | (None, TransportName::Roce) => Ecn::Ect0,
         (Some(EcnName::Ect1), _) => Ecn::Ect1,
@@ -210,11 +211,12 @@ fn is_on_off(cx: &mut Cx, at: &Place<'_>, said: &raw::OnOff) -> bool {
         }
         length > Duration::ZERO
     };
+    // Not `&&`: both lengths are reported.
     is_length("on", said.on) & is_length("off", said.off)
 }
 
 /// Plans the ON and OFF periods of flow `k` of entry `i`.
-fn on_off(said: raw::OnOff, flow: FlowId, seed: u64, (i, k): (usize, usize)) -> OnOffPlan {
+fn on_off(said: raw::OnOff, flow: FlowId, seed: u64, i: usize, k: usize) -> OnOffPlan {
     let exponential = said.times == Some(OnOffTimes::Exponential);
     let random = exponential.then(|| stream(seed, Use::OnOff, i, k));
     OnOffPlan { flow, on: said.on.0, off: said.off.0, random }
@@ -270,6 +272,7 @@ fn add(
     let times = times(nodes[source].clock, one.start, one.sent.bound);
     let station = station(nodes, source)?;
     station.on_off.extend(one.on_off);
+    // A flow is lossless only if its own host stops, too; the first switch's pauses are useless otherwise.
     let obeys = station.flow_control.obeys().contains(marked.priority);
     let lossy_at = lossy_at(cx, at, marked, &way, &kind.carrier, context);
     let payload_len = if kind.carrier.is_answered() {
@@ -314,6 +317,7 @@ fn lines(graph: &Graph<'_>, source: usize, way: &[Hop]) -> Vec<Direction> {
 
 fn times(clock: ClockPlan, start: Instant, bound: Bound) -> Times {
     let stop = match bound {
+        // The end is converted and not the span: a drifting clock counts another span in the same simulation time.
         Bound::Time(span) => clock.local(start.saturating_add(span)),
         Bound::None | Bound::Frames(_) | Bound::Bytes(_) => Instant::NEVER,
     };
@@ -328,6 +332,7 @@ fn check_size(
     way: &[Hop],
     context: &Context<'_, '_>,
 ) {
+    // The first packet of an RDMA WRITE has a RETH more than the others, on top of the configured size.
     let longest = kind.size + kind.carrier.longer();
     let mut switches = way.iter().filter_map(|hop| context.switch(hop));
     if let Some(switch) = switches.find(|s| s.max_frame < longest) {

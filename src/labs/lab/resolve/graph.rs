@@ -176,6 +176,7 @@ impl<'a> Graph<'a> {
     pub fn ports_to(&self, node: usize, name: &str) -> Vec<usize> {
         let (peer, link) = (self.node(name), self.link(name));
         let ports = &self.nodes[node].ports;
+        // A link's name is more exact than a node's: several links may lead to one node.
         let of_link = ports.iter().position(|l| Some(*l) == link);
         if let Some(port) = of_link {
             return vec![port];
@@ -224,6 +225,7 @@ impl<'a> Graph<'a> {
     fn free_name(&self, a: usize, b: usize) -> String {
         let base = format!("{}-{}", self.nodes[a].name, self.nodes[b].name);
         let numbered = (2..).map(|n| format!("{base}_{n}"));
+        // A second link between two nodes needs a name too, as results have links by name.
         let mut names = std::iter::once(base.clone()).chain(numbered);
         names.find(|n| !self.link_by_name.contains_key(n)).unwrap_or(base)
     }
@@ -237,6 +239,7 @@ fn no_such<'n>(what: &str, name: &str, all: impl Iterator<Item = &'n str> + Clon
         return unknown_name(what, name, &known);
     }
     let text = unknown_name(what, name, &known);
+    // The hint at a similar name is kept; only the list of all names is cut, which fills the screen in large labs.
     let (head, _) = text.rsplit_once("there are: ").unwrap_or((&text, ""));
     format!("{head}there are {}: {}, ...", known.len(), known[..SHOWN].join(", "))
 }
@@ -300,6 +303,7 @@ fn range(text: &str) -> Result<Vec<String>, String> {
     if to - from >= RANGE_MAX {
         return Err(format!("has more than {RANGE_MAX} names"));
     }
+    // `h01..h16` pads, and so does `h001..h100`; a single `0` is a number and no padding.
     let padded = first[prefix.len()..].starts_with('0') && digits > 1;
     let width = if padded { digits } else { 0 };
     Ok((from..=to).map(|n| format!("{prefix}{n:0width$}")).collect())
@@ -307,12 +311,14 @@ fn range(text: &str) -> Result<Vec<String>, String> {
 
 /// Returns the MAC address of a host by its number, from `02:00:00:00:00:01` on.
 pub(super) fn mac(number: usize) -> Mac {
+    // 0x02 is the bit of locally administered addresses; the second byte tells hosts (0) from switch ports (1).
     let [a, b, c, d] = (number as u32 + 1).to_be_bytes();
     Mac([0x02, 0x00, a, b, c, d])
 }
 
 /// Returns the IPv4 address of a host by its number, from 10.0.0.1 on.
 pub(super) fn ip(number: usize) -> Ipv4Addr {
+    // 24 bits of number: more than NODES_MAX hosts do not exist.
     let [_, b, c, d] = (number as u32 + 1).to_be_bytes();
     Ipv4Addr::new(10, b, c, d)
 }

@@ -31,7 +31,7 @@ pub(super) fn clock(said: Option<raw::Clock>) -> ClockPlan {
 /// Plans the processor of a node.
 pub(super) fn cpu(said: Option<raw::Cpu>) -> CpuPlan {
     let said = said.unwrap_or_default();
-    let span = |s: Option<config::quantity::Span>| s.map_or(Duration::ZERO, |s| s.0);
+    let span = |s: Option<Span>| s.map_or(Duration::ZERO, |s| s.0);
     CpuPlan { poll: span(said.poll), frame: span(said.frame), byte: span(said.byte) }
 }
 
@@ -55,12 +55,13 @@ pub(super) fn host(
     for (i, storm) in said.storms.iter().flatten().enumerate() {
         let at = at.key("storms").index(i);
         let mut plan = storm_plan(cx, &at, storm, Quanta::MAX.at(spec.rate), end);
+        // The file's times are simulation time, and a station acts by its own clock, which has an offset and a drift.
         plan.start = clock.local(plan.start);
         pauses.push(plan);
     }
-    let secy = links::host_macsec(cx, (graph, node), &said);
-    let context = (spec, secy.as_deref());
-    let agents = agents::of_host(cx, (graph, node), context, switches, &said, flow_control);
+    let secy = links::host_macsec(cx, graph, node, &said);
+    let port = agents::HostPort { graph, node, spec, switches };
+    let agents = agents::of_host(cx, &port, secy.as_deref(), &said, flow_control);
     let station = StationPlan {
         flow_control,
         line: spec.line,
@@ -77,6 +78,7 @@ pub(super) fn host(
 
 /// Returns the maps of the switch port at a host's link; `None` next to another host.
 fn source_map(graph: &Graph<'_>, node: usize, switches: &Switches) -> Option<SourceMap> {
+    // A host has one link; `check_ports` refuses others.
     let (peer, port) = graph.peer(node, 0);
     Some(switches.plans[peer].as_ref()?.ports[port].classify.source_map())
 }
@@ -107,6 +109,7 @@ fn flow_control(
             let (peer, port) = graph.peer(node, 0);
             let sends = switches.plans[peer].as_ref().map(|s| s.ports[port].pfc.mode);
             match sends {
+                // A host obeys what its switch may send and sends none itself: it has no buffer that could fill.
                 Some(FlowControl::Pfc { send, .. }) => FlowControl::Pfc { send: NONE, obey: send },
                 Some(FlowControl::Pause { send, .. }) => {
                     FlowControl::Pause { send: false, obey: send }
@@ -139,9 +142,11 @@ fn storm_plan(
         }
     }
     let all_of_it = said.priorities.is_empty();
+    // `longest` is the time of 65535 quanta; multiplied first and in 128 bits, so nothing is lost to rounding.
     let lasts = Duration::from_picos(
         (u128::from(longest.as_picos()) * u128::from(quanta.0) / u128::from(u16::MAX)) as u64,
     );
+    // Refreshed at half of the pause, so that the storm never lets go between two frames.
     let every = said.every.map_or(lasts.div(2), |Span(d)| d);
     if every == Duration::ZERO {
         let what = "pauses need time between them; say `every`, such as 100us";
@@ -149,6 +154,7 @@ fn storm_plan(
     }
     let start = said.start.map_or(Duration::ZERO, |s| s.0);
     let rest = end.as_picos().saturating_sub(start.as_picos());
+    // Without a number of frames the storm lasts until the end of the run.
     let fit = rest.div_ceil(every.as_picos().max(1));
     PausePlan {
         ask: if all_of_it { PauseAsk::Pause(quanta) } else { PauseAsk::Pfc(asked) },
@@ -263,6 +269,7 @@ fn reaction_point(cx: &mut Cx, at: &Place<'_>, said: &HostQcn) -> ReactionPlan {
 /// Resolves a ratio in whole percent.
 fn percent(cx: &mut Cx, at: &Place<'_>, said: Option<Ratio>, range: (u8, u8), default: u8) -> u8 {
     let Some(said) = said else { return default };
+    // A ratio is in millionths. Fractions of a percent are refused, as the plan would drop them silently.
     let percent = (said.0 / 10_000) as u8;
     if said.0 % 10_000 != 0 || percent < range.0 || percent > range.1 {
         cx.error(at, format!("needs whole percent, {}% to {}%", range.0, range.1));

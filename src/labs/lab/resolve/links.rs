@@ -39,9 +39,11 @@ pub(super) fn spec(cx: &mut Cx, kind: &LinkKind<'_>) -> LinkSpec {
     let rate = said.rate.map_or(RATE_DEFAULT, |r| r.0);
     let interface = interface(cx, at, said, rate);
     let cable = cable(cx, at, said);
+    // The simulated wire has no PHY of its own: the delay of both interfaces is part of the line's delay.
     let there = cable + interface.delay();
     let back = said.back.clone().unwrap_or_default();
     let back_at = at.key("back");
+    // A virtual PHY is a link of pure theory, which reacts at once unless the file says otherwise.
     let real = !matches!(interface.phy(), Phy::Virtual(_));
     let default = if real { DelayInputs::HIGHER_LAYER } else { Duration::ZERO };
     let response = said.response.map_or(default, |s| s.0);
@@ -61,6 +63,7 @@ pub(super) fn spec(cx: &mut Cx, kind: &LinkKind<'_>) -> LinkSpec {
     let both = there.as_picos().saturating_add(delay_back.as_picos());
     let cables = both.saturating_sub(2 * interface.delay().as_picos());
     let round_trip = |higher_layer| {
+        // Rounded up twice, so the headroom is never calculated for less cable than the line has.
         let (cable_m, cable_ps_per_m) = metres(cables.div_ceil(2));
         DelayInputs {
             cable_m,
@@ -102,12 +105,14 @@ fn cable(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> Duration {
     }
     let Length(mm) = said.length.unwrap_or(Length(u64::from(DelayInputs::CABLE_M) * 1_000));
     let ps = said.ns_per_m.map_or(DelayInputs::PS_PER_METRE, |n| n.0);
+    // Millimetres times ps per metre; rounded up to the picosecond.
     Duration::from_picos((mm * u64::from(ps)).div_ceil(1_000))
 }
 
 /// Returns a cable delay as metres and picoseconds per metre, whose product is not less.
 fn metres(ps: u64) -> (u32, u32) {
     let most = u64::from(u32::MAX);
+    // One metre holds any delay that fits 32 bits of picoseconds; longer ones need more metres.
     let metres = ps.div_ceil(most).max(1);
     (metres.min(most) as u32, ps.div_ceil(metres) as u32)
 }
@@ -137,12 +142,14 @@ pub(super) fn link_macsec<'a>(kind: &'a LinkKind<'_>) -> Option<(&'a Macsec, Pla
 /// Returns the SecY of a host: from its link, or from the host.
 pub(super) fn host_macsec(
     cx: &mut Cx,
-    (graph, node): (&Graph<'_>, usize),
+    graph: &Graph<'_>,
+    node: usize,
     said: &raw::Host,
 ) -> Option<Box<SecyPlan>> {
     let n = &graph.nodes[node];
     let link = n.ports.first().and_then(|link| link_macsec(&graph.kinds[graph.links[*link].kind]));
     let own = said.macsec.as_deref().map(|said| (said, n.at.key("macsec")));
+    // The link has precedence, so that both of its ends have the same section.
     let (said, at) = link.or(own)?;
     let port = SecuredPort { mac: OWN, peer: true, role: Role::Station };
     Some(Box::new(secy_plan(cx, &at, said, port)))
@@ -162,7 +169,11 @@ pub(super) fn name(
     }
     let mut names = ShortNames::default();
     for link in &graph.links {
-        let [a, b] = [link.a, link.b].map(|place| channel(end(switches, nodes, place)?));
+        // Both channels are known before either end is named: each end receives on the channel of the other.
+        let [a, b] = [link.a, link.b].map(|place| {
+            let (mac, secy) = end(switches, nodes, place)?;
+            channel(mac, secy.as_deref())
+        });
         let mut named = [None, None];
         for (end_of, (place, peer)) in named.iter_mut().zip([(link.a, b), (link.b, a)]) {
             let Some((mac, Some(secy))) = end(switches, nodes, place) else { continue };
@@ -218,7 +229,9 @@ impl ShortNames {
 }
 
 /// Returns the channel on which a port sends.
-fn channel((mac, secy): (Mac, &mut Option<Box<SecyPlan>>)) -> Option<Sci> {
+fn channel(mac: Mac, secy: Option<&SecyPlan>) -> Option<Sci> {
+    // An end without MACsec has a channel all the same: the other end's plan needs one, and a warning tells of the
+    // rest.
     let Some(secy) = secy else { return Some(Sci { mac, port: 1 }) };
     let own = if secy.sci.mac == OWN { mac } else { secy.sci.mac };
     Some(Sci { mac: own, port: secy.sci.port })
@@ -238,6 +251,7 @@ fn both_ends(cx: &mut Cx, at: &Place<'_>, said: &Macsec) {
             cx.error(&at.key(field), what);
         }
     }
+    // The nodes have no section then, so there is nowhere else that a key could come from.
     if said.key.is_none() && said.key_file.is_none() {
         cx.error(at, "a link needs the key of both its ends: `key_file`, or `key`");
     }
@@ -261,12 +275,13 @@ fn agree(cx: &mut Cx, at: &Place<'_>, from: &SecyPlan, to: &SecyPlan) {
     }
 }
 
-/// Returns the address and the SecY of a port.
+/// Returns the address and the SecY of the port at this place, a node and its port.
 fn end<'p>(
     switches: &'p mut Switches,
     nodes: &'p mut [NodePlan],
-    (node, port): (usize, usize),
+    place: (usize, usize),
 ) -> Option<(Mac, &'p mut Option<Box<SecyPlan>>)> {
+    let (node, port) = place;
     if let Some(switch) = &mut switches.plans[node] {
         let port = switch.ports.get_mut(port)?;
         return Some((port.mac, &mut port.secy));

@@ -78,12 +78,14 @@ fn tester(
     rates: &[BitsPerSec],
     nodes: &mut [NodePlan],
 ) -> Option<LabTester> {
+    // The rate of the link is that of the port, so percentages of the configuration have a meaning.
     let link = |location: &Location| {
         Some(rate(graph, rates, graph.node(name(location)).filter(|n| graph.is_host(*n))?))
     };
     let found = resolve_on(config, &link).map_err(|refusal| refuse(cx, at, refusal));
     let (plan, warnings) = found.ok()?;
     warnings.into_iter().for_each(|warning| cx.warn(at, warning));
+    // A generator with an error is left out as a whole; stations of half of it would cause more errors.
     let before = cx.count();
     let hosts: Vec<_> =
         plan.ports.iter().filter_map(|port| host(cx, at, graph, &port.location)).collect();
@@ -104,6 +106,7 @@ fn tester(
     let stations = stations(&plan, &rates, Punctuality::EXACT);
     for (host, station) in hosts.iter().zip(stations) {
         let node = &mut nodes[*host];
+        // Generator ports start together in simulation time, whatever the clocks of their hosts show.
         let start = node.clock.local(Instant::ZERO);
         if let NodeKind::Host(of) = &mut node.kind {
             take_over(of, station, start);
@@ -194,6 +197,7 @@ pub(super) fn addresses(cx: &mut Cx, at: &Place<'_>, tester: &LabTester) -> BTre
     }
     for flow in &tester.plan.flows {
         let receiver = flow.rx.first().map(|port| tester.hosts[*port]);
+        // The destination is at offset 0 of a frame, the source behind it.
         let ends = [(0, receiver), (ADDRESS, Some(tester.hosts[flow.tx]))];
         for (offset, host) in ends {
             let Some(host) = host else { continue };
@@ -230,6 +234,7 @@ pub(super) fn place_addresses(
             Some(StaticEntry { mac: *mac, ..bridge.statics[n] })
         };
         let statics: Vec<_> = own.iter().filter_map(entry).collect();
+        // The host's own address is replaced where the generator uses it, too: an address has one port.
         bridge.statics.retain(|entry| !addresses.contains_key(&entry.mac));
         bridge.statics.extend(statics);
         let several = |(mac, own): &(Mac, Mac)| {
@@ -239,6 +244,7 @@ pub(super) fn place_addresses(
         let spread: Vec<_> = own.iter().filter_map(several).collect();
         bridge.spread.retain(|entry| !addresses.contains_key(&entry.mac));
         bridge.spread.extend(spread);
+        // The table was sized for one address per host.
         bridge.table_size = bridge.table_size.max(bridge.statics.len());
     }
 }
@@ -270,5 +276,6 @@ fn macs(flow: &FlowPlan, offset: usize) -> Vec<Mac> {
             mac.into_iter().collect()
         }
     };
+    // A multicast address is no place of a host.
     all.into_iter().filter(|mac| !mac.is_multicast()).collect()
 }

@@ -75,41 +75,48 @@ pub(super) fn switches(
         });
         let shape = (profile, ends.collect());
         let names = port_names(graph, n);
+        // A fat tree has thousands of equal switches: buffer and headroom are calculated once for each shape.
         let index = *shapes.entry(shape).or_insert_with_key(|(_, ends)| {
-            let template = template(cx, &profiles.list[profile], ends, &names, (graph, specs));
+            let profile = &profiles.list[profile];
+            let ports = virtual_ports(graph, specs, profile, ends, &names);
+            let template = template(cx, profile, &ports);
             out.headroom.push(template.headroom.clone());
             templates.push(template);
             templates.len() - 1
         });
-        let bridge = match profiles.list[profile].raw.bridge {
-            Some(raw) => {
-                let at = profiles.list[profile].at.key("bridge");
-                if switches > 1 {
-                    let what = format!(
-                        "the lab has {switches} switches, and flooded frames could go round; leave it out"
-                    );
-                    cx.error(&at, what);
-                }
-                out.learns[n] = true;
-                config::learning(cx, &at, raw)
-            }
-            None => BridgePlan {
-                table_size: graph.hosts.len().max(1),
-                port_limit: BridgePlan::NO_LIMIT,
-                ageing: AGEING,
-                shortcuts,
-                statics: Vec::new(),
-                spread: Vec::new(),
-            },
-        };
+        out.learns[n] = profiles.list[profile].raw.bridge.is_some();
+        // Frames are flooded only where addresses are learnt, and only a single switch has no loops for sure.
+        if out.learns[n] && switches > 1 {
+            let what = format!(
+                "the lab has {switches} switches, and flooded frames could go round; leave it out"
+            );
+            cx.error(&profiles.list[profile].at.key("bridge"), what);
+        }
+        let bridge = bridge(cx, &profiles.list[profile], graph.hosts.len(), shortcuts);
         let mut plan = plan(n, node, &templates[index], names, bridge, lab.seed);
         let attached = profiles.list[profile].ports.attached;
         let hosts = &lab.defaults.hosts;
-        congestion(&mut plan.congestion, (graph, n), hosts, attached, plan.seed);
+        attach(&mut plan.congestion, graph, n, hosts, attached);
+        seed_congestion(&mut plan.congestion, Rng::nth(plan.seed, 1));
         out.plans[n] = Some(plan);
         (out.shape_of[n], out.profile_of[n]) = (Some(index), Some(profile));
     }
     out
+}
+
+/// Plans the bridge of a switch: one that learns addresses, or one that is given those of all hosts.
+fn bridge(cx: &mut Cx, profile: &Profile<'_>, hosts: usize, shortcuts: usize) -> BridgePlan {
+    match profile.raw.bridge {
+        Some(raw) => config::learning(cx, &profile.at.key("bridge"), raw),
+        None => BridgePlan {
+            table_size: hosts.max(1),
+            port_limit: BridgePlan::NO_LIMIT,
+            ageing: AGEING,
+            shortcuts,
+            statics: Vec::new(),
+            spread: Vec::new(),
+        },
+    }
 }
 
 /// Returns port names: `to_h1`, and `to_h1_2` for a second link.
@@ -126,34 +133,32 @@ fn port_names(graph: &Graph<'_>, node: usize) -> Vec<String> {
     names
 }
 
-fn template(
-    cx: &mut Cx,
-    profile: &Profile<'_>,
+/// Returns the ports of a switch: the kind and the end of each of its links, with the port's name.
+fn virtual_ports<'r>(
+    graph: &'r Graph<'_>,
+    specs: &[LinkSpec],
+    profile: &'r Profile<'_>,
     ends: &[(usize, bool)],
-    names: &[String],
-    (graph, specs): (&Graph<'_>, &[LinkSpec]),
-) -> VirtualSwitch {
+    names: &'r [String],
+) -> Vec<VirtualPort<'r>> {
     let own = profile.ports.macsec.as_deref();
     let own = own.map(|said| (said, profile.at.key("defaults").key("macsec")));
-    let port = |(name, (kind, is_a)): (&'_ String, &(usize, bool))| {
+    let port = |(name, (kind, is_a)): (&'r String, &(usize, bool))| {
         let spec = &specs[*kind];
-        let link = spec.round_trip[usize::from(!is_a)];
-        // The peer waits for the response time of this end.
-        let response = spec.round_trip[usize::from(*is_a)].higher_layer;
-        let macsec = links::link_macsec(&graph.kinds[*kind]).or_else(|| own.clone());
-        (name.clone(), spec.line, link, response, macsec)
-    };
-    let ports: Vec<_> = names.iter().zip(ends).map(port).collect();
-    let ports: Vec<VirtualPort<'_>> = ports
-        .iter()
-        .map(|(name, line, link, response, macsec)| VirtualPort {
+        VirtualPort {
             name,
-            line: *line,
-            link: *link,
-            response: *response,
-            macsec: macsec.clone(),
-        })
-        .collect();
+            line: spec.line,
+            link: spec.round_trip[usize::from(!is_a)],
+            // The peer waits for the response time of this end.
+            response: spec.round_trip[usize::from(*is_a)].higher_layer,
+            macsec: links::link_macsec(&graph.kinds[*kind]).or_else(|| own.clone()),
+        }
+    };
+    names.iter().zip(ends).map(port).collect()
+}
+
+/// Resolves a profile for these ports.
+fn template(cx: &mut Cx, profile: &Profile<'_>, ports: &[VirtualPort<'_>]) -> VirtualSwitch {
     let rule = match profile.raw.headroom_check.unwrap_or_default() {
         HeadroomCheckName::Refuse => HeadroomRule::Refuse,
         HeadroomCheckName::Warn => HeadroomRule::Warn,
@@ -165,7 +170,7 @@ fn template(
         defaults: &profile.ports,
         congestion: profile.raw.congestion(),
     };
-    let switch = virtual_switch(cx, &profile.at, &said, &ports, rule);
+    let switch = virtual_switch(cx, &profile.at, &said, ports, rule);
     check_profile(cx, &profile.at, &switch.congestion);
     switch
 }
@@ -193,6 +198,7 @@ fn plan(
         routing: RoutingPlan::default(),
         congestion: template.congestion.clone(),
         max_frame: template.max_frame,
+        // Each switch draws from a stream of its own, so adding one changes no other.
         seed: Rng::nth(seed, number as u64),
     }
 }
@@ -231,9 +237,11 @@ impl<'a> Profiles<'a> {
         let mut list: Vec<_> =
             lab.profiles.iter().map(|(name, raw)| profile(raw.clone(), at.key(name))).collect();
         let names: Vec<String> = lab.profiles.keys().cloned().collect();
+        // One profile is for all switches; with several each switch has to name its own.
         let default = if list.len() == 1 { 0 } else { list.len() };
         // The built-in profile comes last. If the file has several, it is never used.
         let mut built_in = raw::Profile::default();
+        // An empty `pfc` section is PFC with its defaults, lossless for priorities 3 and 4.
         built_in.defaults.pfc = Some(config::raw::Pfc::default());
         list.push(profile(built_in, at));
         Self { list, names, default }
@@ -279,19 +287,21 @@ impl<'a> Profiles<'a> {
 /// less the two addresses.
 const MSDU_AT_HAND: u16 = FRAME_KEPT as u16 - 12;
 
-/// Sets the type of each port's peer and the seed of a switch.
-pub(super) fn congestion(
+/// Sets the type of each port's peer: that of the profile, or that of the node at the other end.
+fn attach(
     congestion: &mut CongestionPlan,
-    (graph, node): (&Graph<'_>, usize),
+    graph: &Graph<'_>,
+    node: usize,
     hosts: &raw::Host,
     said: Option<AttachedName>,
-    seed: u64,
 ) {
     for (port, attached) in congestion.ports.iter_mut().enumerate() {
         let (peer, _) = graph.peer(node, port);
         attached.kind = match &graph.nodes[peer].kind {
             Kind::Switch(_) => AttachedKind::Switch,
             Kind::Host(host, _) => match said {
+                // Without a name the lab knows what the host obeys; a profile that names a type may be wrong on
+                // purpose.
                 None if hosts::obeys_sfc(&host.over(hosts)) => AttachedKind::SfcHost,
                 None | Some(AttachedName::Host) => AttachedKind::Host,
                 Some(AttachedName::SfcHost) => AttachedKind::SfcHost,
@@ -300,7 +310,6 @@ pub(super) fn congestion(
             },
         };
     }
-    seed_congestion(congestion, Rng::nth(seed, 1));
 }
 
 /// Warns of messages that are configured to quote more of a frame than the virtual world keeps.
@@ -332,6 +341,7 @@ pub(super) fn peers(graph: &Graph<'_>, switches: &mut Switches) {
         }
         let of_port = |port: usize| {
             let found = own.ports[port].agents.as_ref().and_then(|agents| agents.dcbx.as_ref());
+            // LLDP tells such a port its peer during the run; a configured peer would hide that it did not.
             if found.is_some_and(|dcbx| dcbx.isolation.is_some()) {
                 return None;
             }
@@ -343,6 +353,7 @@ pub(super) fn peers(graph: &Graph<'_>, switches: &mut Switches) {
         let mut found: Vec<_> = (0..own.ports.len()).filter_map(of_port).collect();
         let isolation = switches.plans[node].as_mut().and_then(|s| s.congestion.isolation.as_mut());
         if let Some(isolation) = isolation {
+            // The table has as many entries as the profile says, as a real one.
             found.truncate(isolation.machine.peers_max);
             isolation.peers = found;
         }

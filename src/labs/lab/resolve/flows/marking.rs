@@ -4,7 +4,7 @@
 use super::carrier::Carrier;
 use super::parts::{Context, KindOf, Marked};
 use crate::raw::{self, Short, TransportName};
-use crate::resolve::graph::{self, Source};
+use crate::resolve::graph::Source;
 use crate::resolve::routes::Hop;
 use buffer::GroupKind;
 use config::{Cx, Place};
@@ -28,15 +28,17 @@ fn taken_for(classify: &ClassifyPlan, carrier: &Carrier, dscp: Dscp) -> Priority
 /// Returns the priority and the DSCP of a flow.
 pub(super) fn marking(
     cx: &mut Cx,
-    at: &graph::Source<'_>,
+    at: &Source<'_>,
     kind: &KindOf,
     way: &[Hop],
     context: &Context<'_, '_>,
 ) -> Marked {
+    // Class selectors (RFC 2474): the upper three bits of a DSCP are the priority.
     let of = |p: Priority| Dscp::new(p.get() * 8).unwrap_or(Dscp::MIN);
     let usual = kind.dscp.or(kind.priority.map(of)).unwrap_or(Dscp::MIN);
     let first = way.first().and_then(|hop| Some((context.switch(hop)?, hop.input)));
     let Some((switch, port)) = first else {
+        // Two hosts without a switch between: the receiver does not classify, so the marking alone decides.
         let by_dscp = Priority::ALL[usual.index() / 8];
         return Marked { priority: kind.priority.unwrap_or(by_dscp), dscp: usual };
     };
@@ -46,6 +48,7 @@ pub(super) fn marking(
         return Marked { priority: taken(usual), dscp: usual };
     };
     if kind.dscp.is_some() {
+        // The file has said both, so both stay as they are: a wrong pair may be the point of the lab.
         if taken(usual) != priority {
             let what = format!(
                 "`{}` takes frames with DSCP {usual} for priority {}, not {priority}, so its pauses \
@@ -58,6 +61,7 @@ pub(super) fn marking(
         return Marked { priority, dscp: usual };
     }
     let all = (0..=Dscp::MAX.get()).filter_map(Dscp::new);
+    // The usual DSCP first, then the least one that the switch maps to the priority.
     let fits = std::iter::once(usual).chain(all).find(|dscp| taken(*dscp) == priority);
     let dscp = fits.unwrap_or_else(|| {
         let what = format!(
@@ -107,6 +111,7 @@ pub(super) fn is_lossless(
         let group = classify.group[priority.index()];
         let kind = switch.buffer.groups[hop.input][group.index()].kind;
         let heard = match i.checked_sub(1).map(|before| &way[before]) {
+            // The host pauses the flow by the priority of its own queue.
             None => priority == marked.priority,
             Some(before) => context
                 .switch(before)
@@ -120,7 +125,7 @@ pub(super) fn is_lossless(
 /// one that classify it as lossy although the first one classifies it as lossless.
 pub(super) fn lossy_at(
     cx: &mut Cx,
-    at: &graph::Source<'_>,
+    at: &Source<'_>,
     marked: Marked,
     way: &[Hop],
     carrier: &Carrier,
@@ -130,6 +135,7 @@ pub(super) fn lossy_at(
         let switch = context.switch(hop)?;
         let classify = &switch.ports[hop.input].classify;
         let priority = taken_for(classify, carrier, marked.dscp);
+        // Each switch classifies again: by DSCP a frame may have another priority at the next one.
         let group = classify.group[priority.index()];
         let kind = switch.buffer.groups[hop.input][group.index()].kind;
         let port = PortId::new(hop.input as u16)?;
@@ -172,11 +178,12 @@ pub(super) fn warn_of_unheard(
     cx: &mut Cx,
     at: &Source<'_>,
     carrier: &Carrier,
-    (from, to): (usize, usize),
+    ends: (usize, usize),
     context: &Context<'_, '_>,
     source: Option<&StationPlan>,
 ) {
-    let (Some(way), Some(source)) = (context.routes.way(context.graph, from, to), source) else {
+    let (Some(way), Some(source)) = (context.routes.way(context.graph, ends.0, ends.1), source)
+    else {
         return;
     };
     let plans: Vec<&CongestionPlan> =
@@ -189,6 +196,7 @@ pub(super) fn warn_of_unheard(
         cx.warn(&at.key("transport"), what);
     } else if sfc
         && source.reactions.sfc.is_none()
+        // A proxy at the first switch turns the message into PFC for the host, which obeys that.
         && plans.first().is_none_or(|p| p.proxy.is_none())
     {
         let what = format!(

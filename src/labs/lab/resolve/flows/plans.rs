@@ -71,6 +71,7 @@ pub(super) fn plan_answered(
         plan.message = message(&one.sent, messages.as_ref(), plan.payload());
     }
     if let Err(e) = plan.check() {
+        // The field of the file that the number of the plan comes from.
         let field = match e {
             PlanError::Short { .. } | PlanError::Long { .. } => "size",
             PlanError::Message(_) => "duration",
@@ -94,6 +95,7 @@ fn rate(rate: Rate, size: u32, station: &StationPlan) -> Option<BitsPerSec> {
         Rate::LineShare(1_000_000) => return None,
         Rate::LineShare(ppm) => {
             let line = Line::new(station.rate, station.line);
+            // The share is that of the line, with preamble and gap; the plan counts bits of frames.
             let whole = u128::from(station.rate.get()) * u128::from(size)
                 / u128::from(line.octets(size).max(1));
             whole * u128::from(ppm) / 1_000_000
@@ -101,6 +103,7 @@ fn rate(rate: Rate, size: u32, station: &StationPlan) -> Option<BitsPerSec> {
         Rate::FrameBits(rate) => return Some(rate),
         Rate::Frames(n) => u128::from(n) * u128::from(size) * 8,
     };
+    // At least one bit per second: a rate of zero is no rate.
     BitsPerSec::new(u64::try_from(bits.max(1)).unwrap_or(u64::MAX))
 }
 
@@ -112,6 +115,7 @@ fn message(sent: &Sent, said: Option<&Batch>, payload: u32) -> Option<Message> {
         Bound::None | Bound::Time(_) => None,
     };
     let Some(said) = said else {
+        // Without a section `messages` the whole amount is one message; a collective has one for each step.
         return all.map(|bytes| Message { count: sent.times, ..Message::once(bytes) });
     };
     // Sizes that are drawn are in a list.
@@ -138,6 +142,8 @@ pub(super) fn plan_open(
         _ => Headers::Udp4(Udp {
             src: ip(one.sent.from),
             dst: ip(one.sent.to),
+            // ECMP hashes the port, so flows of one pair of hosts spread over paths as RoCE's do by their queue
+            // pairs.
             src_port: PORT_FIRST + (one.id.0 % PORTS) as u16,
             dst_port: UDP_PORT,
             dscp: marked.dscp,
@@ -162,6 +168,7 @@ pub(super) fn plan_open(
     }
     plan.frames = match one.sent.bound {
         Bound::Frames(n) => Some(n),
+        // The last frame is as long as the others: an open flow has one frame size.
         Bound::Bytes(n) => Some(n.div_ceil(payload(&plan).into())),
         Bound::None | Bound::Time(_) => None,
     };

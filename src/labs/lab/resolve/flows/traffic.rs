@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::ends::Pairs;
 use super::parts::{Bound, Context, KindOf, Sent, Use, start, station, stream};
-use super::workload::{Drawing, StationLine, is_listed, room};
+use super::workload::{Drawing, StationLine, is_listed};
 use crate::cdf::{BadPoint, Cdf};
 use crate::raw::{self, Bytes, Distribution, Pattern, Published};
 use crate::resolve::graph;
@@ -14,23 +14,35 @@ use config::quantity::Span;
 use config::{Cx, Place};
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
-use host::StationPlan;
 use sim::NodePlan;
+
+/// An entry of the file, with the fields that its flows share.
+pub(super) struct Entry<'a> {
+    /// Number among the entries.
+    pub(super) number: usize,
+    pub(super) at: &'a graph::Source<'a>,
+    pub(super) said: &'a raw::Flow,
+    pub(super) kind: &'a KindOf,
+    /// Number of messages that may still be drawn.
+    pub(super) messages: u64,
+}
 
 /// Returns the flows of an entry, and its description if it is a workload.
 pub(super) fn traffic(
     cx: &mut Cx,
-    (at, said, kind): (&graph::Source<'_>, &raw::Flow, &KindOf),
+    entry: &Entry<'_>,
     pairs: &Pairs,
     context: &Context<'_, '_>,
-    (entry, before): (usize, &[Workload]),
     nodes: &mut [NodePlan],
 ) -> (Vec<Sent>, Option<Workload>) {
-    let mut amounts = Rng::new(stream(context.seed, Use::Amounts, entry, 0));
+    let Entry { number, at, said, kind, messages } = *entry;
+    // One stream for the entry, drawn in the order of its flows: adding an entry changes no other.
+    let mut amounts = Rng::new(stream(context.seed, Use::Amounts, number, 0));
     let mut bound = || match &kind.drawn {
         Some(sizes) => Bound::Bytes(sizes.next(&mut amounts)),
         None => kind.bound,
     };
+    // Messages that are all equal stay a rule in the plan; only drawn ones are listed, which takes memory.
     let listed = kind.carrier.batch().filter(|batch| is_listed(batch, pairs));
     let chosen: Vec<(usize, usize)> = match (pairs, listed, kind.carrier.transport()) {
         (Pairs::Collective(hosts), ..) => {
@@ -38,7 +50,7 @@ pub(super) fn traffic(
                 Bound::Bytes(bytes) => Some(bytes),
                 _ => None,
             };
-            return collective(cx, at, said, kind, hosts, bytes);
+            return collective(cx, entry, hosts, bytes);
         }
         (_, Some(batch), Some(transport)) => {
             if said.stagger.is_some_and(|Span(by)| by > Duration::ZERO) {
@@ -46,22 +58,17 @@ pub(super) fn traffic(
                 cx.error(&at.key("stagger"), what);
             }
             let start = start(said, 0).since(Instant::ZERO);
-            let room = room(before);
+            let (entry, room) = (number, messages);
             let drawing = Drawing { at, kind, batch, transport, context, entry, start, room };
-            let lines: Vec<Option<StationLine>> = context
-                .graph
-                .hosts
-                .iter()
-                .map(|node| {
-                    station(nodes, *node).map(|plan: &mut StationPlan| StationLine::of(plan))
-                })
-                .collect();
+            let line = |node: &usize| station(nodes, *node).map(|plan| StationLine::of(plan));
+            let lines: Vec<Option<StationLine>> = context.graph.hosts.iter().map(line).collect();
             return drawing.draw(cx, pairs, &|host| lines[host]);
         }
         (Pairs::Given(pairs), ..) => pairs.clone(),
         (Pairs::Random { from, to }, ..) => {
-            let mut receivers = Rng::new(stream(context.seed, Use::Receivers, entry, 0));
+            let mut receivers = Rng::new(stream(context.seed, Use::Receivers, number, 0));
             let mut pair = |from: &usize| {
+                // `ends` has refused a sender that has no receiver but itself.
                 let others: Vec<usize> = to.iter().copied().filter(|to| to != from).collect();
                 (*from, others[receivers.below(others.len() as u64) as usize])
             };
@@ -162,6 +169,7 @@ fn own_sizes(cx: &mut Cx, at: &Place<'_>, said: &Distribution) -> Sizes {
         (None, Some(points)) => {
             let found = Cdf::of_points(points);
             (
+                // Points are counted from 1 in messages, and from 0 in the file's list.
                 found.map_err(|bad| (at.key("points").index(bad.number - 1), bad.why)),
                 "points".into(),
             )
@@ -184,14 +192,13 @@ fn own_sizes(cx: &mut Cx, at: &Place<'_>, said: &Distribution) -> Sizes {
 }
 
 /// Returns the flows of a collective of `bytes` of data at each host, and its description.
-pub(super) fn collective(
+fn collective(
     cx: &mut Cx,
-    at: &graph::Source<'_>,
-    said: &raw::Flow,
-    kind: &KindOf,
+    entry: &Entry<'_>,
     hosts: &[usize],
     bytes: Option<u64>,
 ) -> (Vec<Sent>, Option<Workload>) {
+    let Entry { at, said, kind, .. } = *entry;
     let none = (Vec::new(), None);
     let ring = said.pattern == Some(Pattern::Ring);
     let name = if ring { "ring" } else { "exchange" };
@@ -211,11 +218,14 @@ pub(super) fn collective(
         return none;
     };
     let n = hosts.len();
+    // Rounded up: the last chunk of a collective may be shorter, and is sent as long as the others.
     let chunk = bytes.div_ceil(n as u64);
+    // A ring all-reduce is a reduce-scatter and an all-gather of n - 1 steps each.
     let steps = if ring { 2 * (n as u64 - 1) } else { 1 };
     let one = |ends| Sent { times: steps, ..Sent::of(ends, Bound::Bytes(chunk)) };
     let flows: Vec<Sent> = if ring {
         let next = |i: usize| (i + 1) % n;
+        // A host sends on what has arrived from the host before it, so its messages wait for that host's.
         let before = |i: usize| Some((i + n - 1) % n);
         let flow = |i| Sent { after: before(i), ..one((hosts[i], hosts[next(i)])) };
         (0..n).map(flow).collect()
