@@ -137,11 +137,13 @@ pub fn explore(
 ) -> Result<Explored, ExploreError> {
     let Exploration { axes, objectives, runs, jobs, seed } = exploration;
     let changes = Changes { seed: *seed, duration, ..Changes::default() };
+    // The file without the axes has to be valid as well: its errors have better places than those of a point.
     let (lab, _) = file.plan(None, |lab| changes.apply(lab))?;
     let (name, lab_seed) = (lab.name.clone(), lab.network.seed);
     let study = Study::new(file.clone().with_axes(axes), changes)?;
     let of = study.len();
     let numbers = chosen(of, *runs, lab_seed);
+    // Before the first run, as a wrong value would otherwise be found after hours.
     let (numbers, refused) = study.possible(&numbers, *jobs)?;
     let planned = numbers.len();
     let refused = refused
@@ -216,6 +218,7 @@ fn mark(points: &mut [Point], objectives: &[Objective]) {
         .iter()
         .map(|point| {
             let results: Option<Vec<f64>> = point.results.iter().copied().collect();
+            // A fast run that loses frames beats nothing.
             results.filter(|_| point.verdict.is_pass())
         })
         .collect();
@@ -230,6 +233,7 @@ fn mark(points: &mut [Point], objectives: &[Objective]) {
 #[must_use]
 pub fn front(candidates: &[Option<Vec<f64>>], senses: &[Sense]) -> Vec<bool> {
     let dominates = |a: &[f64], b: &[f64]| {
+        // `Less` is better in either sense, so that one comparison serves both.
         let better = |(n, sense): (usize, &Sense)| match sense {
             Sense::Minimize => a[n].total_cmp(&b[n]),
             Sense::Maximize => b[n].total_cmp(&a[n]),
@@ -292,6 +296,7 @@ impl Objective {
     pub fn at(path: &str, sense: Sense) -> Self {
         let name = path.rsplit('.').next().unwrap_or(path).to_owned();
         let unit = match () {
+            // Names of results end in their unit.
             () if path.ends_with("_ns") => "ns",
             () if path.ends_with("_bps") => "b/s",
             () if path.ends_with("_bytes") => "B",

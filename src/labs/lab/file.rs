@@ -99,6 +99,7 @@ pub(super) fn raw_lab(name: &str, root: &Node) -> Result<raw::Lab, ConfigError> 
 /// Includes the generator file that a lab names; a relative path starts at `folder`.
 fn take_in(lab: &mut raw::Lab, at: &Place<'_>, folder: Option<&Path>) -> Result<(), Finding> {
     let Some(otg) = &mut lab.otg else { return Ok(()) };
+    // Taken out: from here on the lab has the configuration itself, and can be written as one file.
     let Some(file) = otg.file.take() else { return Ok(()) };
     let at = at.key("otg").key("file");
     if otg.config.is_some() {
@@ -137,6 +138,7 @@ pub fn is_lab(text: &str) -> bool {
     ];
     let root = config::tree::read(text, EMPTY);
     root.is_ok_and(|root| {
+        // A switch file always has `ports`, and may share other fields with labs.
         FIELDS.iter().any(|f| root.get(f).is_some()) && root.get("ports").is_none()
     })
 }
@@ -159,6 +161,7 @@ pub(super) fn digests(root: &Node, name: &str) -> Vec<(String, String)> {
 fn collect(node: &Node, folders: &[PathBuf], found: &mut BTreeMap<PathBuf, String>) {
     match &node.kind {
         Kind::Scalar { text, .. } if !text.is_empty() && text.len() <= NAME_MAX => {
+            // A name may be relative to the lab or to the file that has it; whichever exists counts.
             for folder in folders {
                 add(folder.join(&**text), folders, found);
             }
@@ -174,6 +177,7 @@ fn collect(node: &Node, folders: &[PathBuf], found: &mut BTreeMap<PathBuf, Strin
 /// Adds a file, and those that it names itself, which start at its folder or at the lab's.
 fn add(path: PathBuf, folders: &[PathBuf], found: &mut BTreeMap<PathBuf, String>) {
     let Ok(meta) = path.metadata() else { return };
+    // Found before: files may name each other in a circle.
     if !meta.is_file() || found.contains_key(&path) {
         return;
     }
@@ -199,6 +203,7 @@ fn digest(path: &Path) -> io::Result<String> {
     let mut part = vec![0; 1 << 16];
     loop {
         match file.read(&mut part)? {
+            // Read in parts: a capture to replay may be larger than the memory.
             0 => return Ok(format!("{:016x}", hasher.digest())),
             len => hasher.update(&part[..len]),
         }

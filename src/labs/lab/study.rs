@@ -162,16 +162,20 @@ impl Study {
     /// # Errors
     /// A field is changed that an option of the command, the sweep or the search sets, too.
     pub fn new(file: LabFile, changes: Changes) -> Result<Self, ConfigError> {
+        // A file without variants is one variant without a name, so that runs need no second case.
         let names: Vec<Option<&str>> = match file.variants().len() {
             0 => vec![None],
             _ => file.variants().map(Some).collect(),
         };
         let variant = |name: Option<&str>| {
             let (tree, mut places) = file.merged(name)?;
+            // Options of the command are claimed first: an error then names the sweep or search that sets the field
+            // again.
             changes.claim(&mut places).map_err(|f| ConfigError::one(file.name(), f))?;
             Ok(Variant { name: name.map(Into::into), tree, places })
         };
         let variants = names.into_iter().map(variant).collect::<Result<_, ConfigError>>()?;
+        // Rows of runs with other options are rows of another study: `--resume` refuses them by this digest.
         let digest = digest(&format!("{} {changes:?}", file.digest()));
         let study = Self { file, changes, variants, digest };
         study.refuse_twice().map_err(|f| ConfigError::one(study.file.name(), f))?;
@@ -181,6 +185,7 @@ impl Study {
     /// Refuses a field that is set twice in a run of a sample, so that most of them are found before a
     /// run is resolved; [`Self::resolve`] refuses all.
     fn refuse_twice(&self) -> Result<(), Finding> {
+        // Enough to meet every value of an ordinary axis, and bounded for axes with millions.
         const EACH: u64 = 16;
         let Some(sweep) = self.sweep() else { return Ok(()) };
         let numbers = sweep.covering(EACH);
@@ -254,6 +259,7 @@ impl Study {
     /// The number is not below [`Self::len`].
     #[must_use]
     pub fn run(&self, n: u64) -> StudyRun<'_> {
+        // The variant is the outermost axis, so all runs of a variant are one range of numbers.
         let (variant, point) = (n / self.points(), n % self.points());
         StudyRun {
             n,
@@ -306,8 +312,10 @@ impl Study {
     pub fn lab_file(&self, n: u64) -> Result<String, ConfigError> {
         let run = self.run(n);
         let name = self.resolve(n)?.0.plan.name;
+        // The raw model and not the plan: the plan has lost the names and units of the file.
         let mut lab = raw_lab(self.file.name(), &self.tree(&run)?.0)?;
         self.changes.apply(&mut lab);
+        // The name of a lab is in its results, and would otherwise be that of the new file.
         lab.name = Some(name);
         Ok(as_yaml(&lab))
     }
@@ -325,10 +333,12 @@ impl Study {
         progress: impl FnMut(Progress),
         of: impl FnOnce(&Row, &LabPlan, Run) -> T,
     ) -> Result<Option<(Row, T)>, StudyError> {
+        // The wall time of a row covers the resolution too, which is most of a short run.
         let begun = Wall::now();
         let (resolved, _) = self.resolve(n)?;
         let run = runner.run(&resolved.plan, options, progress);
         let run = run.map_err(|error| StudyError::Run(self.run(n).name(), error))?;
+        // Part of a run is no result: its row would say less, and `--resume` would never run it again.
         if run.outcome.interrupted {
             return Ok(None);
         }

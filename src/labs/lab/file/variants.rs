@@ -52,6 +52,7 @@ impl LabFile {
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         let one = |finding| ConfigError::one(name, finding);
         let mut rest = config::tree::read(text, EMPTY).map_err(one)?;
+        // The text as it is, comments included: to run again without need is better than to keep a wrong row.
         let digest = digest(&format!("{text:?}{:?}", file::digests(&rest, name)));
         let variants = take_variants(&mut rest).map_err(one)?;
         let sweep = take(&mut rest, study::FIELD).map(|(key, node)| Sweep::read(&key, &node));
@@ -184,6 +185,7 @@ impl LabFile {
         };
         // An empty variant is the rest of the file.
         let mut whole = if said.is_null() { self.rest.clone() } else { said.clone() };
+        // The variant inherits, so its own values and their places win.
         whole.inherit(&self.rest);
         Ok(whole)
     }
@@ -250,6 +252,7 @@ fn take_variants(root: &mut Node) -> Result<Vec<(Key, Node)>, Finding> {
             let what = "needs the part of a lab that differs, such as `{duration: 1ms}`, or `{}`";
             return Err(at(said.mark, path, what.into()));
         }
+        // Variants of variants have no names, and the name of the lab is what its variants share.
         for field in [FIELD, study::FIELD, "name"] {
             if let Some(inner) = said.get(field) {
                 let what = "a variant cannot have one; take it out";

@@ -50,6 +50,7 @@ pub(super) fn find<E>(
         if let Some(known) = edge.tried.get(&n) {
             return Ok(*known == Verdict::Pass);
         }
+        // After an interruption nothing is tried any more; the answer does not matter, as the edge is not returned.
         if stopped {
             return Ok(false);
         }
@@ -60,23 +61,27 @@ pub(super) fn find<E>(
         edge.tried.insert(n, verdict);
         Ok(verdict == Verdict::Pass)
     };
+    // The far end first: if even it does not hold there is no edge, and one run has told that.
     let last = len - 1;
     if test(&mut edge, last)? {
         let (mut no, mut yes) = (0, last);
         if test(&mut edge, 0)? {
             yes = 0;
         }
+        // Invariant: `yes` holds; `no` does not, unless `yes` is 0 and the loop does not run.
         while yes > no + 1 {
             let middle = no + (yes - no) / 2;
             if test(&mut edge, middle)? { yes = middle } else { no = middle }
         }
         edge.first = Some(yes);
+        // Values that bisection has not tried: a failure behind the edge, or a success before it, contradicts it.
         let after = [yes.saturating_add(1).min(last), yes + (last - yes) / 2];
         let before = [yes.saturating_sub(2), yes.saturating_sub(1) / 2];
         for probe in after.into_iter().chain(before) {
             test(&mut edge, probe)?;
         }
     } else {
+        // One probe in the middle, as a single failure at the end proves little where values do not have the order.
         test(&mut edge, last / 2)?;
     }
     Ok((!stopped).then_some(edge))

@@ -64,10 +64,12 @@ pub(super) fn write(
     let is_one = !parts.iter().any(|part| part.starts_with(ANY));
     let (place, written) = (Vec::new(), Vec::new());
     let mut value = Value { value, placed, create: false, place, written };
+    // First only fields that the file has: `create` would add one below every mapping that `*` meets.
     if value.set(root, &parts) > 0 {
         return Ok(value.written);
     }
     value.create = true;
+    // Elsewhere a missing part is more likely a wrong name than a mapping that is to be made.
     if is_one && FIXED.contains(&parts[0]) {
         grow(root, &parts[..parts.len() - 1]);
     }
@@ -93,6 +95,7 @@ impl Value<'_> {
     fn set(&mut self, node: &mut Node, parts: &[&str]) -> usize {
         let [first, rest @ ..] = parts else { return 0 };
         if *first == DEEP {
+            // `**` also stands for no part at all.
             let here = self.set(node, rest);
             return here + self.set_children(node, parts);
         }
@@ -113,6 +116,7 @@ impl Value<'_> {
             if written > 0 {
                 return written;
             }
+            // A name that goes on with `*` would be no name; longer joins only repeat that.
             if rest.first().is_some_and(|part| part.starts_with(ANY)) {
                 break;
             }
@@ -150,6 +154,7 @@ impl Value<'_> {
             new
         };
         let (mut step, mut is_new) = (Step::Key(name.to_owned()), false);
+        // Before `node` is borrowed: it depends on the place alone.
         let others = self.alternatives(name);
         match &mut node.kind {
             Kind::Map(entries) => match entries.iter_mut().find(|(key, _)| key.name == *name) {
@@ -222,6 +227,7 @@ fn child<'a>(node: &'a mut Node, name: &str) -> Option<(Step, &'a mut Node)> {
             found.map(|(_, value)| (Step::Key(name.to_owned()), value))
         }
         Kind::Seq(items) => {
+            // A name has precedence over an index: entries may be called `0`.
             let named = items.iter().position(|item| text(item.get("name")) == Some(name));
             let place = named.or_else(|| name.parse().ok())?;
             items.get_mut(place).map(|item| (Step::Index(place), item))
@@ -346,6 +352,7 @@ impl Places {
             return Err(format!("{part} {what} by `{own}`; leave out one of them"));
         }
         for Written { place, .. } in written {
+            // The places above are noted too, so that a later setter of a whole mapping meets this value.
             for len in 1..=place.len() {
                 let is_whole = len == place.len();
                 let owner = Owner { setter, path: path.to_owned(), is_whole };
@@ -361,6 +368,7 @@ impl Places {
     fn owner(&self, written: &Written) -> Option<&Owner> {
         let Written { place, is_new } = written;
         let above = (1..place.len()).filter_map(|len| self.all.get(&place[..len]));
+        // A field that is new below a mapping that another setter wrote adds to it and replaces nothing.
         let above = above.filter(|owner| owner.is_whole && !is_new);
         self.all.get(place).into_iter().chain(above).next()
     }

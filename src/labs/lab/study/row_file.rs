@@ -50,6 +50,7 @@ pub fn each_row<R: DeserializeOwned>(
     for n in 1.. {
         line.clear();
         let len = reader.read_until(b'\n', &mut line)?;
+        // A line that was cut off by a kill is not read; `resume` removes it from the file.
         if line.last() != Some(&b'\n') {
             break;
         }
@@ -96,12 +97,14 @@ impl RowFile {
             // A line has the seed once, also where it is an axis.
             row.axes =
                 studies[study].run(row.n).point.map_or_else(Vec::new, |point| point.fields());
+            // Two rows of a run would count twice in every mean.
             if !known.insert((study, row.n)) {
                 return Err(RowError::Twice(line, row.n, row.lab));
             }
             take(study, row);
             Ok(())
         })?;
+        // Reading has moved the position of the file, which may also end in part of a line.
         if file.metadata()?.is_file() {
             file.set_len(whole)?;
             file.seek(SeekFrom::End(0))?;
@@ -116,6 +119,7 @@ impl RowFile {
     pub fn add(&mut self, row: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(row)?;
         line.push(b'\n');
+        // In one call and without a buffer, so a kill between two rows leaves whole lines.
         self.file.write_all(&line)
     }
 }
@@ -134,6 +138,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// Returns the number of the study of a row, or a description of the row's study.
 fn study_of(row: &Row, studies: &[Study]) -> Result<usize, String> {
+    // Another version may give other results for the same lab, and one table would mix both.
     let version = ground::program::version();
     if row.version != version {
         return Err(format!("version {} of Sluice, and this is {version}", row.version));
@@ -274,6 +279,7 @@ pub fn field(name: &str) -> Option<&'static Field> {
 
 /// True for a number of the results: its first part is not the name of an axis, which is a field of a lab.
 pub(super) fn is_figure(name: &str) -> bool {
+    // The first part decides, as `hops.2.hosts.pauses` has as many names as there are distances.
     let first = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
     !FIXED.contains(&name) && FIELDS.iter().any(|field| first(field.name) == first(name))
 }
@@ -315,6 +321,7 @@ impl Shard {
     /// Returns the number of the part's runs among `len`.
     #[must_use]
     pub const fn len_of(self, len: u64) -> u64 {
+        // Rounded up where the part's first run is among the remainder.
         (len + self.of - self.part) / self.of
     }
 

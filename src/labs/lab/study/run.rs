@@ -47,20 +47,24 @@ pub fn in_order<P: Send, T: Send>(
         for _ in 0..jobs {
             let (queue, work, send) = (&queue, &work, send.clone());
             scope.spawn(move || {
+                // Without it the other threads would wait for a point that is never delivered.
                 let _end = EndOnPanic(queue);
                 while let Some((n, point)) = queue.take(stop) {
                     let result = work(&point);
+                    // The receiver is gone: `done` has ended the work.
                     if send.send((n, point, result)).is_err() {
                         return;
                     }
                 }
             });
         }
+        // The receiving loop ends when the last sender is dropped, and this one sends nothing.
         drop(send);
         let mut waiting = BTreeMap::new();
         let mut next = 0;
         for (n, point, result) in results {
             waiting.insert(n, (point, result));
+            // Results that come early wait here; AHEAD bounds how many.
             while let Some((point, result)) = waiting.remove(&next) {
                 next += 1;
                 queue.delivered(next);
@@ -100,6 +104,7 @@ impl<I: Iterator> Queue<I> {
     /// Returns the next point with its number, or `None` after the last one.
     fn take(&self, stop: &AtomicBool) -> Option<(usize, I::Item)> {
         let mut state = self.lock();
+        // No deadlock: the thread with the oldest point never waits here, and its result moves `delivered` on.
         while !state.ended && state.taken >= state.delivered + self.ahead {
             state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -179,11 +184,13 @@ impl Study {
             ControlFlow::Continue(())
         });
         let values = |n: u64| self.run(n).point.map_or_else(Vec::new, |point| point.shown());
+        // A value that is good in one run is not wrong in itself: only its combination with others is.
         let known: BTreeSet<(usize, String)> =
             good.iter().flat_map(|n| values(*n).into_iter().enumerate()).collect();
         let is_wrong =
             |n: &u64| values(*n).into_iter().enumerate().any(|value| !known.contains(&value));
         let wrong: Vec<u64> = refused.iter().map(|(n, _)| *n).filter(is_wrong).collect();
+        // Resolved again for the whole errors, of which the first pass kept a sentence each.
         self.check_these(&wrong, jobs, |_| Ok(()))?;
         Ok((good, refused))
     }
@@ -211,6 +218,7 @@ impl Study {
             for finding in new {
                 // The same value is wrong in many runs.
                 let is_same = |other: &Finding| {
+                    // `Study::told` has added the name of the run, in which equal errors differ.
                     let text = |what: &str| what.split(" (run ").next().map(str::to_owned);
                     (other.mark, &other.path) == (finding.mark, &finding.path)
                         && text(&other.what) == text(&finding.what)
@@ -239,6 +247,7 @@ impl Study {
         let points = self.points();
         let variants = self.variants.len() as u64;
         let columns = self.sweep().map_or(1, |sweep| sweep.columns().len() as u64);
+        // Half of the sample covers every axis, the other half is spread over all runs.
         let each = most / (2 * variants * columns).max(1);
         let covering = self.sweep().map_or(vec![0], |sweep| sweep.covering(each));
         let mut all: Vec<u64> = (0..variants)

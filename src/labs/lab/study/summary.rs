@@ -113,6 +113,7 @@ impl Studied {
     /// Adds the row of a run.
     pub fn add(&mut self, row: Row) {
         *self.verdicts.entry(row.verdict.name()).or_default() += 1;
+        // By the plan and not by the count: a table with the first rows alone would mislead.
         if self.planned <= SHOWN_MAX {
             self.rows.push(row);
         }
@@ -125,10 +126,12 @@ impl Studied {
         let mut labs = BTreeMap::<String, usize>::new();
         for row in &self.rows {
             let next = labs.len();
+            // Studies in the order of their first rows, which is that of the files of the command.
             labs.entry(row.study.clone()).or_insert(next);
         }
         self.rows.sort_by_key(|row| (labs[&row.study], row.n));
         let ended = Verdict::ALL.into_iter().filter(|verdict| self.verdicts[verdict.name()] > 0);
+        // A run that is missing may have failed.
         let is_part = self.verdicts.values().sum::<u64>() < self.planned;
         self.verdict = Verdict::of_all(ended.chain(is_part.then_some(Verdict::Inconclusive)));
         if self.axes.iter().any(|axis| axis.path == SEED) {
@@ -200,9 +203,11 @@ impl Spread {
         let mut all: Vec<f64> = values.collect();
         all.sort_by(f64::total_cmp);
         let (min, max) = (*all.first()?, *all.last()?);
+        // The two in the middle are one for an odd number.
         let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
         let rank = |percent: usize| all[(all.len() * percent).div_ceil(100).max(1) - 1];
         Some(Self {
+            // Not (low + high) / 2, which overflows for large ones.
             median: low + (high - low) / 2.0,
             min,
             max,
@@ -240,6 +245,7 @@ impl SameTrace {
         let mut points: BTreeMap<(&str, String), Vec<(&str, &str)>> = BTreeMap::new();
         let mut order: Vec<(&str, &str)> = Vec::new();
         for Traced { lab, variant, point, trace } in runs {
+            // A file has at most 64 variants, so a list is fast enough and keeps the order.
             if !order.contains(&(lab, variant)) {
                 order.push((lab, variant));
             }
@@ -251,6 +257,7 @@ impl SameTrace {
             for (n, (a, trace)) in variants.iter().enumerate() {
                 for (b, other) in &variants[n + 1..] {
                     let mut pair = [(place(lab, a), *a), (place(lab, b), *b)];
+                    // Sorted by the place in the order of runs, so that a pair has one key whichever row came first.
                     pair.sort_unstable();
                     let (same, of) = pairs.entry((pair, *lab)).or_default();
                     *same += u64::from(trace == other);
