@@ -84,6 +84,7 @@ pub(super) fn examine_tree(
     let all = |findings| ConfigError { file: name.to_owned(), findings };
     let mut lab = raw::read_all(root).map_err(all)?;
     change(&mut lab);
+    // After `change`, which may replace the generator; the resolution reads no generator file.
     take_in(&mut lab, &Place::root(root), Path::new(name).parent()).map_err(one)?;
     resolve::resolve(&lab, &Place::root(root), name).map_err(all)
 }

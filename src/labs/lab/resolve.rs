@@ -112,14 +112,7 @@ pub(super) fn resolve(
     let plan = LabPlan {
         name: name(lab, file),
         variant: None,
-        network: NetworkPlan {
-            nodes,
-            links: links(&graph, &specs),
-            faults,
-            seed: lab.seed,
-            shuffle: lab.shuffle,
-            sample_every: None,
-        },
+        network: network_plan(lab, nodes, links(&graph, &specs), faults),
         flows: flows.list,
         workloads: flows.workloads,
         tester,
@@ -131,6 +124,16 @@ pub(super) fn resolve(
         record,
     };
     Ok((Resolved { plan, headroom }, warnings))
+}
+
+fn network_plan(
+    lab: &raw::Lab,
+    nodes: Vec<NodePlan>,
+    links: Vec<LinkPlan>,
+    faults: Vec<Fault>,
+) -> NetworkPlan {
+    let raw::Lab { seed, shuffle, .. } = *lab;
+    NetworkPlan { nodes, links, faults, seed, shuffle, sample_every: None }
 }
 
 /// Returns the name of a lab: its own, or that of its file.

@@ -333,7 +333,7 @@ impl Study {
         progress: impl FnMut(Progress),
         of: impl FnOnce(&Row, &LabPlan, Run) -> T,
     ) -> Result<Option<(Row, T)>, StudyError> {
-        // The wall time of a row covers the resolution too, which is most of a short run.
+        // The wall time of a row covers the resolution of the lab as well.
         let begun = Wall::now();
         let (resolved, _) = self.resolve(n)?;
         let run = runner.run(&resolved.plan, options, progress);

@@ -51,6 +51,7 @@ pub fn lab_seed(swarm: u64, n: u64) -> u64 {
     if n == 0 {
         return swarm;
     }
+    // An odd constant: different numbers stay different, and neighbours get seeds that are far apart.
     let mut rng = ground::rand::Rng::new(swarm ^ n.wrapping_mul(0xd1b5_4a32_d192_ed03));
     rng.next_u64()
 }
@@ -73,6 +74,7 @@ fn try_seed(seed: u64, twice: bool) -> Trial {
         }
     };
     let mut trial = trial::run(&lab);
+    // A failing lab is shrunk, which runs it many times anyway.
     if twice && trial.failures.is_empty() {
         let again = trial::run(&lab).trace_hash;
         if again != trial.trace_hash {
@@ -89,6 +91,7 @@ pub fn run(swarm: Swarm, mut progress: impl FnMut(u64, u64) -> bool) -> Summary 
     let stop = AtomicBool::new(false);
     run_part(swarm, Shard::WHOLE, &stop, |_, done, failed| {
         if !progress(done, failed) {
+            // Not `false` from here: labs that have started are finished and counted.
             stop.store(true, std::sync::atomic::Ordering::SeqCst);
         }
         true
@@ -117,6 +120,7 @@ pub fn run_part(
         }
     });
     summary.close();
+    // The hash folds the labs in their order, and a part lacks most of them.
     if !shard.is_whole() {
         summary.trace_hash = None;
     }

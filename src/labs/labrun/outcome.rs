@@ -280,6 +280,7 @@ const NUMBERED: [&str; 2] = ["priority", "group"];
 /// # Errors
 /// A sentence with the longest valid part of the path, and the names that follow it.
 pub fn find<'a>(root: &'a Value, path: &str) -> Result<&'a Value, String> {
+    // The error names the part where the longest valid path ends: a typo near the end is not one of the first name.
     let mut furthest = (root, path);
     search(root, path, &mut furthest).ok_or_else(|| {
         let (at, rest) = furthest;
@@ -300,6 +301,7 @@ fn search<'a, 'p>(
     if path.len() < furthest.1.len() {
         *furthest = (at, path);
     }
+    // A name may contain dots, so every dot may end it.
     let ends = path.match_indices('.').map(|(n, _)| n).chain([path.len()]);
     ends.filter_map(|end| {
         let inner = step(at, &path[..end])?;
@@ -319,6 +321,7 @@ fn step<'a>(at: &'a Value, key: &str) -> Option<&'a Value> {
                 number.is_some()
                     && NUMBERED.iter().any(|k| v.get(k).and_then(Value::as_u64) == number)
             };
+            // A list of priorities has no place 3 beside its priority 3: the number would mean two things.
             let has_numbers = list.iter().any(|v| NUMBERED.iter().any(|k| v.get(k).is_some()));
             let by_place = || number.filter(|_| !has_numbers).and_then(|n| list.get(n as usize));
             list.iter().find(named).or_else(|| list.iter().find(numbered)).or_else(by_place)

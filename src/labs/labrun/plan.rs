@@ -270,6 +270,7 @@ pub struct Record {
     pub pcapng: Vec<(LinkId, std::path::PathBuf)>,
 }
 
+/// Both ends of a flow in the plans of its hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ends {
     /// Sending host.
@@ -304,6 +305,7 @@ pub(super) fn ends(plan: &LabPlan) -> Vec<Ends> {
             Some(n) => (Source::OpenLoop(n), to.expects.iter().position(|id| *id == flow.id)?),
             None => {
                 let receiver = of(&to.receivers)?;
+                // A host counts what arrives by sink: first the flows without acknowledgements, then its receivers.
                 (Source::Answered(of(&from.senders)?, receiver), to.expects.len() + receiver)
             }
         };
@@ -390,6 +392,7 @@ pub fn keep_messages(nodes: &mut [NodePlan], every: bool) {
     };
     let flows = senders().map(Vec::len).sum::<usize>() as u64;
     let all = senders().flatten().filter_map(known).fold(0, u64::saturating_add);
+    // All or none of the known ones, so that slowdowns do not depend on which flows came first.
     let few = all <= if every { LOG_MAX } else { LOG_DEFAULT };
     let share = LOG_MAX / flows.max(1);
     for node in nodes {
@@ -397,7 +400,9 @@ pub fn keep_messages(nodes: &mut [NodePlan], every: bool) {
         for sender in &mut station.senders {
             let listed = sender.work.list.is_some();
             let most = match known(sender) {
+                // Drawn messages are kept in any case: the file's limit on them bounds their memory.
                 Some(count) if few || listed => count,
+                // An endless flow gets an equal share of the limit.
                 _ if every => share,
                 _ => 0,
             };

@@ -15,6 +15,7 @@ use secure::SecySnapshot;
 use sim::{Node, NodeId, Nodes, Tally};
 use switch::{Reconciler, Switch};
 
+/// Nodes at the end of a run.
 pub(super) trait Population {
     /// Type of its hosts.
     type Host: HostCounts;
@@ -76,6 +77,7 @@ impl Population for Nodes {
     }
 
     fn switch(&mut self, id: NodeId, at: Instant) -> Option<SwitchSnapshot> {
+        // A node's counters are read at its own clock, by which its open pauses are measured.
         let local = Self::local(self, id, at);
         match self.get_mut(id) {
             Node::Switch(switch) => Some(switch.snapshot(local)),

@@ -66,6 +66,7 @@ impl<'a> Star<'a> {
             NodeKind::Switch(switch) => Some((n, switch)),
             NodeKind::Host(_) => None,
         });
+        // More switches have queues behind queues, where marks and shares depend on the paths.
         let [(at, switch)] = switches.collect::<Vec<_>>()[..] else { return None };
         let port_of = |n: usize| {
             let of = |link: &sim::LinkPlan| match (link.a.node.index(), link.b.node.index()) {
@@ -100,6 +101,7 @@ impl<'a> Star<'a> {
                 && port.queue_limits.iter().all(|limit| *limit == SharedLimit::Unlimited)
         };
         let CongestionPlan { sfc, isolation, proxy, fast_cnp, qcn, .. } = &self.switch.congestion;
+        // Messages about congestion slow senders down before a group is full.
         let told = sfc.is_some() || isolation.is_some() || proxy.is_some();
         let told = told || fast_cnp.is_some() || qcn.is_some();
         !told && self.hosts.iter().all(host) && self.switch.ports.iter().all(port)
@@ -157,15 +159,19 @@ impl<'a> Load<'a> {
             else {
                 return None;
             };
+            // A group fills in whole frames, each of which takes whole cells: fewest bytes when the last one does not
+            // fit.
             let frames = |(flow, _): &(&FlowPlan, _)| {
                 u64::from(limit.0) / cells(flow).max(1) * u64::from(flow.size)
             };
             least = least.min(flows.iter().map(frames).min()?);
             let cell = u64::from(buffer.cell_bytes);
             most = most.max(cell * u64::from(limit.0 + headroom.0 + group.reserved.0));
+            // One frame more than the limit: the frame that crosses it is admitted.
             limits += u64::from(limit.0) + flows.iter().map(|(flow, _)| cells(flow)).max()?;
         }
         let is_alike = |(flow, _): &(&FlowPlan, _)| flow.priority == priority && flow.tag.is_none();
+        // Otherwise the pool may fill first, and a group pauses below its limit.
         let has_room = limits + set_aside <= u64::from(buffer.total.0);
         let longest = flows.iter().map(|(flow, _)| u64::from(flow.size)).max()?;
         (has_room && flows.iter().all(is_alike)).then_some(Self {
@@ -199,6 +205,7 @@ impl<'a> Load<'a> {
             let Some(curve) = port.ecn[class.index()] else { return false };
             let more = curve.kmax.0 + (self.ins.len() as u64 + 4) * self.longest;
             let above = part.saturating_sub(curve.kmax.0);
+            // Times are compared as products of bytes and rates, without a division.
             let product = |octets: u64, rate: u64| u128::from(octets) * u128::from(rate);
             product(above, port.rate.get()) >= product(more, fastest.unwrap_or(u64::MAX))
         };
@@ -225,8 +232,10 @@ impl<'a> Load<'a> {
         // No flow has sent all its data before its line could have done so alone.
         let line = Line::new(host.rate, host.line);
         let all = line.time_for(first.size).saturating_mul(first.frames?);
+        // After a quarter of the time queues are full, and before the last fiftieth no flow is done.
         let (from, to) = (first.start + all.div(4), first.start + all.saturating_sub(all.div(50)));
         let mean = octets(rate, to.since(from)) / n as f64;
+        // What the switch holds of a flow at either end of that time may differ from flow to flow by as much.
         let held = (2 * (self.most + 2 * self.longest)) as f64;
         let tolerance = UNEVEN + held / mean.max(1.0);
         let flows = self.flows.iter().map(|(flow, _)| flow.id).collect();
@@ -328,6 +337,7 @@ impl Ways {
         let mut passed = BTreeSet::new();
         let mut open = Vec::from_iter(first);
         while let Some(node) = open.pop() {
+            // Each switch once, as paths of equal cost meet again.
             if self.tables[node.index()].contains_key(&to) && passed.insert(node) {
                 for queue in self.queues(node, to) {
                     let Some(peer) = self.peers.get(&queue).map(|end| end.node) else { continue };

@@ -205,10 +205,11 @@ fn drive(
         let start = |(n, poller): (usize, Poller)| {
             let tether = shared.leash.tether(n, real);
             s.spawn(move || {
+                // Armed until the thread has returned its results: an error or a panic rings it.
                 let mut bell = Bell { shared, armed: true };
                 let _worker = eal.register_worker()?;
                 cores.pin(n);
-                let end = poller.run(tether, clock, shared, (n, cores))?;
+                let end = poller.run(tether, clock, shared, n, cores)?;
                 bell.armed = false;
                 Ok(end)
             })
@@ -229,6 +230,7 @@ fn drive(
     let ends = joined?;
     match (watcher.stuck, watcher.patience.starved()) {
         (false, _) => Ok((ends, None)),
+        // No CPU time is the machine's fault, so the results are kept; threads that ran and did not go on are a bug.
         (true, Some(disturbance)) => Ok((ends, Some(disturbance))),
         (true, None) => Err(RealError::Stuck),
     }
@@ -272,6 +274,7 @@ impl Watcher<'_> {
             self.patience.renew();
         }
         let sample = until_done.then(|| shared.sample());
+        // Two equal samples: one alone may have met a frame between a sender's count and its receiver's.
         let quiet = sample.as_ref().is_some_and(Sample::is_quiet) && sample == self.last;
         self.last = sample;
         self.stuck |= !quiet && self.patience.is_over();

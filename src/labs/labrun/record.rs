@@ -13,8 +13,7 @@ mod series;
 
 pub use capture::CaptureError;
 pub use onset::{Moment, Onset};
-pub use pauses::{FRAMES_MAX, FrameAt, PauseFrames};
-pub use pauses::{PIECES_MAX, Piece, Timeline};
+pub use pauses::{FRAMES_MAX, FrameAt, PIECES_MAX, PauseFrames, Piece, Timeline};
 pub use series::{Looks, MOMENTS_MAX, Place, SERIES_MAX, Series, SeriesSet};
 
 pub(super) use capture::Captures;
@@ -31,8 +30,7 @@ use contracts::world::Events;
 use ground::time::{Duration, Instant};
 use ground::units::{Mac, PRIORITIES, PauseVector, PortId, Priority, PriorityGroup};
 use host::{Latency, probe_of};
-use pauses::Frames;
-use pauses::Receiver;
+use pauses::{Frames, Receiver};
 use pfc::FlowControl;
 use runtime::LossWatch;
 use sim::{
@@ -120,6 +118,7 @@ impl Towards {
     fn pause(&self, head: &[u8]) -> Option<PauseVector> {
         let frame = mac_control::Repr::parse(head, self.mac).ok()?;
         let is_pfc = matches!(frame, mac_control::Repr::Pfc(_));
+        // A port obeys one of the two; with PFC enabled, PAUSE is ignored.
         (is_pfc == self.receiver.pfc).then(|| frame.vector())
     }
 }
@@ -226,6 +225,7 @@ impl Recorder {
     #[must_use]
     pub fn last(&self) -> Instant {
         let [data, pause] = self.last;
+        // Pauses go on after the traffic: refreshes would only lengthen the run.
         if data == Instant::ZERO { pause } else { data }
     }
 
@@ -274,6 +274,7 @@ impl Recorder {
             towards.frames.obeyed(at, &pause, named, self.frames_most);
         }
         if towards.host && !begun.is_empty() {
+            // A frame is reported when it is obeyed, which is a response time after its last bit.
             let last_bit = at.saturating_sub(towards.response);
             note_first(&mut self.counts.first_at_host, last_bit);
         }
@@ -291,6 +292,7 @@ impl Recorder {
     fn time(&mut self, at: Instant, head: &[u8]) {
         let Some(probe) = probe_of(head) else { return };
         if let Some(Some(clocks)) = self.clocks.get_mut(probe.flow.0 as usize) {
+            // A probe has the lower part of the sender's time; the receiver's time gives the rest.
             let sent = probe.sent.near(clocks.from.local(at));
             clocks.latency.record(at.since(clocks.from.network(sent)));
         }
@@ -304,6 +306,7 @@ impl Recorder {
         priority: Option<Priority>,
         reason: DropReason,
     ) {
+        // Losses are judged by the kind that the group has at the time of the drop.
         while self.changes.last().is_some_and(|change| change.at <= at) {
             let Some(c) = self.changes.pop() else { break };
             if let Some(watch) = &mut self.losses[c.node.index()] {
@@ -312,6 +315,7 @@ impl Recorder {
         }
         self.counts.drops.count(reason);
         let first = FirstDrop { at, node, port, priority, reason };
+        // Parts of a network run at the same time, so drops do not come in the order of time; nodes break ties.
         let earlier = |old: &FirstDrop| (old.at, old.node) <= (at, node);
         if !self.counts.first_drop.as_ref().is_some_and(earlier) {
             self.counts.first_drop = Some(first);
@@ -373,6 +377,7 @@ impl Witness for Recorder {
         if let Some(place) = towards.groups {
             let groups = &mut self.groups[place as usize];
             let p = onset::priority(&groups.classify, head);
+            // Counted before the switch may drop or pause for it, so an event's frame is among those counted.
             groups.onsets[groups.classify.group[p.index()].index()].frames += 1;
         } else if towards.host && !self.clocks.is_empty() {
             self.time(at, head);
@@ -380,6 +385,7 @@ impl Witness for Recorder {
     }
 
     fn lost(&mut self, at: Instant, _: Direction, frame: &VirtualFrame, cause: Loss) {
+        // A lost frame ends its flow's traffic as an arrival would.
         let last = &mut self.last[usize::from(frame.is_control())];
         *last = (*last).max(at);
         let count = match cause {
@@ -458,6 +464,7 @@ fn towards(
         NodeKind::Host(plan) => (plan.mac, plan.flow_control, true),
     };
     let pfc = matches!(mode, FlowControl::Pfc { .. });
+    // Directions of a link are numbered in pairs: even from `a` to `b`, odd back.
     let dir = if direction.0 % 2 == 0 { link.ab } else { link.ba };
     Towards {
         node: end.node,

@@ -73,6 +73,7 @@ impl Runner {
             #[cfg(not(feature = "dpdk"))]
             World::Real => return Err(RunError::NoRealWorld),
         };
+        // A signal that came after the end has interrupted nothing.
         if options.stopped() && !run.outcome.done && run.outcome.elapsed_ns < plan.duration {
             verdict::interrupted(plan, &mut run.outcome);
         }
@@ -191,22 +192,24 @@ pub fn run_divided(
     let detail = Detail { plots: options.plots };
     let recorder = Recorder::new(plan, detail, Captures::create(plan)?);
     let mut network = plan.network.clone();
+    // The lab may sample more often than the checkers need, and not less.
     let every = network.sample_every.or(plan.record.sample_every);
     let least = sample_every(plan);
     network.sample_every = Some(every.map_or(least, |every| every.min(least)));
     let mut network = Network::new(&network, (recorder, Checkers::new(&plan.network)))?;
     let threads = divide(&mut network, options.threads, || partition(&plan.network));
     change(&mut network);
-    let mut looks = options.plots.then(|| Looks::new(plan, options.moments.unwrap_or(MOMENTS_MAX)));
     let parts = network.parts();
-    let (network, ended, window) = if parts == 1 {
-        drive(plan, options, (network, &mut InTurn), looks.as_mut(), progress)
+    // With one part nothing is started: most labs are so small that threads would cost more than they win.
+    let driven = if parts == 1 {
+        drive(plan, options, network, &mut InTurn, progress)
     } else {
         thread::scope(|scope| {
             let mut workers = Workers::start(scope, parts - 1);
-            drive(plan, options, (network, &mut workers), looks.as_mut(), progress)
+            drive(plan, options, network, &mut workers, progress)
         })
     };
+    let Driven { network, looks, ended, window } = driven;
     let refused = |Refusal { at, node, why }: &Refusal| {
         let (name, at) = (plan.network.nodes[node.index()].name(), at.since_start());
         format!("the change of {name} at {at} was refused: {why}")
@@ -240,6 +243,7 @@ fn sample_every(plan: &LabPlan) -> Duration {
         NodeKind::Host(_) => false,
     });
     if watched || !network.faults.is_empty() || network.links.iter().any(LinkPlan::errs) {
+        // Here something may end a deadlock between two samples.
         return shortest;
     }
     plan.duration.div(SLICES).clamp(shortest, Duration::from_millis(1))
@@ -273,16 +277,25 @@ impl Stops {
     }
 }
 
+/// A network after its run, with what was counted and sampled.
+struct Driven {
+    network: Network<Watchers>,
+    looks: Option<Looks>,
+    ended: Ended,
+    window: Window,
+}
+
 /// Runs the network to its end, and counts received data at the start and end of the measurement
 /// interval. It tests for the end of all traffic at times that follow from the plan alone, so that
 /// recording changes no results.
 fn drive(
     plan: &LabPlan,
     options: Options<'_>,
-    (mut network, executor): (Network<Watchers>, &mut impl Executor<Job<Watchers>>),
-    mut looks: Option<&mut Looks>,
+    mut network: Network<Watchers>,
+    executor: &mut impl Executor<Job<Watchers>>,
     progress: Tell<'_>,
-) -> (Network<Watchers>, Ended, Window) {
+) -> Driven {
+    let mut looks = options.plots.then(|| Looks::new(plan, options.moments.unwrap_or(MOMENTS_MAX)));
     let ends = ends(plan);
     let mut stops = Stops::new(plan);
     let (mut from, mut to) = (None, None);
@@ -295,9 +308,11 @@ fn drive(
         if now == stops.to && to.is_none() {
             to = Some(flow_counts(&ends, network.nodes_mut()));
         }
-        if let Some(looks) = looks.as_deref_mut().filter(|looks| looks.next() <= now) {
+        if let Some(looks) = looks.as_mut().filter(|looks| looks.next() <= now) {
             looks.look(&mut network);
         }
+        // The end of traffic is tested at slices alone: their times follow from the plan, those of samples from
+        // options.
         if now == stops.next_slice || now == stops.end {
             stops.next_slice = now + stops.slice;
             samples.slice(&mut network);
@@ -315,27 +330,26 @@ fn drive(
     network.unite();
     let now = network.now();
     let over = quiet && plan.until_done;
+    // A run that ended with its traffic ends for the results with the last frame and not with the slice.
     let at = if over { network.witness_mut().0.last() } else { now };
     let end = flow_counts(&ends, network.nodes_mut());
     let from = (stops.from.min(at), from.unwrap_or_else(|| end.clone()));
     let to = (stops.to.min(at), to.unwrap_or(end));
     let (trace_hash, tally) = (Some(network.trace_hash()), network.tally());
     let [pending, pending_of_tester] = pending(&mut network, plan);
-    let world = World::Virtual;
-    let uncertainty = Duration::ZERO;
     let ended = Ended {
-        world,
+        world: World::Virtual,
         now,
         at,
         quiet,
-        uncertainty,
+        uncertainty: Duration::ZERO,
         pending,
         pending_of_tester,
         trace_hash,
         tally,
         samples: Some(samples),
     };
-    (network, ended, Window { from, to })
+    Driven { network, looks, ended, window: Window { from, to } }
 }
 
 /// Returns the frames of each flow of the lab, and of its traffic generator, that are still in the
@@ -353,6 +367,7 @@ fn pending(network: &mut Network<Watchers>, plan: &LabPlan) -> [Vec<u64>; 2] {
 
 /// Adds the checks' outcomes to the results.
 fn judge(plan: &LabPlan, findings: &[Finding], outcome: &mut Outcome) {
+    // Checks read the very tree that users see, so a path in a file and one in the results are the same.
     let results = serde_json::to_value(&*outcome).expect("results have names for keys");
     // Where no port paused another, the legality of pauses is no part of a run that did not ask for it.
     let mut of_pauses = findings.iter().filter(|finding| verdict::PAUSES.contains(&finding.check));

@@ -3,8 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::LabPlan;
-use crate::promises::Promises;
-use crate::promises::has_circle;
+use crate::promises::{Promises, has_circle};
 use ground::counters;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Quanta};
@@ -166,12 +165,14 @@ fn drive(
             switch.bridge.shortcuts = switch.bridge.shortcuts.min(SHORTCUTS);
         }
     }
+    // Everything that judges is made from the plan before `change`, which plants a bug that it must not know.
     let faults = Faults::of(network);
     let promises = Promises::of(network);
     let marks_first = promises.marks_first;
     let lawless =
         Lawless { circle: has_circle(network), answered: is_answered(network), marks_first };
     let span = promises.fair.as_ref().map(|fair| (fair.from, fair.to));
+    // Without a promise nothing is measured.
     let (from, to) = span.unwrap_or((Instant::NEVER, Instant::NEVER));
     let watch = (Checkers::new(network), Shares::new(network, from, to));
     change(network);
@@ -242,6 +243,8 @@ fn finish(
         network.run_until(next.min(end));
         network.sample();
         if network.is_quiet() {
+            // The longest pause on the slowest link: pauses in force get the time to expire, so that their end is
+            // judged.
             let rest = network.now() + Quanta::MAX.at(slowest) + step;
             network.run_until(rest);
             return Outcome::Finished;
@@ -253,6 +256,7 @@ fn finish(
         if endless || deadlocks.len() >= DEADLOCKS_MOST || deadlocks.iter().any(stands) {
             return Outcome::Ended;
         }
+        // Where paths form no cycle, a lab that stands still is a bug and is not excused.
         let since = network.witness_mut().0.stands_still_since();
         if lawless.circle && since.is_some_and(|since| since + STILL < now) {
             return Outcome::StoodStill;

@@ -84,6 +84,7 @@ impl Choice {
         self.left -= 1;
         if !matches!(self.step, Step::Keep(_)) {
             let mut time = time;
+            // An insertion into the sorted list: each step keeps the shorter and passes the longer one on.
             for shortest in &mut self.shortest {
                 let longer = time.max(*shortest);
                 *shortest = time.min(*shortest);
@@ -99,6 +100,7 @@ impl Choice {
             Step::TryThreads => (Step::TryAlone(spent), TRIAL),
             Step::TryAlone(threads) => {
                 let faster = threads < spent;
+                // The choice is trusted longer each time, and longest where threads lost: their trials cost the most.
                 self.kept = (2 * self.kept).min(if faster { KEPT } else { KEPT_MAX });
                 (Step::Keep(faster), self.kept)
             }
@@ -170,6 +172,7 @@ impl<T> Slot<T> {
             }
             std::hint::spin_loop();
         }
+        // Counted before the state is read again under the lock: see `wake`.
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         let woken = self.changed.wait_while(gate, |()| !is_over(self));
@@ -207,6 +210,7 @@ fn work<T: Task>(slot: &Slot<T>, spins: u32) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
             *slot.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
         }
+        // Also after a panic: the parts belong to the network, which is told of it by `share`.
         slot.put(task, DONE);
     }
 }
@@ -226,12 +230,14 @@ impl<T: Task + Send> Executor<T> for Workers<T> {
 impl<T: Task + Send> Workers<T> {
     /// Gives a task to each thread, and runs the others here.
     fn share(&mut self, tasks: &mut Vec<T>) {
+        // One task stays here, as this thread would only wait otherwise.
         let given = self.slots.len().min(tasks.len().saturating_sub(1));
         let slots = &self.slots[..given];
         for (slot, task) in slots.iter().zip(tasks.drain(tasks.len() - given..)) {
             slot.put(task, FULL);
         }
         let own = || tasks.iter_mut().for_each(Task::run);
+        // All tasks are taken back before a panic goes on, or threads would run parts of a network that is gone.
         let mut panic = catch_unwind(AssertUnwindSafe(own)).err();
         for slot in slots {
             slot.wait(self.spins, |slot| slot.is(DONE));

@@ -68,6 +68,7 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
     if defects.percent(13) {
         let lossless = lab.profiles.get(PROFILE).and_then(|profile| profile.defaults.pfc.as_ref());
         let lossless = lossless.and_then(|pfc| pfc.enable.clone());
+        // Without PFC the profile has PAUSE, which stops all priorities.
         let lossless = lossless.unwrap_or_else(|| (0..8).collect());
         let defect = faults::defect(defects, &lab, &lossless);
         lab.faults.push(defect);
@@ -77,6 +78,7 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
 
 /// Generates a lab without a defect.
 fn healthy(seed: u64) -> Result<Lab, ConfigError> {
+    // Each subject draws from a stream of its own: a new one leaves the labs of old seeds as they were.
     let order = &mut Chance::new(seed ^ ABOUT_ORDER);
     if order.percent(6) {
         return special::orderly(order, seed);
@@ -93,6 +95,7 @@ fn healthy(seed: u64) -> Result<Lab, ConfigError> {
     }
     let mut drawn = profile::profile(chance, shape.slowest);
     let hosts = shape.host_names();
+    // 802.3x PAUSE instead of PFC, for all priorities of a link.
     let link_wide = drawn.profile.defaults.pause.is_some();
     let mut lab = Lab {
         name: Some(format!("swarm-{seed}")),
@@ -106,11 +109,7 @@ fn healthy(seed: u64) -> Result<Lab, ConfigError> {
         ..Lab::default()
     };
     if slow {
-        lab.flows.iter_mut().for_each(|flow| {
-            if let Some(FlowDuration::Amount(Amount { frames: Some(n), .. })) = &mut flow.duration {
-                *n = n.div_ceil(SLOW_PART);
-            }
-        });
+        fewer_frames(&mut lab);
     }
     lab.defaults = Defaults { switches: switches(chance), ..Defaults::default() };
     if slow || lab.defaults.switches.cpu.is_some() {
@@ -125,11 +124,7 @@ fn healthy(seed: u64) -> Result<Lab, ConfigError> {
     }
     lab.nodes = nodes(chance, &shape, &hosts);
     if reacts {
-        let Members::List(hosts) = &mut lab.nodes.hosts else { unreachable!("drawn as a list") };
-        for host in hosts {
-            let Short::Long(host) = host else { unreachable!("drawn with their names") };
-            congestion::reactions(congested, host);
-        }
+        react(congested, &mut lab.nodes);
     }
     if chance.percent(if drawn.watchdog { 70 } else { 10 }) {
         let storm = network::storm(chance, &drawn, link_wide);
@@ -141,29 +136,64 @@ fn healthy(seed: u64) -> Result<Lab, ConfigError> {
         let nodes: Vec<String> = switches.chain(hosts).collect();
         lab.faults = faults::faults(chance, &mut shape.links, &nodes);
     }
-    let protects = &mut Chance::new(seed ^ ABOUT_MACSEC);
-    if protects.percent(20) {
-        let names = faults::links(protects, &mut shape.links);
-        lab.faults.extend(faults::attacks(protects, &names));
-    }
-    lab.links = shape.links;
+    protect(seed, &mut lab, &mut shape);
+    lab.links = core::mem::take(&mut shape.links);
     lab.profiles.insert(PROFILE.into(), drawn.profile.clone());
-    let changes = &mut Chance::new(seed ^ ABOUT_CHANGES);
-    if shape.switches > 1 && changes.percent(30) {
-        special::kinds(changes, &mut lab, &drawn, shape.slowest);
-    }
-    if changes.percent(25) {
-        special::changes(changes, &mut lab, &drawn);
-    }
+    change(seed, &mut lab, &drawn, &shape);
     finish(chance, &mut lab)?;
     if congested.percent(if reacts { 60 } else { 5 }) {
-        let (plan, _) = resolve_raw(&lab)?;
-        lab.faults.extend(congestion::forgeries(congested, &plan));
-        if let Some(Span(duration)) = &mut lab.duration {
-            *duration += FORGED_LONGEST;
-        }
+        forge(congested, &mut lab)?;
     }
     Ok(lab)
+}
+
+/// Adds forged messages about congestion, and the time for which they may delay traffic.
+fn forge(chance: &mut Chance, lab: &mut Lab) -> Result<(), ConfigError> {
+    // Forged messages name the addresses of the lab's hosts, which only the plan has.
+    let (plan, _) = resolve_raw(lab)?;
+    lab.faults.extend(congestion::forgeries(chance, &plan));
+    if let Some(Span(duration)) = &mut lab.duration {
+        *duration += FORGED_LONGEST;
+    }
+    Ok(())
+}
+
+/// Reduces the traffic of a lab with a slow link, which would take too long otherwise.
+fn fewer_frames(lab: &mut Lab) {
+    for flow in &mut lab.flows {
+        if let Some(FlowDuration::Amount(Amount { frames: Some(n), .. })) = &mut flow.duration {
+            *n = n.div_ceil(SLOW_PART);
+        }
+    }
+}
+
+/// Lets hosts react to congestion messages.
+fn react(chance: &mut Chance, nodes: &mut Nodes) {
+    let Members::List(hosts) = &mut nodes.hosts else { unreachable!("drawn as a list") };
+    for host in hosts {
+        let Short::Long(host) = host else { unreachable!("drawn with their names") };
+        congestion::reactions(chance, host);
+    }
+}
+
+/// Protects links of some labs by MACsec, and attacks these links.
+fn protect(seed: u64, lab: &mut Lab, shape: &mut network::Shape) {
+    let chance = &mut Chance::new(seed ^ ABOUT_MACSEC);
+    if chance.percent(20) {
+        let names = faults::links(chance, &mut shape.links);
+        lab.faults.extend(faults::attacks(chance, &names));
+    }
+}
+
+/// Gives some labs a second profile, and changes during the run.
+fn change(seed: u64, lab: &mut Lab, drawn: &profile::Drawn, shape: &network::Shape) {
+    let chance = &mut Chance::new(seed ^ ABOUT_CHANGES);
+    if shape.switches > 1 && chance.percent(30) {
+        special::kinds(chance, lab, drawn, shape.slowest);
+    }
+    if chance.percent(25) {
+        special::changes(chance, lab, drawn);
+    }
 }
 
 /// Generates the common fields of all switches.
@@ -213,6 +243,7 @@ fn entry<'a>(nodes: &'a mut Nodes, name: &str) -> &'a mut Host {
 fn finish(chance: &mut Chance, lab: &mut Lab) -> Result<(), ConfigError> {
     let (plan, _) = resolve_raw(lab)?;
     let pool = chance.scale(16_384, 1 << 20);
+    // The largest reserve and headroom of all switches, as they share the profile.
     let total = Size(set_aside(&plan) + pool);
     for profile in lab.profiles.values_mut() {
         profile.buffer.total = Some(total);
@@ -290,12 +321,14 @@ fn time(plan: &LabPlan) -> Duration {
         let before = octets;
         for flow in &host.flows {
             let frames = flow.frames.unwrap_or(0);
+            // 20 bytes of preamble and gap.
             octets += frames * u64::from(flow.size + 20);
             sent += frames;
             let line = Line::new(host.rate, host.line);
             span += flow.interval(&line).map_or(Duration::ZERO, |each| each.saturating_mul(frames));
         }
         for sender in &host.senders {
+            // Twice the data: room for headers, and for what is sent again.
             octets += sender.message.map_or(0, |message| 2 * message.bytes * message.count);
             sent += sender.message.map_or(0, |m| m.count * (m.bytes / 64 + 1));
             span += RECOVERIES;
@@ -317,6 +350,7 @@ fn time(plan: &LabPlan) -> Duration {
     span += last.max().unwrap_or(Duration::ZERO);
     // A lost resume stops a line until the pause expires.
     span += ground::units::Quanta::MAX.at(slowest).saturating_mul(8);
+    // Four times all traffic over the slowest link: a lab that takes longer stands still.
     span + slowest.time_for(ground::units::Bytes(octets * 4))
 }
 
@@ -340,6 +374,7 @@ impl Chance {
 
     /// Returns a number from `least` (not 0) to `most`, uniform on a logarithmic scale.
     pub(super) fn scale(&mut self, least: u64, most: u64) -> u64 {
+        // A doubling is drawn first, and then a number within it: small values are as likely as large ones.
         let doublings = u64::from((most / least).ilog2());
         let n = least << self.between(0, doublings);
         self.between(n, (2 * n - 1).min(most).max(n)).min(most)
@@ -357,6 +392,7 @@ impl Chance {
 
     /// Returns some of the elements, at least one, in their order.
     pub(super) fn some<T: Clone>(&mut self, of: &[T]) -> Vec<T> {
+        // Drawn in any case, so that the stream goes on the same whether or not it is used.
         let first = self.pick(of);
         let rest = of.to_vec();
         let mut chosen: Vec<T> = rest.into_iter().filter(|_| self.percent(50)).collect();

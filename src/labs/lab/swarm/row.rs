@@ -81,6 +81,7 @@ impl LabRow {
     /// Adds the lab to a summary.
     pub(super) fn add_to(&self, summary: &mut Summary) {
         let row = &self.0;
+        // `difference` has refused a row whose hash is no number.
         let hash = u64::from_str_radix(&row.trace_hash, 16).unwrap_or(0);
         summary.count(row.n, row.seed, hash, row.wall_ms);
         summary.frames += row.frames;
@@ -130,6 +131,8 @@ impl Serialize for LabRow {
         for (name, value) in nested {
             match value {
                 Value::Object(inner) => {
+                    // Rows are flat, so that table tools read them; names with a prefix are nested again by
+                    // `deserialize`.
                     flat.extend(inner.into_iter().map(|(own, v)| (format!("{name}.{own}"), v)));
                 }
                 plain => {
@@ -197,6 +200,7 @@ pub fn join(files: &[PathBuf]) -> Result<(Swarm, Summary), JoinError> {
             if let Some(what) = row.difference(*swarm) {
                 return Err(RowError::Foreign(line, what));
             }
+            // Sized by the first row, which says how many labs the swarm has.
             known.resize(swarm.count as usize, false);
             if std::mem::replace(&mut known[n as usize], true) {
                 return Err(RowError::Twice(line, n, format!("the {of} of the swarm")));
@@ -207,6 +211,7 @@ pub fn join(files: &[PathBuf]) -> Result<(Swarm, Summary), JoinError> {
         };
         let read = each_row(&file, take).map_err(wrong)?;
         let len = file.metadata().map_err(|error| wrong(error.into()))?.len();
+        // The row that was cut off is missing in the sum, so it is an error and not left out.
         if read != len {
             let what = "the last line is cut off; run its shard again".to_owned();
             return Err(JoinError::Missing(format!("{name}: {what}")));
@@ -292,6 +297,7 @@ fn flow(value: &Value) -> String {
 
 /// Formats text, in quotes unless it is a plain word or a quantity that is no number.
 fn scalar(text: &str) -> String {
+    // What YAML 1.1 or 1.2 takes for a number or a truth value is quoted, whichever the reader follows.
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "_-.%".contains(c))
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().any(|c| c.is_ascii_alphabetic())

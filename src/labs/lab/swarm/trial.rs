@@ -23,6 +23,7 @@ pub fn run(lab: &raw::Lab) -> Trial {
 /// Does the same with an altered outcome of the run with the defects.
 pub(super) fn run_changed(lab: &raw::Lab, change: impl Fn(&mut Outcome)) -> Trial {
     let mut trial = run_with(lab, |_| (), |_| ());
+    // A lab that fails without its defects has another bug, which a defect would only hide.
     if trial.failures.is_empty() {
         trial::caught(|| {
             judge(lab, &mut trial, change);
@@ -80,6 +81,7 @@ pub(super) fn judge(lab: &Lab, trial: &mut Trial, change: impl Fn(&mut Outcome))
     };
     let most = ended.saturating_mul(LONGER) + SPARE;
     let of = |lab: &Lab| {
+        // Default checks, and not those of the trial: the defect has to be found by what a user's lab has.
         let lab = Lab { duration: Some(Span(most)), checks: None, ..lab.clone() };
         let plan = resolve_raw(&lab).map_err(|error| error.to_string())?.0;
         let run = crate::run(&plan, World::Virtual, Options::default(), |_| ());
@@ -120,6 +122,7 @@ pub(crate) struct Harm {
 
 impl Harm {
     pub(crate) fn between(good: &Outcome, bad: &Outcome) -> Self {
+        // Both runs have the flows of one file, in its order.
         let flows = || good.flows.iter().zip(&bad.flows);
         let more = |of: fn(&FlowOutcome) -> u64| -> u64 {
             flows().map(|(good, bad)| of(bad).saturating_sub(of(good))).sum()
@@ -143,6 +146,7 @@ impl Harm {
     pub(crate) fn unseen(self, bad: &Outcome) -> Option<String> {
         let passes = |name: &str| {
             let check = bad.checks.iter().find(|check| check.name == name);
+            // A check that is not judged has not passed: it says that it has not seen everything.
             check.is_none_or(|check| check.verdict.is_pass())
         };
         let whole = bad.verdict == Verdict::Pass;

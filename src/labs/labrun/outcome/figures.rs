@@ -104,6 +104,7 @@ pub(super) fn figures(
     let switches = || outcomes.iter().filter_map(NodeOutcome::as_switch);
     let ports = switches().flat_map(|s| &s.ports);
     let priorities = ports.flat_map(|port| &port.summary.port.counters.priorities);
+    // Congestion counters are there by name, and absent where they are 0.
     let told = |name: &str| switches().filter_map(|s| s.congestion.get(name)).sum::<u64>();
     let ends = ends(plan);
     let (victims, others): (Vec<_>, Vec<_>) =
@@ -154,6 +155,7 @@ fn buffer_peak(switch: &SwitchOutcome) -> u64 {
 /// Returns the goodput of a flow in bit/s; `message` is the message size in bytes.
 fn goodput(flow: &FlowOutcome, message: Option<u64>) -> f64 {
     let by_message = message.zip(flow.transport).and_then(|(octets, t)| {
+        // Goodput of messages: idle time between them is no lack of throughput.
         let took = t.sender.completions.fct_mean()?.as_secs_f64();
         (took > 0.0).then_some(8.0 * octets as f64 / took)
     });
@@ -195,8 +197,10 @@ fn hops(plan: &LabPlan, recorder: &Recorder) -> Vec<HopOutcome> {
 pub fn distances(plan: &LabPlan) -> BTreeMap<Direction, usize> {
     let mut found = BTreeMap::<Direction, (bool, usize)>::new();
     for flow in &plan.flows {
+        // The last line is left out by `zip`: nothing pauses behind it.
         let rest = (1..flow.way.len()).rev();
         for (line, distance) in flow.way.iter().zip(rest) {
+            // Ordered pairs: another flow wins over a victim at any distance, and of equals the farthest wins.
             let this = (!flow.victim, distance);
             let farthest = found.entry(*line).or_insert(this);
             *farthest = this.max(*farthest);
@@ -231,6 +235,7 @@ impl CompletionTimes {
         let mut kept = 0;
         for (time, seen) in times.cumulative() {
             let (new, left) = ((seen - kept) as f64, (messages - kept) as f64);
+            // The tail gets steps by what is left beyond it, as it is what such a plot is for.
             if new >= messages as f64 / STEPS || new >= left * TAIL {
                 steps.push((time, seen));
                 kept = seen;
@@ -274,6 +279,7 @@ fn all_completions(ends: &[Ends], nodes: &mut impl Population) -> Latency {
         let only = sender.sender(n).and_then(|s| s.completions.fct);
         match (sender.completion_times(n), only) {
             (Some(times), _) => all.add(times),
+            // A flow of a single message has no histogram of its own.
             (None, Some(took)) => all.record(took),
             (None, None) => {}
         }

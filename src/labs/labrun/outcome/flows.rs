@@ -5,7 +5,10 @@ use crate::plan::{self, Collective, Ends, LabFlow, LabPlan, Source, Workload, en
 use crate::population::{Counted, Ended, HostCounts, Population, Window, station};
 use crate::record::Recorder;
 use ground::time::{Duration, Instant};
-use host::{Latency, LatencyFigures, ReceiverCounters, SenderCounters, SinkCounters, Transport};
+use host::{
+    Latency, LatencyFigures, ReceiverCounters, SenderCounters, SinkCounters, Transport,
+    TransportPlan,
+};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use sim::NodeId;
 
@@ -16,11 +19,18 @@ pub(super) fn flows(
     recorder: &Recorder,
     nodes: &mut impl Population,
 ) -> Vec<FlowOutcome> {
-    let flow = |(n, (flow, ends)): (usize, (&LabFlow, &Ends))| {
-        let rates = Rates::new(flow, window, n);
-        one(plan, flow, ends, (ended, ended.pending[n]), rates, recorder, nodes)
-    };
+    let run = Run { plan, ended, window, recorder };
+    let flow =
+        |(n, (flow, ends)): (usize, (&LabFlow, &Ends))| run.flow_outcome(n, flow, ends, nodes);
     plan.flows.iter().zip(&ends(plan)).enumerate().map(flow).collect()
+}
+
+/// A run whose flows are reported.
+struct Run<'a> {
+    plan: &'a LabPlan,
+    ended: &'a Ended,
+    window: &'a Window,
+    recorder: &'a Recorder,
 }
 
 /// Receive rates of a flow.
@@ -34,6 +44,7 @@ impl Rates {
         let seconds = window.to.0.since(window.from.0).as_secs_f64();
         let rate = |octets: u64| if seconds > 0.0 { 8.0 * octets as f64 / seconds } else { 0.0 };
         let (from, to) = (&window.from.1[n], &window.to.1[n]);
+        // With acknowledgements only bytes in order count: a repeated frame delivers nothing.
         let payload = |c: &Counted| c.delivered.unwrap_or(c.frames * u64::from(flow.payload_len));
         Self {
             rx_bps: rate(to.bytes - from.bytes),
@@ -42,70 +53,79 @@ impl Rates {
     }
 }
 
-fn one(
-    plan: &LabPlan,
-    flow: &LabFlow,
-    ends: &Ends,
-    (ended, pending): (&Ended, u64),
-    rates: Rates,
-    recorder: &Recorder,
-    nodes: &mut impl Population,
-) -> FlowOutcome {
-    let sender = station(nodes, ends.from);
-    let mut times = None;
-    let (sent, sender) = match ends.source {
-        Source::OpenLoop(n) => (sender.source(n).map(|c| (c.frames, c.bytes)), None),
-        Source::Answered(n, _) => {
-            let c = sender.sender(n);
-            times = sender.completion_times(n).cloned();
-            (c.map(|c| (c.frames, c.bytes)), c)
+impl Run<'_> {
+    /// Returns the results of the flow with this number.
+    fn flow_outcome(
+        &self,
+        n: usize,
+        flow: &LabFlow,
+        ends: &Ends,
+        nodes: &mut impl Population,
+    ) -> FlowOutcome {
+        let Run { plan, ended, window, recorder } = *self;
+        let rates = Rates::new(flow, window, n);
+        let sender = station(nodes, ends.from);
+        let mut times = None;
+        let (sent, sender) = match ends.source {
+            Source::OpenLoop(n) => (sender.source(n).map(|c| (c.frames, c.bytes)), None),
+            Source::Answered(n, _) => {
+                let c = sender.sender(n);
+                times = sender.completion_times(n).cloned();
+                (c.map(|c| (c.frames, c.bytes)), c)
+            }
+        };
+        let (tx_frames, tx_bytes) =
+            sent.expect("a host counts every flow that it was told to send");
+        let receiver = station(nodes, ends.to);
+        let receiver_counters = match ends.source {
+            Source::OpenLoop(_) => None,
+            Source::Answered(_, n) => receiver.receiver(n),
+        };
+        let sink = receiver.sink(ends.sink);
+        let sink = sink.expect("a host counts every flow that it was told to expect");
+        let missing = tx_frames.saturating_sub(sink.frames);
+        // A frame that was sent twice may be on the way although it has arrived.
+        let pending = ended.pending[n].min(missing);
+        let transport = plan::transport(plan, ends).zip(sender).zip(receiver_counters);
+        let transport = transport.map(|((plan, sender), receiver)| {
+            TransportOutcome::new(kind(plan), sender, times.as_ref(), receiver)
+        });
+        let fct = match &transport {
+            Some(t) => t.sender.completions.fct_mean(),
+            None => (ended.quiet && missing == 0).then(|| lasted(plan, ends, sink)).flatten(),
+        };
+        let name = |id: NodeId| plan.network.nodes[id.index()].name().to_owned();
+        FlowOutcome {
+            name: flow.name.clone(),
+            from: name(flow.from),
+            to: name(flow.to),
+            priority: flow.priority.get(),
+            lossless: flow.lossless,
+            frame_bytes: flow.frame_len,
+            tx_frames,
+            rx_frames: sink.frames,
+            loss_frames: missing - pending,
+            pending_frames: pending,
+            tx_bytes,
+            rx_bytes: sink.bytes,
+            duplicate_frames: sink.duplicates,
+            reordered_frames: sink.reordered,
+            ce_frames: sink.ce_marked,
+            rx_bps: rates.rx_bps,
+            payload_bps: rates.payload_bps,
+            // Between hosts whose clocks differ the sink's own figure would have the difference in it.
+            latency_ns: latency(recorder.latency(flow.id.0).unwrap_or(&sink.latency)),
+            fct_ns: fct,
+            transport,
         }
-    };
-    let (tx_frames, tx_bytes) = sent.expect("a host counts every flow that it was told to send");
-    let receiver = station(nodes, ends.to);
-    let receiver_counters = match ends.source {
-        Source::OpenLoop(_) => None,
-        Source::Answered(_, n) => receiver.receiver(n),
-    };
-    let sink = receiver.sink(ends.sink);
-    let sink = sink.expect("a host counts every flow that it was told to expect");
-    let missing = tx_frames.saturating_sub(sink.frames);
-    let pending = pending.min(missing);
-    let transport = plan::transport(plan, ends).zip(sender).zip(receiver_counters).map(
-        |((plan, sender), receiver)| {
-            let kind = match plan.kind {
-                Transport::Roce(_) => "roce",
-                Transport::TcpLike(_) => "tcp",
-            };
-            TransportOutcome::new(kind, sender, times.as_ref(), receiver)
-        },
-    );
-    let fct = match &transport {
-        Some(t) => t.sender.completions.fct_mean(),
-        None => (ended.quiet && missing == 0).then(|| lasted(plan, ends, sink)).flatten(),
-    };
-    let name = |id: NodeId| plan.network.nodes[id.index()].name().to_owned();
-    FlowOutcome {
-        name: flow.name.clone(),
-        from: name(flow.from),
-        to: name(flow.to),
-        priority: flow.priority.get(),
-        lossless: flow.lossless,
-        frame_bytes: flow.frame_len,
-        tx_frames,
-        rx_frames: sink.frames,
-        loss_frames: missing - pending,
-        pending_frames: pending,
-        tx_bytes,
-        rx_bytes: sink.bytes,
-        duplicate_frames: sink.duplicates,
-        reordered_frames: sink.reordered,
-        ce_frames: sink.ce_marked,
-        rx_bps: rates.rx_bps,
-        payload_bps: rates.payload_bps,
-        latency_ns: latency(recorder.latency(flow.id.0).unwrap_or(&sink.latency)),
-        fct_ns: fct,
-        transport,
+    }
+}
+
+/// Returns the name of a transport in results.
+const fn kind(plan: &TransportPlan) -> &'static str {
+    match plan.kind {
+        Transport::Roce(_) => "roce",
+        Transport::TcpLike(_) => "tcp",
     }
 }
 
@@ -144,6 +164,7 @@ impl TransportOutcome {
     ) -> Self {
         let percentile = |p| match times.filter(|times| times.count() > 0) {
             Some(times) => Some(times.percentile(p)),
+            // A single message is its own median and maximum.
             None => sender.completions.fct_max,
         };
         let [fct_p50, fct_p99] = [50.0, 99.0].map(percentile);
@@ -287,6 +308,7 @@ fn collective(
     nodes: &mut impl Population,
 ) -> CollectiveOutcome {
     let clock = |id: NodeId| plan.network.nodes[id.index()].clock;
+    // In network time, as the hosts of a collective have different clocks.
     let starts = ends.iter().map(|e| clock(e.from).network(plan::start(plan, e)));
     let start = starts.min().unwrap_or(Instant::ZERO);
     let finished = |ends: &Ends| {

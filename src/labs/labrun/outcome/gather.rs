@@ -4,12 +4,12 @@ use super::figures::figures;
 use super::flows::{flows, workloads};
 use super::losses::{lossless_flows, lossy_way};
 use super::messages::{records, slowdown};
-use super::nodes::{self, Far};
+use super::nodes::{self, Far, HostCounters};
 use super::steady::steady;
 use super::*;
 use crate::plan::{Check, Ends, LabPlan, Source};
 use crate::population::{Counted, Ended, HostCounts, Population, Window, station};
-use crate::record::Recorder;
+use crate::record::{FirstDrop, Recorder};
 use crate::run::World;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PRIORITIES, PortId};
@@ -51,6 +51,7 @@ pub(crate) fn gather(
     let flows = flows(plan, ended, window, recorder, nodes);
     let tester = tester(plan, ended, nodes);
     let outcomes = look(plan, ended, elapsed, recorder, nodes);
+    // The checks are missing: they are judged from these results, which have to be complete first.
     let figures = Figures {
         steady: steady(plan, ended, window),
         slowdown: slowdown(&records(plan, ended.at, nodes)),
@@ -59,14 +60,7 @@ pub(crate) fn gather(
     let workloads = workloads(plan, nodes);
     let nodes = outcomes;
     let counts = recorder.counts();
-    let name = |id: NodeId| plan.network.nodes[id.index()].name().to_owned();
-    let first_drop = counts.first_drop.map(|drop| DropOutcome {
-        at_ns: drop.at.since_start(),
-        node: name(drop.node),
-        port: port_name(&nodes[drop.node.index()], drop.port.index()),
-        priority: drop.priority.map(|p| p.get()),
-        reason: drop.reason.name(),
-    });
+    let first_drop = counts.first_drop.map(|drop| drop_outcome(&drop, &nodes));
     let line_losses = counts.line_losses;
     let lossy_way = lossy_way(plan, &flows, &nodes, &line_losses);
     let lossless_flows = lossless_flows(plan, ended, &flows, tester.as_ref());
@@ -112,6 +106,17 @@ pub(crate) fn gather(
     }
 }
 
+fn drop_outcome(drop: &FirstDrop, nodes: &[NodeOutcome]) -> DropOutcome {
+    let node = &nodes[drop.node.index()];
+    DropOutcome {
+        at_ns: drop.at.since_start(),
+        node: node.name().to_owned(),
+        port: port_name(node, drop.port.index()),
+        priority: drop.priority.map(|p| p.get()),
+        reason: drop.reason.name(),
+    }
+}
+
 /// Returns the results of all nodes.
 fn look(
     plan: &LabPlan,
@@ -134,8 +139,8 @@ fn look(
         let host = station(nodes, id);
         let (counters, secy) = (host.all(local), host.secy());
         let sfcm = host.reactions(local).and_then(|reactions| reactions.sfcm);
-        let own = (counters, secy.as_deref());
-        NodeOutcome::Host(nodes::host(node, own, sfcm.as_ref(), far(0), agents))
+        let found = HostCounters { counters, secy: secy.as_deref(), sfcm: sfcm.as_ref() };
+        NodeOutcome::Host(nodes::host(node, found, far(0), agents))
     };
     (0..).zip(&plan.network.nodes).map(look).collect()
 }
@@ -166,6 +171,7 @@ fn pauses(plan: &LabPlan, recorder: &Recorder, nodes: &[NodeOutcome]) -> PauseOu
     let counts = recorder.counts();
     let hosts = plan.network.nodes.iter().zip(nodes).filter_map(|(plan, node)| match node {
         NodeOutcome::Host(host) => {
+            // With PAUSE all priorities stop together; the first one stands for the line.
             let all = host.ports[0].counters.priorities.iter();
             Some(all.take(pauses_at(plan, PortId::MIN)))
         }
@@ -251,6 +257,7 @@ pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population)
             flow.loss_percent = 0.0;
             continue;
         }
+        // A frame on the way is no loss yet; the generator itself, which sees its ports alone, cannot tell.
         let queued = (*pending).min(flow.frames_tx.saturating_sub(flow.frames_rx));
         flow.queued_frames = Some(queued);
         if flow.frames_tx > 0 {

@@ -64,6 +64,7 @@ pub(super) fn lossless_flows(
     let of_tester = of_tester.zip(tester.iter().flat_map(|report| &report.flows));
     let of_tester = of_tester.filter(|((flow, host), _)| is_lossless(&plan.network, flow, *host));
     let of_tester = of_tester.map(|((plan, _), flow)| {
+        // A frame to several ports has to arrive at each of them.
         let wanted = flow.frames_tx.saturating_mul(plan.rx.len().max(1) as u64);
         let pending = flow.queued_frames.unwrap_or(0);
         Ending {
@@ -74,6 +75,7 @@ pub(super) fn lossless_flows(
         }
     });
     let all: Vec<Ending<'_>> = own.chain(of_tester).collect();
+    // A run of a fixed time may end with frames under way: that is no loss and nothing is unfinished.
     let unfinished = plan.until_done && !ended.quiet && !all.is_empty();
     let pending = |flow: &Ending<'_>| if unfinished { flow.pending } else { 0 };
     // Losses are named before the flows that only need more time.
@@ -114,6 +116,7 @@ fn is_lossless(network: &NetworkPlan, flow: &FlowPlan, host: NodeId) -> bool {
             let mut head = [plan.dst.0, plan.src.0].concat();
             if let Some(tag) = plan.tag {
                 let vid = tag.vid.map_or(0, |vid| vid.get());
+                // A C-TAG: EtherType 0x8100, PCP in the upper three bits, and the VID.
                 head.extend([0x81, 0, tag.pcp.get() << 5 | (vid >> 8) as u8, vid as u8]);
             }
             head.extend([8, 0, 0x45, plan.dscp.get() << 2]);
@@ -145,6 +148,7 @@ fn is_lossless_way(network: &NetworkPlan, host: NodeId, head: &[u8], sent: Prior
         let classify = &switch.ports[port.index()].classify;
         let priority = priority(classify, &head);
         let group = &switch.buffer.groups[port.index()][classify.group[priority.index()].index()];
+        // The first pause has to stop the priority that the sender's queue has, and not only the one in the frame.
         let heard = obeyed.contains(priority) && (hop > 0 || priority == sent);
         if !heard || !matches!(group.kind, GroupKind::Lossless { .. }) {
             return false;
@@ -188,8 +192,10 @@ pub(super) fn lossy_way(
     hops.dedup();
     let lost: u64 = mixed().map(|(_, outcome)| outcome.loss_frames).sum();
     let dropped: u64 = hops.iter().map(|hop| congestion_drops(nodes, hop)).sum();
+    // A switch counts drops by port and priority, so frames of other flows may be among them.
     let most = lost.min(dropped);
     let others = lines.damaged + lines.lost + lines.link_down + lines.secy + other_drops(nodes);
+    // If every other loss had hit these flows, the rest would still be losses at these switches.
     let least = most.min(lost.saturating_sub(others));
     let mut switches: Vec<_> =
         hops.iter().map(|hop| nodes[hop.node.index()].name().to_owned()).collect();

@@ -126,11 +126,13 @@ pub(crate) fn records(plan: &LabPlan, end: Instant, nodes: &mut impl Population)
             add(message, kept.due, Some(kept.took));
         }
         let now = clock.local(end);
+        // Messages that were due and are not complete: left out, a stalled flow would have no bad slowdown.
         for message in done.. {
             match due(transport, message).filter(|due| *due <= now) {
                 Some(due) => add(message, due, None),
                 None => break,
             }
+            // Of endless messages only the current one is due; the others are no backlog.
             if follow(transport) || message - done >= transport.work.log as u64 {
                 break;
             }
@@ -262,10 +264,12 @@ impl<'a> Path<'a> {
     /// takes longer for the longest messages of a file.
     fn ideal(&self, bytes: u64) -> Duration {
         let payload = u64::from(self.plan.payload());
+        // Frames before the last one, which alone may be shorter.
         let before = bytes.max(1).div_ceil(payload) - 1;
         let tail = (bytes.max(1) - before * payload) as u32;
         let tail = tail.max(PROBE_LEN as u32);
         let padded = match self.plan.kind {
+            // RoCE pads the payload to four bytes (the BTH has a pad count).
             Transport::Roce(_) => tail.next_multiple_of(4),
             Transport::TcpLike(_) => tail,
         };
@@ -292,6 +296,7 @@ impl<'a> Path<'a> {
 impl Hop {
     /// Returns the time from a frame's start on the line to its availability at the other end.
     fn latency(&self, len: u32) -> Duration {
+        // The gap belongs to the pace of the line; a frame has arrived before it.
         let whole = self.line.time_for(len).saturating_sub(self.gap);
         let seen = if self.cuts { self.line.time_for(HEADER.min(len)).min(whole) } else { whole };
         seen + self.delay

@@ -190,6 +190,7 @@ pub(super) fn switch<'a>(
         let id_of = PortId::new(n as u16).expect("a switch's ports have ids");
         let found = port(agents.0, id_of, agents.1);
         let onsets = recorder.onsets(id, id_of).into_iter().flatten();
+        // Groups that never paused or dropped would fill the results with nulls.
         let groups = PriorityGroup::ALL.into_iter().zip(onsets).filter(|(_, o)| o.is_set());
         SwitchPort {
             summary: PortSummary { agents: found.summary, ..summary },
@@ -223,11 +224,17 @@ fn group(group: PriorityGroup, onset: &Onset) -> GroupOutcome {
     }
 }
 
+/// Counters of a host at the end of a run.
+pub(super) struct HostCounters<'a> {
+    pub(super) counters: StationCounters,
+    pub(super) secy: Option<&'a SecySnapshot>,
+    pub(super) sfcm: Option<&'a SfcmCounters>,
+}
+
 /// Returns the results of a host.
 pub(super) fn host(
     plan: &NodePlan,
-    (counters, secy): (StationCounters, Option<&SecySnapshot>),
-    sfcm: Option<&SfcmCounters>,
+    found: HostCounters<'_>,
     far: Far<'_>,
     agents: (&NodeAgents, Instant),
 ) -> HostOutcome {
@@ -235,10 +242,10 @@ pub(super) fn host(
         name: far.link.to_owned(),
         peer: far.node.to_owned(),
         rate_bps: far.rate.get(),
-        counters,
+        counters: found.counters,
         agents: port(agents.0, PortId::MIN, agents.1).summary,
-        sfcm: sfcm.map(SfcmOutcome::new),
-        macsec: secy.map(MacsecSummary::new),
+        sfcm: found.sfcm.map(SfcmOutcome::new),
+        macsec: found.secy.map(MacsecSummary::new),
     };
     HostOutcome { name: plan.name().to_owned(), ports: vec![port] }
 }
@@ -331,8 +338,10 @@ fn measured(reconciler: &Reconciler, port: PortId) -> Option<MeasuredOutcome> {
         uncertainty_ns: found.uncertainty,
         uncertainty_quanta: accuracy.quanta,
         uncertainty_max_frames: accuracy.max_frames,
+        // Without the frames that no pause can stop, which are no delay of the link.
         medium_and_internal_bits: value.bits() - frames.unstoppable(),
         delay_value_bytes: value.bytes().0,
+        // The least of all groups: that is the one that may overflow.
         given_bytes: u64::from(given.min().unwrap_or(0)) * u64::from(plan.buffer.cell_bytes),
     })
 }

@@ -44,10 +44,12 @@ pub struct SteadyOutcome {
 /// Returns the means over the steady state; `None` if there is none, or no flow without an end.
 pub(super) fn steady(plan: &LabPlan, ended: &Ended, window: &Window) -> Option<SteadyOutcome> {
     let samples = ended.samples.as_ref().filter(|samples| samples.flows().next().is_some())?;
+    // An interval that the file names is taken as it is: the user knows the run.
     let measured = plan.measure_from > Duration::ZERO || plan.measure_to.is_some();
     let (rule, from, to) = if measured {
         ("measure", window.from.0, window.to.0)
     } else {
+        // When an offered load ends, the queues drain: that is no steady state.
         let last = last(plan, samples);
         let (from, to) = window_of(&samples.samples[..last])?;
         ("mser_5", from, to)
@@ -202,7 +204,7 @@ impl Samples {
         let at = network.now();
         let nodes = network.nodes_mut();
         let arrived = self.flows.iter().map(|(_, ends)| arrived(nodes, ends)).collect();
-        let queued = self.switches.iter().map(|of| queued(nodes, *of)).sum();
+        let queued = self.switches.iter().map(|(id, ports)| queued(nodes, *id, *ports)).sum();
         self.samples.push(Sample { at, arrived, queued });
     }
 }
@@ -217,8 +219,9 @@ fn arrived(nodes: &mut Nodes, ends: &Ends) -> u64 {
 }
 
 /// Returns the bytes in the buffer of a switch.
-fn queued(nodes: &mut Nodes, (id, ports): (NodeId, u16)) -> u64 {
+fn queued(nodes: &mut Nodes, id: NodeId, ports: u16) -> u64 {
     let Node::Switch(switch) = nodes.get_mut(id) else { return 0 };
+    // An empty switch needs no walk through its groups.
     if switch.held() == 0 {
         return 0;
     }

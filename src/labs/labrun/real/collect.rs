@@ -99,6 +99,7 @@ pub struct RealRun {
 
 /// Makes the run's results from the ends of all threads.
 pub(super) fn collect(fit: Fit, mut ends: Vec<PollerEnd>, ran: Ran) -> RealRun {
+    // A frame in a ring is sent and not received, while both of its threads are idle.
     let quiet = ends.iter().all(|end| end.idle)
         && ends.iter().map(|e| e.sent).sum::<u64>() == ends.iter().map(|e| e.received).sum::<u64>();
     let latest = |of: fn(&PollerEnd) -> Instant| ends.iter().map(of).max().unwrap_or(Instant::ZERO);
@@ -141,6 +142,7 @@ fn arrivals(plan: &LabPlan, ends: &mut [PollerEnd]) -> [Vec<Arrivals>; 3] {
     for end in ends {
         let all = core::mem::take(&mut end.all);
         let [from, to] = [&mut end.from, &mut end.to];
+        // A run that ended before the interval has what arrived in total as both of its ends.
         let from = from.take().unwrap_or_else(|| all.clone());
         let to = to.take().unwrap_or_else(|| all.clone());
         for (kept, found) in arrivals.iter_mut().zip([from, to, all]) {
@@ -165,8 +167,10 @@ fn noted(plan: &LabPlan, ended: Instant, over: &mut [Over]) -> Noted {
             recorder.join(node.id, noted);
         }
     }
+    // Each node has its events in order; clocks of threads differ by no more than the leash allows.
     events.sort_by_key(|event| event.at);
     for event in &events {
+        // Pauses take the recorder's path of the virtual world, so both worlds have one definition of a pause.
         if let Happening::Arrived { direction, octets } = event.what {
             recorder.arrived(event.at, direction, &VirtualFrame::new(&octets, FRAME_MIN));
         }
@@ -188,6 +192,7 @@ impl RealRun {
             quiet: self.quiet,
             pending: self.plan.flows.iter().map(|flow| self.pending(flow.id)).collect(),
             pending_of_tester: self.plan.tester_flows().map(|id| self.pending(id)).collect(),
+            // The machine orders what happens at about the same time, so no hash could be the same again.
             trace_hash: None,
             samples: None,
             uncertainty: self.uncertainty,
@@ -267,6 +272,7 @@ impl Population for EndedNodes<'_> {
         }
     }
 
+    // All nodes of a process have one clock: `strip` has removed offsets and drifts.
     fn local(&self, _: NodeId, at: Instant) -> Instant {
         at
     }

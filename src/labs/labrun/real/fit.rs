@@ -67,6 +67,7 @@ impl Fit {
                 "some pauses are so short that they may run out before they are renewed",
             ));
         }
+        // Before parts are removed: what a check depends on is gone afterwards.
         let judged = Judged::new(plan, &rings);
         let mut plan = plan.clone();
         strip(&mut plan);
@@ -140,6 +141,7 @@ fn shape(network: &mut NetworkPlan, rings: &Rings) {
             }
             NodeKind::Host(host) => {
                 host.shaper_burst = rings.shaper_burst(host.rate);
+                // The time between two polls must not count as a backlog.
                 host.backlog = host.backlog.max(rings.step.saturating_mul(2));
             }
         }
@@ -172,6 +174,7 @@ fn raise_headroom(
     for (n, node) in nodes.iter_mut().enumerate() {
         let NodeKind::Switch(switch) = &mut node.kind else { continue };
         let id = NodeId(n as u32);
+        // A port that sends no pauses has nothing in flight after one.
         let needed = |switch: &SwitchPlan, port: usize| {
             let end = End { node: id, port: PortId::new(port as u16)? };
             let link: &LinkPlan = links.iter().find(|l| l.a == end || l.b == end)?;
@@ -190,6 +193,7 @@ fn raise_headroom(
                     (raised, more) = (raised + 1, more + u64::from(by));
                 }
             }
+            // A planned change must not take the headroom back that rings need.
             for fault in faults.iter_mut() {
                 if let FaultKind::Change { node, change: Change::Group { port: at, plan, .. } } =
                     &mut fault.kind
@@ -246,10 +250,12 @@ fn frames(network: &NetworkPlan, rings: &Rings) -> u64 {
                 sent = host.flows.iter().fold(sent, |sum, flow| of(sum, flow.frames));
                 let streams = host.tester.streams.iter();
                 sent = streams.fold(sent, |sum, stream| of(sum, stream.limit.frames));
+                // A connection may send a frame any number of times.
                 sent = sent.filter(|_| host.senders.is_empty());
             }
         }
     }
+    // Both directions: full rings, and the bursts that both ends hold while they are polled.
     let hands = network.links.len() as u64 * 2 * u64::from(rings.entries + 8 * BURST as u32);
     held.min(sent.unwrap_or(u64::MAX)) + hands
 }
@@ -280,6 +286,7 @@ impl Load {
             let offers = offers(host);
             let line: f64 = offers.iter().map(|offer| offer.share).sum();
             for offer in offers {
+                // A host sends no faster than its link: more offered load is scaled down to it.
                 let rate = offer.frames / line.max(1.0);
                 let to = network
                     .nodes
@@ -305,6 +312,7 @@ impl Load {
     /// with the least load.
     pub fn spread(&self, threads: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        // Largest first: the small ones at the end even out what the large ones left uneven.
         order.sort_by(|a, b| self.nodes[*b].total_cmp(&self.nodes[*a]));
         let (mut sums, mut places) = (vec![0.0_f64; threads], vec![0; self.nodes.len()]);
         for node in order {
@@ -337,6 +345,7 @@ fn offers(host: &StationPlan) -> Vec<Offer> {
     let answered = host.senders.iter().map(|t: &TransportPlan| {
         let most = 1.0 / line.time_for(t.size).as_secs_f64();
         let frames = t.rate.map_or(most, |r| r.get() as f64 / 8.0 / f64::from(t.size)).min(most);
+        // An acknowledgement for each frame at most, which passes the same nodes.
         Offer { to: t.dst, frames: 2.0 * frames, share: share(t.size, frames) }
     });
     let streams = host.tester.streams.iter().filter_map(|stream| stream_offer(stream, &line));

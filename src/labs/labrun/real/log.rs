@@ -1,6 +1,6 @@
 //! Log of pause events, in order, and the two observers that write it.
 //!
-//! A [`Tap`] observes one end of a link: it counts frames, and logs every pause received. A [`Watch`] observes a
+//! [`Seen`] observes one end of a link: it counts frames, and logs every pause received. [`Watch`] observes a
 //! switch: it feeds the recorder of the virtual world, and logs the pauses that the switch sends.
 
 use std::sync::Arc;
@@ -145,6 +145,7 @@ impl<P: Port> Tap<P> for Seen {
         self.received += frames.len() as u64;
         for frame in frames {
             let head = frame.head();
+            // An opcode is not read here: whether the port obeys the frame is the recorder's question.
             if head.get(12..14) == Some(&MAC_CONTROL) {
                 self.note(head);
             }
@@ -155,6 +156,7 @@ impl<P: Port> Tap<P> for Seen {
     fn send(&mut self, port: &mut P, out: &mut Burst<P::Frame>) {
         let before = out.len();
         port.tx_burst(out);
+        // Frames that a full ring did not take stay in the burst.
         self.sent += (before - out.len()) as u64;
     }
 

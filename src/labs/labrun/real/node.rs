@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::RealError;
-use super::log::Event;
-use super::log::Watch;
-use super::log::{Moment, SeenPort};
+use super::log::{Event, Moment, SeenPort, Watch};
 use crate::population::{NodeAgents, of_host, of_switch};
 use crate::record::Recorder;
 use contracts::frame::{Burst, Frame};
@@ -147,6 +145,7 @@ impl Node {
         }
         self.moment.set(now);
         let reconciler = &mut self.reconciler;
+        // At one time of the clock: what arrives meanwhile is forwarded now, so a poll leaves nothing behind.
         let polls = until_quiet(|| match &mut self.kind {
             Kind::Switch(switch) => {
                 let progressed = switch.poll(now).progressed;
@@ -188,6 +187,7 @@ impl Node {
     pub(super) fn act(&mut self, now: Instant, operation: Operation) -> Result<bool, RealError> {
         let change = match (operation, &mut self.kind) {
             (Operation::Stall(span), _) => {
+                // A second stall adds to the first one, as a CPU that is busy twice.
                 self.stalled_until = self.stalled_until.max(now).saturating_add(span);
                 return Ok(true);
             }
@@ -201,12 +201,14 @@ impl Node {
             (Operation::Change(change), _) => change,
         };
         let Kind::Switch(switch) = &mut self.kind else { return Ok(true) };
+        // The reconciler owns measured values: it keeps them in a change that does not mean them.
         let change = match &mut self.reconciler {
             Some(reconciler) => reconciler.amend(change),
             None => change,
         };
         match switch.apply(now, change) {
             Ok(()) => Ok(true),
+            // Cells in use go away with time, so the caller tries again; other refusals are errors of the plan.
             Err(error) if matches!(error.as_refused(), Refused::Now(_)) => Ok(false),
             Err(source) => Err(RealError::Change { node: self.name.clone(), source }),
         }

@@ -67,11 +67,13 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Poller>, R
                 Kind::Switch(Box::new(Switch::new(plan, ports, Alone::default(), watch)?))
             }
             NodeKind::Host(plan) => {
+                // A plan may have hosts without links, which have nothing to poll.
                 let Some((direction, port)) = ports.into_iter().next() else { continue };
                 let port =
                     secured(SourcePort::new(port, pool.clone()), &plan.secy, ciphers, &name)?;
                 let port = Seen::over(port, direction, &moment);
                 let host = Station::new(plan, port)?;
+                // Frames are taken before the run: a host that sends its first frame does not wait for memory.
                 host.spares().fill();
                 Kind::Host(Box::new(host))
             }
@@ -212,9 +214,11 @@ impl Rings {
             let line = fastest.map(|link| Line::new(link.rate, link.line));
             line.map_or(1_000, |line| line.time_for(len).as_picos()).max(1)
         };
+        // Enough of the shortest frames for the time of SPANS spans.
         let entries = (SPANS * SPAN_FRAMES * time(longest)).div_ceil(time(shortest));
         let entries = entries.clamp(ENTRIES[0], ENTRIES[1]);
         let span = Duration::from_picos(time(shortest)).saturating_mul(entries / SPANS);
+        // Clocks that differ more would let a pause expire at its receiver before the sender refreshes it.
         let span = span.min(bounded_by_pauses(network)).max(SPAN_MIN);
         let step = span.div(2).max(SPAN_MIN);
         Self { entries: entries as u32, shortest, longest, span, step }
@@ -253,6 +257,7 @@ impl Rings {
         let line = Line::new(link.rate, link.line);
         let frame = line.time_for(self.shortest).as_picos().max(1);
         let wait = line.time_for(self.longest) + self.span.saturating_mul(2);
+        // The peer may be polled a step late, and so may this port.
         let wait = (wait + self.step.saturating_mul(2)).as_picos();
         let sent = u32::try_from(wait.div_ceil(frame)).unwrap_or(u32::MAX);
         (BURST as u32 + 2 * self.entries + 2 * COMMITTED_MAX as u32).saturating_add(sent)

@@ -47,6 +47,7 @@ impl Serialize for Shortfall {
 /// faults matched without `_`: a field or fault that is added is considered here, or does not
 /// compile. Switches and hosts are the same machines in both worlds.
 pub(super) fn of_plan(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
+    // The first is of every run: it says how far results can be repeated.
     let mut found = vec![Shortfall::new(
         "seed",
         format!(
@@ -178,6 +179,7 @@ fn of_links(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     let steps = |link: &&LinkPlan| {
         let LinkPlan { name: _, a: _, b: _, rate: _, line, ab: _, ba: _ } = link;
         let LinePlan { overhead: _, step } = line;
+        // A picosecond is the resolution of time, hence no step.
         *step > Duration::from_picos(1)
     };
     if let Some(names) = names(links.iter().filter(steps).map(|l| l.name.as_str())) {
@@ -197,6 +199,7 @@ fn of_nodes(plan: &LabPlan) -> Vec<Shortfall> {
     };
     let mut found = Vec::new();
     let mut say = |field, names: Option<String>, instead: &str| {
+        // Sentences are written with a place for the names, which `format!` cannot take at run time.
         found.extend(names.map(|n| Shortfall::new(field, instead.replace("{}", &n))));
     };
     say(
@@ -247,6 +250,7 @@ fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
             FaultClass::LinkDown => down += 1,
             FaultClass::Stall => stalled += 1,
             FaultClass::Defect => defects += 1,
+            // Rings do these as lines do.
             FaultClass::LinkUp | FaultClass::Change => {}
         }
     }

@@ -113,11 +113,13 @@ impl Capture {
     }
 
     fn write(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        // A full disk is reported once, at the end; the run itself goes on.
         if self.failed.is_some() {
             return;
         }
         let (octets, len) = frame.on_line();
         let at = Duration::from_nanos(at.as_nanos());
+        // The virtual world has no FCS; the interface says so, and the length is without it.
         let packet = Packet { at, octets, len: len.saturating_sub(FCS_BYTES) };
         let notes = Notes { interface: direction.0 % 2, ..Default::default() };
         self.failed = self.file.packet(&packet, &notes).err().map(|e| e.to_string());

@@ -64,10 +64,12 @@ pub(crate) fn priority(plan: &ClassifyPlan, head: &[u8]) -> Priority {
     let outer = EtherType(be16(12));
     let tagged = outer == EtherType::C_TAG || outer == EtherType::S_TAG;
     let pcp = || tagged.then(|| plan.pcp[usize::from(head[14] >> 5)]);
+    // The type field stands 4 bytes further behind a tag.
     let dscp = || {
         let at = if tagged { 16 } else { 12 };
         let code = match EtherType(be16(at)) {
             EtherType::IPV4 => head[at + 3] >> 2,
+            // Traffic class of IPv6: 4 bits behind the version, and 4 in the next byte; its upper six are the DSCP.
             EtherType::IPV6 => (be16(at + 2) >> 6) as u8 & 63,
             _ => return None,
         };

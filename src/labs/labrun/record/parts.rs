@@ -32,6 +32,7 @@ impl Recorder {
     pub(super) fn unite_with(&mut self, other: Self, part: u32, partition: &Partition) {
         self.counts.add(&other.counts);
         for (own, their) in self.towards.iter_mut().zip(other.towards) {
+            // A line between parts is seen from both: one part has its starts, the other what was obeyed.
             own.frames.unite(their.frames);
             if partition.of(own.node) == part {
                 own.receiver = their.receiver;

@@ -43,6 +43,7 @@ impl Timeline {
             self.end(at, keep);
             return false;
         }
+        // A new pause time replaces the remainder; the pause itself goes on.
         let (since, begins) = match self.now {
             Some((since, _)) => (since, false),
             None => (at, true),
@@ -83,6 +84,7 @@ impl Timeline {
 fn merge(pieces: &mut Vec<Piece>) {
     let mut gaps: Vec<Duration> = pieces.windows(2).map(|w| w[1].from.since(w[0].to)).collect();
     let middle = gaps.len() / 2;
+    // The median without a sort: half of the gaps close, and the list is at most half as long.
     let (_, &mut widest, _) = gaps.select_nth_unstable(middle);
     let mut joined: Vec<Piece> = Vec::with_capacity(PIECES_MAX);
     for piece in pieces.drain(..) {
@@ -130,6 +132,7 @@ impl Receiver {
     /// Ends every pause: the link went down, or the run is over.
     pub(super) fn end(&mut self, at: Instant, keep: bool) {
         for line in self.lines.iter_mut().flat_map(|lines| lines.iter_mut()) {
+            // First by its own time, which may be before this end.
             line.expire(at, keep);
             line.end(at, keep);
         }
@@ -150,6 +153,7 @@ const ALL_MAX: usize = 200_000;
 
 /// Returns the frames of each kind that are kept of each of `directions`.
 pub(super) const fn most(directions: usize) -> usize {
+    // Two kinds for each direction; the 1 only avoids a division by 0.
     let share = ALL_MAX / (2 * directions + 1);
     if share > FRAMES_MAX { FRAMES_MAX } else { share }
 }

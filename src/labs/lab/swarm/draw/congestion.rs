@@ -124,6 +124,7 @@ fn limit(chance: &mut Chance) -> MessageLimit {
 /// Generates isolation of one lossless class, if a class is free for isolated flows.
 fn isolation(chance: &mut Chance, drawn: &Drawn) -> Option<CongestionIsolation> {
     let monitored = chance.pick(&drawn.lossless);
+    // Isolated flows in a lossless class would share its pauses with the flows they were taken from.
     let free: Vec<u8> = (0..8).filter(|p| !drawn.lossless.contains(p)).collect();
     let to = (!free.is_empty()).then(|| chance.pick(&free))?;
     let queues = by_class(vec![monitored], |_| {
@@ -250,6 +251,7 @@ fn has_circle(plan: &LabPlan) -> bool {
         |NodeId(n): NodeId| matches!(network.nodes[n as usize].kind, NodeKind::Switch(_));
     let switches = network.nodes.iter().filter(|n| matches!(n.kind, NodeKind::Switch(_))).count();
     let between = network.links.iter().filter(|l| is_switch(l.a.node) && is_switch(l.b.node));
+    // A tree of n switches has n - 1 links, so one more closes a loop.
     between.count() >= switches
 }
 
@@ -271,6 +273,7 @@ fn frame(chance: &mut Chance, hosts: &[Known], to_nobody: bool) -> Vec<u8> {
     }
     frame.extend(ethertype.0.to_be_bytes());
     frame.extend(&body[..len]);
+    // Where frames could loop, the destination stays as it is: a changed one may be unknown.
     spoil(chance, &mut frame, if to_nobody { 0 } else { dst.0.len() });
     frame
 }
@@ -311,11 +314,13 @@ fn forged_priority(chance: &mut Chance) -> Priority {
 /// receivers of quoted frames do not check.
 fn msdu(from: Ipv4Addr, to: Ipv4Addr) -> [u8; MSDU] {
     let mut out = [0; MSDU];
+    // EtherType of IPv4; version and header length, DSCP, and a total length of 50.
     out[..6].copy_from_slice(&[0x08, 0x00, 0x45, 0, 0, 50]);
     (out[10], out[11]) = (64, Protocol::UDP.0);
     out[14..18].copy_from_slice(&from.octets());
     out[18..22].copy_from_slice(&to.octets());
     out[22..24].copy_from_slice(&49_152_u16.to_be_bytes());
+    // RoCEv2's port: the flow that a message names is most likely one of RoCE.
     out[24..26].copy_from_slice(&4_791_u16.to_be_bytes());
     out[26..28].copy_from_slice(&30_u16.to_be_bytes());
     out

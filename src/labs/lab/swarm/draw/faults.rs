@@ -80,6 +80,7 @@ pub(super) fn faults(chance: &mut Chance, links: &mut [Link], nodes: &[String]) 
             }
             _ => {
                 let at = chance.between(0, links.len() as u64 - 1) as usize;
+                // Errors are a property of the link for the whole run and no event.
                 links[at].errors = Some(errors(chance));
                 continue;
             }
@@ -166,6 +167,7 @@ pub(super) fn defect(chance: &mut Chance, lab: &Lab, lossless: &[u8]) -> Fault {
         most: takes("most").then(|| chance.between(0, 2) as u8),
         after: takes("after").then(|| Span(chance.span(500, 100_000))),
     };
+    // Most devices have their defects from the start.
     let at = if chance.percent(70) { 0 } else { chance.scale(1, 50_000) };
     Fault::new(Span(ground::time::Duration::from_nanos(at)), FaultKind::Defect(defect))
 }
@@ -196,6 +198,7 @@ fn macsec(chance: &mut Chance) -> Macsec {
     };
     let (key, salt) = (Some(hex(octets)), is_xpn.then(|| hex(12)));
     let confidentiality = chance.percent(30).then_some(false);
+    // An offset needs encryption, and XPN suites have none.
     let offset = confidentiality.is_none() && !is_xpn && chance.percent(20);
     let delay = chance.percent(50);
     let shim = |chance: &mut Chance| delay.then(|| Span(chance.span(1, 500)));
@@ -230,6 +233,7 @@ fn attack(chance: &mut Chance, links: &[String]) -> Fault {
     let every = times.map(|_| Span(chance.span(10, 20_000)));
     let at = Span(chance.span(1, 300_000));
     if chance.percent(50) {
+        // Any of the frames that a line keeps for replays.
         let back = Some(chance.between(0, 63) as u32);
         let replay = Replay { link, from: None, back, times, every };
         return Fault::new(at, FaultKind::Replay(replay));
@@ -257,6 +261,7 @@ fn forged(chance: &mut Chance) -> Vec<u8> {
         let tci = chance.pick(&[0x0c_u8, 0x00, 0x2c, 0x4c]) | chance.between(0, 3) as u8;
         let pn = (chance.any() as u32).to_be_bytes();
         let tag = [0x88, 0xe5, tci, 0, pn[0], pn[1], pn[2], pn[3]];
+        // A SecTAG stands behind the addresses, and the ICV at the end.
         octets.splice(12..12, tag);
         octets.extend((0..16).map(|_| chance.any() as u8));
     }

@@ -54,6 +54,7 @@ fn trunks(chance: &mut Chance) -> (u64, Vec<u64>, Vec<(u64, u64)>, bool) {
         4..=6 => {
             let n = chance.between(2, 4);
             let mut hosts = each(1..=n, chance.between(1, 3));
+            // The receiver of the parking lot, at the last switch.
             hosts.push(n);
             (n, hosts, (1..n).map(|s| (s, s + 1)).collect(), false)
         }
@@ -63,6 +64,7 @@ fn trunks(chance: &mut Chance) -> (u64, Vec<u64>, Vec<(u64, u64)>, bool) {
             let up = (1..=leaves).flat_map(|l| (1..=spines).map(move |s| (l, leaves + s)));
             (leaves + spines, hosts, up.collect(), false)
         }
+        // A ring with routes in one direction has a cyclic buffer dependency.
         10..=11 => {
             let n = chance.between(3, 6);
             let hosts = each(1..=n, chance.between(1, 2));
@@ -89,6 +91,7 @@ fn fat_tree(chance: &mut Chance) -> (u64, Vec<u64>, Vec<(u64, u64)>, bool) {
     });
     let up = (0..pods).flat_map(|pod| {
         (1..=2).flat_map(move |above| {
+            // Switches are numbered edges, aggregation, cores; each aggregation switch of a pod has cores of its own.
             let first = 2 * edges + (above - 1) * cores;
             (1..=cores).map(move |core| (edges + 2 * pod + above, first + core))
         })
@@ -98,6 +101,7 @@ fn fat_tree(chance: &mut Chance) -> (u64, Vec<u64>, Vec<(u64, u64)>, bool) {
 
 /// Generates a topology: a fat tree from `tree`, if given.
 pub(super) fn shape(chance: &mut Chance, tree: Option<&mut Chance>) -> Shape {
+    // Drawn in any case, so that the numbers after it are the same with and without a tree.
     let drawn = trunks(chance);
     let (switches, hosts, trunks, ring) = tree.map_or(drawn, fat_tree);
     let rates = [1, 10, 25, 40, 50, 100, 100, 100, 200, 400];
@@ -118,6 +122,7 @@ pub(super) fn shape(chance: &mut Chance, tree: Option<&mut Chance>) -> Shape {
         link(chance, format!("s{a}"), format!("s{b}"), trunk);
     }
     let clockwise = |s: u64| {
+        // The hosts of the switch itself are reached at their own ports.
         let far = hosts.iter().zip(1..).filter(|(at, _)| **at != s);
         Route {
             at: Some(format!("s{s}")),
@@ -169,6 +174,7 @@ impl Kind {
             let metres = if self.mixed { chance.scale(1, 2_000) } else { self.metres };
             link.length = Some(Length(metres * 1_000));
             link.ns_per_m = self.ns_per_m;
+            // Of the PHYs of these rates, 25G and 100G have RS-FEC as an option.
             link.fec = (self.fec && [25, 100].contains(&rate)).then_some(Fec::Rs);
         } else {
             let delay = if self.mixed { chance.span(1, 5_000) } else { self.delay };
@@ -189,6 +195,7 @@ impl Kind {
 pub(super) fn clock(chance: &mut Chance) -> crate::raw::Clock {
     crate::raw::Clock {
         offset: Some(Span(chance.span(1, 1_000_000))),
+        // Up to 100 ppm either way, which is what 802.3 allows.
         drift: Some(Drift(chance.between(0, 200_000) as i32 - 100_000)),
     }
 }
@@ -212,6 +219,7 @@ fn flow(chance: &mut Chance, hosts: &[String], drawn: &Drawn, frames: u64) -> Fl
     };
     let lossy = !drawn.lossy.is_empty() && chance.percent(30);
     let priority = chance.pick(if lossy { &drawn.lossy } else { &drawn.lossless });
+    // The frames are those of all flows together, so that labs of many hosts take no longer.
     let most = (frames / pairs as u64).max(1);
     let sizes = [70, 128, 257, 512, 1_000, 1_048, 1_518, drawn.max_frame, drawn.max_frame];
     let transport = transport(chance, priority, lossy, drawn);
@@ -289,6 +297,7 @@ fn ends(chance: &mut Chance, hosts: &[String]) -> (Pattern, Vec<String>, Vec<Str
             let to = chance.pick(hosts);
             (Pattern::AllToAll, chance.some(&others(&to)), vec![to])
         }
+        // Two hosts have one permutation, which is a pair of flows.
         3..=4 if hosts.len() > 2 => (Pattern::Permutation, hosts.to_vec(), hosts.to_vec()),
         _ => {
             let from = chance.pick(hosts);

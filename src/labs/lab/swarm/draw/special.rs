@@ -29,6 +29,7 @@ const CHANGED_LOSSY: &str = "changed_lossy";
 pub(super) fn kinds(chance: &mut Chance, lab: &mut Lab, first: &Drawn, slowest: BitsPerSec) {
     let Some(of_first) = lab.profiles.get(super::PROFILE) else { return };
     let mut other = profile::another(chance, first, slowest).profile;
+    // Both ends of a link between the profiles have to speak the same protocols.
     let keep = of_first.defaults.clone();
     let defaults = &mut other.defaults;
     (defaults.headroom, defaults.measurement) = (keep.headroom, keep.measurement);
@@ -69,6 +70,7 @@ pub(super) fn changes(chance: &mut Chance, lab: &mut Lab, drawn: &Drawn) {
         let link = chance.pick(&lab.links);
         let ends = [link.from, link.to].map(Option::unwrap_or_default);
         let (switch, peer) = if ends[0].starts_with('s') { (0, 1) } else { (1, 0) };
+        // A port is named by the node at its other end; without one the change is of all ports.
         let port = chance.percent(60).then(|| ends[peer].clone());
         let switch = ends[switch].clone();
         let lossy = !drawn.lossy.is_empty() && chance.percent(20);
@@ -123,22 +125,25 @@ fn curve(chance: &mut Chance) -> raw::Ecn {
     }
 }
 
-/// Generates the lab of a seed.
+/// Generates an orderly lab.
 pub(super) fn orderly(chance: &mut Chance, seed: u64) -> Result<Lab, ConfigError> {
     let senders = chance.between(2, 5);
     let max_frame = chance.pick(&[1_526, 2_000, 4_200]);
     let sizes: Vec<u64> =
         [512, 1_000, 1_518, max_frame].into_iter().filter(|size| *size <= max_frame).collect();
     let size = chance.pick(&sizes);
+    // Far above the marking curve, which begins at one to three frames: marks come first.
     let limit = chance.between(20, 40) * max_frame;
     let priority = chance.between(0, 7) as u8;
     let hosts: Vec<String> = (1..=senders + 1).map(|n| format!("h{n}")).collect();
     let (to, from) = hosts.split_last().expect("there is a receiver");
     let rate = chance.pick(&[10, 25, 50, 100, 200, 400]);
+    // At most 40 kbit on the line, whatever the rate: what is under way bounds how uneven shares are.
     let delay = Span(chance.span(1, 40_000 / rate));
     let link = |host: &String| Link {
         from: Some(host.clone()),
         to: Some("s1".into()),
+        // One rate for all links: a faster sender would get more between two pauses.
         rate: Some(LinkRate(BitsPerSec::gbps(rate))),
         delay: Some(delay),
         ..Link::default()
@@ -171,11 +176,12 @@ pub(super) fn orderly(chance: &mut Chance, seed: u64) -> Result<Lab, ConfigError
             hosts: Members::List(hosts.iter().map(named).collect()),
         },
         flows: vec![flow],
-        profiles: [(PROFILE.into(), orderly_profile(chance, (max_frame, limit), priority))].into(),
+        profiles: [(PROFILE.into(), orderly_profile(chance, max_frame, limit, priority))].into(),
         duration: Some(Span(ground::time::Duration::from_secs(1))),
         ..Lab::default()
     };
     let (plan, _) = resolve_raw(&lab)?;
+    // The pool holds the limits of all groups together, so no group pauses because of another.
     let pool = (senders + 1) * (limit + 2 * max_frame) + (64 << 10);
     let total = Some(Size(set_aside(&plan) + pool));
     lab.profiles.values_mut().for_each(|profile| profile.buffer.total = total);
@@ -183,7 +189,7 @@ pub(super) fn orderly(chance: &mut Chance, seed: u64) -> Result<Lab, ConfigError
     Ok(lab)
 }
 
-fn orderly_profile(chance: &mut Chance, (max_frame, limit): (u64, u64), priority: u8) -> Profile {
+fn orderly_profile(chance: &mut Chance, max_frame: u64, limit: u64, priority: u8) -> Profile {
     let key = Range { first: priority.into(), last: priority.into() };
     let kmin = chance.between(1, 3) * max_frame;
     let ecn = Ecn {
