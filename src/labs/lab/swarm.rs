@@ -74,7 +74,7 @@ fn try_seed(seed: u64, twice: bool) -> Trial {
         }
     };
     let mut trial = trial::run(&lab);
-    // A failing lab is shrunk, which runs it many times anyway.
+    // One failure is enough: the lab is reported anyway.
     if twice && trial.failures.is_empty() {
         let again = trial::run(&lab).trace_hash;
         if again != trial.trace_hash {
@@ -91,7 +91,7 @@ pub fn run(swarm: Swarm, mut progress: impl FnMut(u64, u64) -> bool) -> Summary 
     let stop = AtomicBool::new(false);
     run_part(swarm, Shard::WHOLE, &stop, |_, done, failed| {
         if !progress(done, failed) {
-            // Not `false` from here: labs that have started are finished and counted.
+            // And `true` all the same: labs that have started are finished and counted.
             stop.store(true, std::sync::atomic::Ordering::SeqCst);
         }
         true

@@ -152,6 +152,7 @@ impl std::str::FromStr for Allowance {
             Some(number) => (number.trim_end(), true),
             None => (text.trim(), false),
         };
+        // A NaN or a negative tolerance would make every comparison false.
         let n = number.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
         let n = n.ok_or_else(|| format!("`{text}` is no tolerance; write 1% or a number"))?;
         Ok(if relative { Self::Percent(n) } else { Self::Number(n) })
@@ -179,6 +180,7 @@ impl Visitor<'_> for AllowanceReader {
         self.visit_str(&n.to_string())
     }
 
+    // By way of text, so that the range is checked in one place.
     fn visit_f64<E: de::Error>(self, n: f64) -> Result<Allowance, E> {
         self.visit_str(&n.to_string())
     }
@@ -193,6 +195,7 @@ impl<'de> Deserialize<'de> for Allowance {
 impl Serialize for Allowance {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
+            // A text, as the percent sign is part of the meaning.
             Self::Percent(_) => s.collect_str(self),
             Self::Number(n) => s.serialize_f64(*n),
         }
@@ -230,6 +233,7 @@ impl JsonSchema for Sweep {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let values = values();
+        // Keys are paths of fields, so they cannot be listed; editors validate the values alone.
         let axes = json_schema!({
             "type": "object", "minProperties": 1, "additionalProperties": values
         });
@@ -319,6 +323,7 @@ impl JsonSchema for Search {
                     "type": ["string", "number"]
                 }
             },
+            // The value that is found depends on the end, so both at once would be two searches.
             "oneOf": [{ "required": ["least"] }, { "required": ["largest"] }],
             "additionalProperties": false
         })

@@ -162,6 +162,7 @@ impl fmt::Display for FlowRateText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Share(ratio) => ratio.fmt(f),
+            // With `bps` in any case, which tells a rate from a number of frames.
             Self::Bits(rate) => write!(f, "{}bps", rate.to_string().trim_end_matches("bps")),
             Self::Frames(n) => write!(f, "{n}pps"),
         }
@@ -183,6 +184,7 @@ impl std::str::FromStr for FlowRateText {
             })?;
             return Ok(Self::Frames(rate.0.get()));
         }
+        // A bare number could be bits or frames, a factor of hundreds apart.
         if text.ends_with(|c: char| c.is_ascii_digit()) {
             return Err(format!(
                 "`{text}` has no unit; write a share (100%), bits (40G) or frames (1000pps)"
@@ -206,6 +208,7 @@ impl Visitor<'_> for RateReader {
     }
 
     fn visit_u64<E: de::Error>(self, n: u64) -> Result<FlowRateText, E> {
+        // Always an error: a number without a unit. The text has the better message.
         self.visit_str(&n.to_string())
     }
 

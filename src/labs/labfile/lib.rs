@@ -172,6 +172,7 @@ impl JsonSchema for Variant {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        // Any fields of a lab, so that editors complete a variant as a lab; YAML has null for an empty one.
         json_schema!({ "anyOf": [{ "$ref": "#" }, { "type": "null" }] })
     }
 }

@@ -153,6 +153,7 @@ impl Wanted for Host {
     const WANTED: &'static str = "a name, or a mapping such as `{name: h1, obey: none}`";
 }
 
+// A word or a list in one field, where YAML shows by its form which of the two it is.
 word_or! {
     Obey "Obey" enum "auto" Auto | "none" None or list Vec<u8> as List:
         "`auto`, `none` or a list of priorities such as `[3, 4]`";

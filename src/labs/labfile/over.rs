@@ -50,6 +50,7 @@ fn merged<T: Clone + PartialEq + Serialize + DeserializeOwned>(
     default: &Option<T>,
 ) -> Option<T> {
     let (Some(said), Some(base)) = (own, default) else { return own.clone().or(default.clone()) };
+    // Equal values need no merge, which takes two conversions.
     if said == base || WHOLE.contains(&name) {
         return own.clone();
     }
@@ -133,6 +134,7 @@ pub fn untaken(defaults: &Flow, flows: &[Flow]) -> Vec<String> {
                 Some(value) => {
                     merge(field, value, default, field, &mut taken);
                 }
+                // A flow without the field takes the default as a whole.
                 None => leaves(default, field, &mut taken),
             }
         }

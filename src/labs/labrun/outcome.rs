@@ -265,6 +265,7 @@ impl Outcome {
 fn by_name<S: Serializer>(nodes: &[NodeOutcome], s: S) -> Result<S::Ok, S::Error> {
     let mut map = s.serialize_map(Some(nodes.len()))?;
     for node in nodes {
+        // An object and no list: paths of checks name nodes, and the order of the lab is kept.
         map.serialize_entry(node.name(), node)?;
     }
     map.end()
@@ -324,6 +325,7 @@ fn step<'a>(at: &'a Value, key: &str) -> Option<&'a Value> {
             // A list of priorities has no place 3 beside its priority 3: the number would mean two things.
             let has_numbers = list.iter().any(|v| NUMBERED.iter().any(|k| v.get(k).is_some()));
             let by_place = || number.filter(|_| !has_numbers).and_then(|n| list.get(n as usize));
+            // A name first: a port may be called `3`.
             list.iter().find(named).or_else(|| list.iter().find(numbered)).or_else(by_place)
         }
         _ => None,
@@ -341,6 +343,7 @@ fn choices(at: &Value) -> String {
             .map(|(n, v)| match v.get("name").and_then(Value::as_str) {
                 Some(name) => name.to_owned(),
                 None => {
+                    // The name by which `step` would find the entry, so that the error can be followed.
                     NUMBERED.iter().find_map(|k| v.get(k)).map_or(n.to_string(), Value::to_string)
                 }
             })

@@ -394,13 +394,14 @@ pub fn keep_messages(nodes: &mut [NodePlan], every: bool) {
     let all = senders().flatten().filter_map(known).fold(0, u64::saturating_add);
     // All or none of the known ones, so that slowdowns do not depend on which flows came first.
     let few = all <= if every { LOG_MAX } else { LOG_DEFAULT };
+    // So the memory of all logs is bounded, whatever the number of flows.
     let share = LOG_MAX / flows.max(1);
     for node in nodes {
         let NodeKind::Host(station) = &mut node.kind else { continue };
         for sender in &mut station.senders {
             let listed = sender.work.list.is_some();
             let most = match known(sender) {
-                // Drawn messages are kept in any case: the file's limit on them bounds their memory.
+                // Drawn messages are kept in any case: their number has a limit of its own.
                 Some(count) if few || listed => count,
                 // An endless flow gets an equal share of the limit.
                 _ if every => share,

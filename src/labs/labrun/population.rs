@@ -101,6 +101,7 @@ impl Population for Nodes {
 
 /// Returns the link protocol results of a host.
 pub(super) fn of_host<P: Source>(host: &Station<P>, now: Instant) -> Vec<(PortId, AgentsSnapshot)> {
+    // A host has one port.
     host.agents().map(|agents| (PortId::MIN, agents.snapshot(now))).into_iter().collect()
 }
 
@@ -120,6 +121,7 @@ impl<P: Source> HostCounts for Station<P> {
         self.senders().nth(n)
     }
     fn completion_times(&self, n: usize) -> Option<&Latency> {
+        // Two options in one: there is no such sender, or it has a single message.
         self.completion_times().nth(n)?
     }
     fn message_log(&self, n: usize) -> &[Completion] {

@@ -94,9 +94,11 @@ fn run_until(
     let slow_down = options.slow_down.unwrap_or_else(|| fit.load.slow_down(threads)).max(1);
     fit.slowed_down(slow_down, threads);
     let pollers = rig::rig(eal, &fit, threads)?;
+    // The span bounds how far clocks may be apart, and the step how far one poll is from the next.
     let leash = Leash::new(threads, fit.rings.span);
     let leash = leash.with_step(fit.rings.step).slowed_down(slow_down);
     let shared = Shared::new(leash, threads);
+    // Building ports and rings is not part of the run's real time.
     let started = StdInstant::now();
     let (ends, starved) = drive(eal, pollers, &shared, &fit.plan, stopped, progress)?;
     let (frames, polls) = shared.work();
@@ -219,6 +221,7 @@ fn drive(
             thread::sleep(LOOK_EVERY);
             progress(so_far(shared, plan));
             if watcher.is_over(shared, plan.until_done) || stopped() {
+                // Relaxed: the flag orders nothing, and each thread reads it at its next poll.
                 shared.stop.store(true, Ordering::Relaxed);
             }
         }

@@ -118,7 +118,7 @@ impl Towards {
     fn pause(&self, head: &[u8]) -> Option<PauseVector> {
         let frame = mac_control::Repr::parse(head, self.mac).ok()?;
         let is_pfc = matches!(frame, mac_control::Repr::Pfc(_));
-        // A port obeys one of the two; with PFC enabled, PAUSE is ignored.
+        // A port obeys PFC or PAUSE, whichever it is configured for, and ignores the other.
         (is_pfc == self.receiver.pfc).then(|| frame.vector())
     }
 }
@@ -192,6 +192,7 @@ impl Recorder {
             [LinkId(n).ab(), LinkId(n).ba()].map(|d| towards(network, link, d, &place))
         });
         let towards = towards.collect();
+        // Only switches drop, and each knows the kinds of its own groups.
         let losses = network.nodes.iter().map(|node| match &node.kind {
             NodeKind::Switch(plan) => Some(LossWatch::new(plan)),
             NodeKind::Host(_) => None,
@@ -360,6 +361,7 @@ impl Witness for Recorder {
     #[inline]
     fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, _: Instant) {
         self.captures.sent(at, direction, frame);
+        // Times of frames are for plots alone; pauses are counted at their receivers in any case.
         if self.detail.plots && frame.is_control() {
             self.pause_left(at, direction, frame.head());
         }
@@ -431,6 +433,7 @@ impl Witness for Recorder {
 
     fn link(&mut self, at: Instant, link: LinkId, _: bool) {
         for direction in [link.ab(), link.ba()] {
+            // A link that goes down, or comes up again, has forgotten its pauses.
             self.towards[direction.index()].receiver.end(at, self.detail.plots);
         }
     }

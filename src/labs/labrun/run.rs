@@ -197,6 +197,7 @@ pub fn run_divided(
     let least = sample_every(plan);
     network.sample_every = Some(every.map_or(least, |every| every.min(least)));
     let mut network = Network::new(&network, (recorder, Checkers::new(&plan.network)))?;
+    // Divided before `change`, which may plant a bug in any part.
     let threads = divide(&mut network, options.threads, || partition(&plan.network));
     change(&mut network);
     let parts = network.parts();
@@ -220,6 +221,7 @@ pub fn run_divided(
     let mut outcome = gather(plan, &ended, &window, &recorder, &mut nodes);
     let completions =
         if options.plots { completions(plan, &mut nodes) } else { Completions::default() };
+    // A change that a switch refused is part of the lab that was not run.
     outcome.shortfalls = refused;
     outcome.deadlocks = checkers.deadlocks().to_vec();
     let messages = plan.record.messages.then(|| records(plan, ended.at, &mut nodes));
@@ -264,6 +266,7 @@ struct Stops {
 impl Stops {
     fn new(plan: &LabPlan) -> Self {
         let end = Instant::ZERO + plan.duration;
+        // Both ends lie within the run, so both are stops of it.
         let to = plan.measure_to.map_or(end, |to| Instant::ZERO + to).min(end);
         let from = (Instant::ZERO + plan.measure_from).min(to);
         let slice = plan.duration.div(SLICES).max(Duration::from_picos(1));

@@ -189,6 +189,7 @@ fn drive(
     let totals = checkers.totals();
     let (lossless_drops, excused) = checkers.lossless_drops();
     let deadlocks = checkers.deadlocks().len();
+    // Counts are read before: finishing consumes the checkers.
     let mut findings = checkers.finish(now, &mut nodes);
     let judged = promises.fair.map(|fair| shares.finding(&fair.flows, fair.tolerance));
     let judges_shares = judged.is_some();
@@ -342,6 +343,7 @@ impl Faults {
         for fault in &plan.faults {
             match fault.kind.class() {
                 FaultClass::LinkDown => faults.flaps += 1,
+                // It belongs to a flap that was counted when the link went down.
                 FaultClass::LinkUp => {}
                 FaultClass::LostPauses => faults.lost_pauses += 1,
                 FaultClass::LostFrames => faults.lost_frames += 1,

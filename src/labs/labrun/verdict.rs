@@ -277,6 +277,7 @@ fn of_findings(findings: &[Finding], asked: &[check::Check]) -> (Verdict, String
 fn number_at(results: &Value, path: &str) -> Result<f64, String> {
     Ok(match find(results, path)? {
         Value::Bool(b) => f64::from(u8::from(*b)),
+        // Null is an event that did not happen, and no number; comparing it with 0 would be wrong for times.
         Value::Null => return Err(format!("{path} has no value: it never happened")),
         // The value of a list or an object is its number of entries.
         Value::Array(list) => list.len() as f64,

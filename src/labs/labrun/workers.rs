@@ -285,6 +285,7 @@ pub(super) fn divide(
     if threads.is_none_or(|threads| threads.get() == 1) {
         return Threads::default();
     }
+    // Observers that need all events in the order of time cannot watch parts that run apart.
     let (recorder, checkers) = network.witness_mut();
     let captures = (!recorder.is_divisible()).then_some("captures need the order of time");
     if let Some(why) = captures.or(checkers.needs_whole()) {

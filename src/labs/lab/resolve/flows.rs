@@ -158,7 +158,7 @@ fn kind(cx: &mut Cx, at: &graph::Source<'_>, said: &raw::Flow) -> KindOf {
             cx.error(&at.key(field), "frames without IP have none; take it out");
         }
     }
-    // RoCEv2 marks its packets as ECN-capable by default, as DCQCN needs; other transports ask for it.
+    // RoCEv2 data is ECN-capable by default, as DCQCN needs it; other transports only where the file says so.
     let ecn = match (said.ecn, name) {
         (Some(EcnName::Ect0), _) | (None, TransportName::Roce) => Ecn::Ect0,
         (Some(EcnName::Ect1), _) => Ecn::Ect1,

@@ -279,6 +279,7 @@ fn workload(
     ends: &[Ends],
     nodes: &mut impl Population,
 ) -> WorkloadOutcome {
+    // Flows without acknowledgements do not know what has arrived.
     let mut completed = 0;
     for ends in ends {
         let Source::Answered(n, _) = ends.source else { continue };

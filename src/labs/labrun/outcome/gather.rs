@@ -129,6 +129,7 @@ fn look(
     let look = |(n, node): (u32, &NodePlan)| {
         let id = NodeId(n);
         let far = |port: usize| peers[id.index()][port];
+        // Counters with a running time, such as an open pause, end at the node's own time.
         let local = nodes.local(id, ended.now);
         let agents = nodes.agents(id, ended.now);
         let agents = (&agents, local);
@@ -184,6 +185,7 @@ fn pauses(plan: &LabPlan, recorder: &Recorder, nodes: &[NodeOutcome]) -> PauseOu
     }
     let directions =
         (0..plan.network.links.len() as u32).flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);
+    // By the recorder, which sees the pauses of switches as well; sums above are those of hosts.
     let longest = directions.flat_map(|d| recorder.pauses(d)).map(|(_, line)| line.longest).max();
     PauseOutcome {
         first_ns: counts.first_xoff.map(Instant::since_start),
@@ -231,6 +233,7 @@ pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population)
     let (start, now) = (Instant::ZERO, ended.now);
     let stamps = match ended.world {
         World::Virtual => exact(),
+        // Ports of rings are stamped by the clocks of threads.
         World::Real => Stamps {
             source: "tsc",
             resolution_ns: 1.0,

@@ -105,6 +105,7 @@ pub(crate) fn records(plan: &LabPlan, end: Instant, nodes: &mut impl Population)
         let host = station(nodes, ends.from);
         let done = host.sender(index).map_or(0, |sender| sender.completions.messages);
         let log = host.message_log(index);
+        // The log has the first messages; later ones are counted and no more.
         all.left_out += done.saturating_sub(log.len() as u64);
         if transport.work.log == 0 {
             continue;
@@ -173,6 +174,7 @@ pub(super) fn slowdown(all: &MessageRecords) -> Option<SlowdownOutcome> {
     if all.records.is_empty() {
         return None;
     }
+    // Each bin begins above the end of the one before, and the last has no end.
     let floors = [0].into_iter().chain(BINS);
     let ceilings = BINS.into_iter().map(Some).chain([None]);
     let bin = |(above, up_to): (u64, Option<u64>)| {

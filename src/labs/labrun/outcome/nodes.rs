@@ -183,6 +183,7 @@ pub(super) fn switch<'a>(
     let nics = vec![NicCounters::NO_DEVICE; snapshot.ports.len()];
     let congestion = recorder.lossless_lost(id);
     let lossless_lost = LosslessLosses { congestion, ..LosslessLosses::default() };
+    // A real switch's summary has more; what labs have instead is in results of their own.
     let (lossless, polls) = (Vec::new(), Vec::new());
     let run = RunSnapshot { switch: snapshot, nics, lossless_lost, lossless, polls };
     let summary = Summary::new(&run, elapsed);
@@ -325,6 +326,7 @@ fn measured(reconciler: &Reconciler, port: PortId) -> Option<MeasuredOutcome> {
     let auto = plan.ports[port.index()].agents.as_ref()?.auto.as_ref()?;
     let frames = auto.link.frames();
     let rate = auto.link.rate();
+    // In quanta and maximum frames, as nanoseconds say little without the rate of the link (S4).
     let accuracy = Accuracy::of(found.uncertainty, rate, frames);
     let value = delay_found(auto, found, auto.shims);
     let given = plan.buffer.groups[port.index()].iter().filter_map(|group| match group.kind {

@@ -111,6 +111,7 @@ pub(super) fn collect(fit: Fit, mut ends: Vec<PollerEnd>, ran: Ran) -> RealRun {
     for end in ends {
         over.extend(end.nodes.into_iter().map(|node| node.end(end.at, &mut pending)));
     }
+    // Threads have their nodes in any order; results have that of the plan.
     over.sort_by_key(|node| node.id);
     let noted = noted(&fit.plan, ended, &mut over);
     let (nodes, agents): (Vec<_>, _) =
@@ -208,6 +209,7 @@ impl RealRun {
             wall_ns: u64::try_from(self.ran.wall.as_nanos()).unwrap_or(u64::MAX),
             stalled_ns: self.stalled.saturated(),
         });
+        // Last, as checks read the finished results.
         self.judge(&mut outcome);
         outcome
     }
@@ -234,6 +236,7 @@ impl RealRun {
         let plan = &self.plan;
         let at = |after| Instant::ZERO.saturating_add(after).min(end);
         let from = at(plan.measure_from);
+        // A run that ended early may have no interval at all, and rates of 0.
         let to = plan.measure_to.map_or(end, at).max(from);
         let ends = ends(plan);
         let counted = |arrived: &[Arrivals]| ends.iter().map(|e| one(e, arrived)).collect();

@@ -120,6 +120,7 @@ fn strip(plan: &mut LabPlan) {
         if let NodeKind::Switch(switch) = &mut node.kind {
             switch.ports.iter_mut().flat_map(|p| &mut p.agents).for_each(|a| a.auto = None);
         }
+        // What is reset here is in `shortfall::of_nodes`, which was asked before.
         (node.cpu, node.cut_through, node.control_len) = (CpuPlan::default(), false, None);
     }
     for link in &mut network.links {
@@ -386,6 +387,7 @@ pub fn lengths(sizes: &Sizes) -> (u32, u32) {
 fn ways_from(network: &NetworkPlan, from: NodeId) -> Vec<Option<usize>> {
     let mut back = vec![None; network.nodes.len()];
     let mut reached = vec![false; network.nodes.len()];
+    // A breadth-first search by layers; `back` of the start stays empty, where the walk of a flow ends.
     reached[from.index()] = true;
     let mut edge = vec![from.index()];
     while !edge.is_empty() {

@@ -130,6 +130,8 @@ impl RealRun {
                     }
                     switches += 1;
                     for port in &switch.ports {
+                        // Drops with a priority are data; others may be pauses, or frames that were dropped before
+                        // they were classified.
                         let by_priority = port.counters.priorities.iter();
                         let data = by_priority.map(|p| p.dropped).sum::<u64>();
                         dropped += data;

@@ -102,6 +102,7 @@ fn unjudged(check: &Check, plan: &LabPlan, slack: Duration) -> Option<String> {
             Some("the lines of rings are not watched, and take no time".into())
         }
         CheckKind::Value { path, same_as, expect } => {
+            // Two times of one run differ by what both are off, so none of them can serve as the other's value.
             let other = same_as.as_deref().filter(|other| is_time(path) || is_time(other));
             let times = other.map(|other| {
                 format!(

@@ -56,6 +56,7 @@ impl Log {
         if self.entries.len() < ENTRIES_MAX {
             self.entries.push((at, what));
         } else {
+            // The first entries are kept, and the number of the others is reported.
             self.left_off += 1;
         }
     }
@@ -161,6 +162,7 @@ impl<P: Port> Tap<P> for Seen {
     }
 
     fn stamps(&self, port: &P) -> Stamps {
+        // The sender of a frame may have another clock, which is up to a span away.
         Stamps { uncertainty: self.moment.span, ..port.stamps() }
     }
 }
@@ -195,6 +197,7 @@ impl Events for Watch {
     #[inline]
     fn received(&mut self, _: Instant, port: PortId, priority: Priority, _: u32) {
         if let Some(recorder) = &mut self.recorder {
+            // The virtual world counts this at the line; a ring has none.
             recorder.received(self.node, port, priority);
         }
     }

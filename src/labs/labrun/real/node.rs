@@ -191,6 +191,7 @@ impl Node {
                 self.stalled_until = self.stalled_until.max(now).saturating_add(span);
                 return Ok(true);
             }
+            // A host has one link, so its port needs no name.
             (Operation::Link { up, .. }, Kind::Host(host)) => {
                 host.set_link(now, up, None);
                 return Ok(true);

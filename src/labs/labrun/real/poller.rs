@@ -152,7 +152,7 @@ impl Poller {
             clock.publish();
             polls += 1;
             board.polls.store(polls, Ordering::Relaxed);
-            // Reading all ports takes longer than an idle poll, so it is done only where something may have changed.
+            // This reads all ports, so it is done only where something may have changed.
             if progressed || acted || !idle {
                 let (sent, received) = self.traffic();
                 if received > seen.1 {

@@ -129,6 +129,7 @@ fn ports(eal: &Eal, fit: &Fit, pool: &Pool) -> Result<Vec<Vec<Option<Port>>>, Re
     let options = PortOptions::default();
     for (n, link) in network.links.iter().enumerate() {
         let (name, entries) = (format!("lab{n}"), fit.rings.entries);
+        // One pair is a link: what one end puts in comes out at the other.
         let (near, far) = ring_pair(eal, &RingOptions { name, entries, queues: 1 })?;
         let id = LinkId(n as u32);
         for (end, arriving, port) in [(link.a, id.ba(), near), (link.b, id.ab(), far)] {
@@ -285,6 +286,7 @@ fn lengths(network: &NetworkPlan) -> (u32, u32) {
             take(most.max(FRAME_MIN));
         }
         for transport in &host.senders {
+            // Acknowledgements are the shortest frames.
             take(FRAME_MIN);
             take(transport.longest());
         }
@@ -307,6 +309,7 @@ fn bounded_by_pauses(network: &NetworkPlan) -> Duration {
     let spare = sending.map(|port| {
         let pause = port.pfc.quanta.at(port.rate);
         let renewed = if port.pfc.refresh < pause { port.pfc.refresh } else { pause.div(2) };
+        // Half each: one clock may be a span behind when the pause arrives, and a span ahead at its refresh.
         Duration::from_picos(pause.as_picos() - renewed.as_picos()).div(2)
     });
     spare.min().unwrap_or(Duration::MAX)

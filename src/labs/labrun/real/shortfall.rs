@@ -128,6 +128,7 @@ pub(super) fn of_run(
             buffer dependencies: no_deadlock has no verdict";
         found.push(Shortfall::new("checks", instead));
     }
+    // A host that finds no free frame has sent late, which no check of the lab would notice.
     let dry: u64 = nodes
         .iter()
         .map(|node| match node {
@@ -166,6 +167,7 @@ fn of_links(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
         );
         found.push(Shortfall::new("links.length, delay, phy", instead));
     }
+    // Without `..`: a new field of a direction does not compile until it is considered here.
     let obeyed = with(|DirectionPlan { delay: _, response, errors: _ }| *response > Duration::ZERO);
     if let Some(names) = obeyed {
         let instead =
@@ -268,6 +270,7 @@ fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
             format!("the {defects} defects are left out; only the virtual world has them");
         found.push(Shortfall::new("faults.defect", instead));
     }
+    // This fault happens on rings, but not at one time for both ends.
     if down > 0 {
         let instead = format!(
             "each end of a link goes down when its thread handles the fault; up to {} frames in \

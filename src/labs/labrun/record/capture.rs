@@ -58,6 +58,7 @@ impl Captures {
         captures.of = vec![None; 2 * plan.network.links.len()];
         for (link, path) in &plan.record.pcapng {
             for direction in [link.ab(), link.ba()] {
+                // Both directions of a link go to one file, as two interfaces.
                 captures.of[direction.index()] = Some(captures.files.len() as u16);
             }
             captures.files.push(Capture::create(plan, *link, path.clone())?);

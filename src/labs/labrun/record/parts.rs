@@ -70,6 +70,7 @@ impl Counts {
         self.first_mark = first(self.first_mark, other.first_mark);
         self.drops.add(&other.drops);
         let drops = self.first_drop.into_iter().chain(other.first_drop);
+        // By node where times are equal, so that the order of parts makes no difference.
         self.first_drop = drops.min_by_key(|drop| (drop.at, drop.node));
         self.line_losses.add(&other.line_losses);
         self.storms.add(&other.storms);

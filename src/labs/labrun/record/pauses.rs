@@ -62,6 +62,7 @@ impl Timeline {
 
     fn end(&mut self, at: Instant, keep: bool) {
         let Some((from, _)) = self.now.take() else { return };
+        // Pauses that follow each other without a gap are one: a refresh does not end a pause.
         let paused = at.since(from);
         self.total += paused;
         self.longest = self.longest.max(paused);
@@ -232,6 +233,7 @@ impl Frames {
         let enabled = || pause.enabled.iter().filter(|p| named.contains(*p));
         let xoff: PrioritySet = enabled().filter(stops).collect();
         let xon: PrioritySet = enabled().filter(|p| !stops(p)).collect();
+        // A frame that names no priority which the far end obeys changes nothing there.
         if xoff.is_empty() && xon.is_empty() {
             return;
         }

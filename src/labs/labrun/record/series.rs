@@ -101,6 +101,7 @@ impl Looks {
             marks: BTreeMap::new(),
             arrived: vec![Vec::new(); plan.flows.len()],
             left_out: 0,
+            // Fine at first: a short run gets many samples, and a long one thins them.
             step: plan.record.sample_every.unwrap_or(FIRST_STEP).max(Duration::from_picos(1)),
             next: Instant::ZERO,
             most: most.max(2),

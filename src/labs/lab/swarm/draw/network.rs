@@ -174,7 +174,7 @@ impl Kind {
             let metres = if self.mixed { chance.scale(1, 2_000) } else { self.metres };
             link.length = Some(Length(metres * 1_000));
             link.ns_per_m = self.ns_per_m;
-            // Of the PHYs of these rates, 25G and 100G have RS-FEC as an option.
+            // RS-FEC is an option of 25GBASE-R and 100GBASE-R.
             link.fec = (self.fec && [25, 100].contains(&rate)).then_some(Fec::Rs);
         } else {
             let delay = if self.mixed { chance.span(1, 5_000) } else { self.delay };

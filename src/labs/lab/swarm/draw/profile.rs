@@ -69,7 +69,7 @@ fn with(
             ..Lossless::default()
         }),
     };
-    // Cells of real switches are 80 to 256 bytes; 1 and 4096 are the ends at which rounding shows.
+    // Spectrum switches have cells of 96 to 256 bytes; at 1 and 4096 rounding to cells shows.
     let cell = chance.pick(&[1, 64, 80, 96, 128, 160, 192, 208, 254, 256, 512, 1_024, 4_096]);
     let exposed = raw::Profile {
         // One frame fits even if the pool is full, or some connections would never end.
