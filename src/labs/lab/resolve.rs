@@ -6,6 +6,7 @@
 
 mod agents;
 mod build;
+mod changes;
 mod checks;
 mod defects;
 mod faults;
@@ -221,7 +222,7 @@ fn nodes(
     let mut out = Vec::with_capacity(graph.nodes.len());
     for (n, node) in graph.nodes.iter().enumerate() {
         let planned = hosts::host(cx, graph, n, specs, switches, lab, end);
-        let mut plan = planned.unwrap_or_else(|| NodePlan::new(NodeKind::Host(nobody())));
+        let mut plan = planned.unwrap_or_else(|| NodePlan::new(NodeKind::Host(placeholder())));
         if let Kind::Switch(said) = &node.kind {
             let said = said.over(&lab.defaults.switches);
             plan.clock = hosts::clock(said.clock);
@@ -239,7 +240,7 @@ fn nodes(
 }
 
 /// Placeholder station of a switch's node.
-fn nobody() -> StationPlan {
+fn placeholder() -> StationPlan {
     StationPlan {
         flow_control: pfc::FlowControl::Off,
         shaper_burst: ground::units::Bytes(0),

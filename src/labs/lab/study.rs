@@ -280,7 +280,7 @@ impl Study {
     }
 
     /// Adds the name of a run to the errors about it.
-    fn told(run: &StudyRun<'_>, mut error: ConfigError) -> ConfigError {
+    fn with_name(run: &StudyRun<'_>, mut error: ConfigError) -> ConfigError {
         if run.point.is_some() {
             for finding in &mut error.findings {
                 let what = format!("{} (run {}: {})", finding.what, run.n, run.name());
@@ -300,7 +300,7 @@ impl Study {
             let (root, _) = self.tree(&run)?;
             examine_tree(self.file.name(), &root, |lab| self.changes.apply(lab))
         };
-        let (mut resolved, warnings) = resolve().map_err(|error| Self::told(&run, error))?;
+        let (mut resolved, warnings) = resolve().map_err(|error| Self::with_name(&run, error))?;
         resolved.plan.variant = run.variant.map(Into::into);
         Ok((resolved, warnings))
     }

@@ -264,7 +264,9 @@ pub(super) fn has_circle(plan: &NetworkPlan) -> bool {
             let first = network.peers.get(&(NodeId(n as u32), PortId::MIN)).map(|end| end.node);
             let passed = network.add(&mut next, first, to);
             // A switch on the way may send messages about congestion back to the host.
-            for node in passed.into_iter().filter(|node| speaks(&plan.nodes[node.index()].kind)) {
+            for node in
+                passed.into_iter().filter(|node| sends_messages(&plan.nodes[node.index()].kind))
+            {
                 network.add(&mut next, Some(node), host.mac);
             }
         }
@@ -290,7 +292,7 @@ pub(super) fn has_circle(plan: &NetworkPlan) -> bool {
 }
 
 /// True if a switch makes messages about congestion.
-fn speaks(kind: &NodeKind) -> bool {
+fn sends_messages(kind: &NodeKind) -> bool {
     let NodeKind::Switch(switch) = kind else { return false };
     let of = &switch.congestion;
     of.sfc.is_some() || of.isolation.is_some() || of.fast_cnp.is_some() || of.qcn.is_some()

@@ -187,7 +187,7 @@ impl RealError {
 }
 
 /// Sampling interval of the threads' state.
-const LOOK_EVERY: StdDuration = StdDuration::from_millis(5);
+const SAMPLE_EVERY: StdDuration = StdDuration::from_millis(5);
 
 /// Runs the threads until all traffic is done or one of them fails. A run for which the machine had
 /// no CPU time ends with the results so far, and with the disturbance that ended it.
@@ -207,18 +207,18 @@ fn drive(
         let start = |(n, poller): (usize, Poller)| {
             let tether = shared.leash.tether(n, real);
             s.spawn(move || {
-                // Armed until the thread has returned its results: an error or a panic rings it.
-                let mut bell = Bell { shared, armed: true };
+                // Armed until the thread has returned its results: an error or a panic stops the others.
+                let mut guard = StopOthers { shared, armed: true };
                 let _worker = eal.register_worker()?;
                 cores.pin(n);
                 let end = poller.run(tether, clock, shared, n, cores)?;
-                bell.armed = false;
+                guard.armed = false;
                 Ok(end)
             })
         };
         let threads: Vec<_> = pollers.into_iter().enumerate().map(start).collect();
         while !threads.iter().all(|thread| thread.is_finished()) {
-            thread::sleep(LOOK_EVERY);
+            thread::sleep(SAMPLE_EVERY);
             progress(so_far(shared, plan));
             if watcher.is_over(shared, plan.until_done) || stopped() {
                 // Relaxed: the flag orders nothing, and each thread reads it at its next poll.
@@ -246,12 +246,12 @@ fn so_far(shared: &Shared, plan: &LabPlan) -> Progress {
 }
 
 /// Stops the other threads if one fails or panics; they would wait for ever.
-struct Bell<'a> {
+struct StopOthers<'a> {
     shared: &'a Shared,
     armed: bool,
 }
 
-impl Drop for Bell<'_> {
+impl Drop for StopOthers<'_> {
     fn drop(&mut self) {
         if self.armed {
             self.shared.stop.store(true, Ordering::Relaxed);

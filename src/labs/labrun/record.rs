@@ -6,26 +6,23 @@
 //! lines and notes of switches.
 
 mod capture;
-mod onset;
+mod counts;
 mod parts;
 mod pauses;
 mod series;
 
 pub use capture::CaptureError;
-pub use onset::{Moment, Onset};
+pub use counts::{Counts, FirstDrop, LineLosses, Moment, Onset};
 pub use pauses::{FRAMES_MAX, FrameAt, PIECES_MAX, PauseFrames, Piece, Timeline};
 pub use series::{Looks, MOMENTS_MAX, Place, SERIES_MAX, Series, SeriesSet};
 
 pub(super) use capture::Captures;
-pub(crate) use onset::priority;
-
-use ground::counters;
-use serde::Serialize;
+pub(crate) use counts::priority;
 
 use super::LabPlan;
 use buffer::GroupKind;
 use contracts::frame::Frame;
-use contracts::stats::{DropReason, Drops, Storms};
+use contracts::stats::DropReason;
 use contracts::world::Events;
 use ground::time::{Duration, Instant};
 use ground::units::{Mac, PRIORITIES, PauseVector, PortId, Priority, PriorityGroup};
@@ -45,58 +42,6 @@ use wire::mac_control;
 pub struct Detail {
     /// True to record data for plots: pauses with their times, and [`Looks`].
     pub plots: bool,
-}
-
-/// Counters of switches and lines.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
-    /// XOFF crossings of ingress groups.
-    pub xoffs: u64,
-    /// XON crossings of ingress groups.
-    pub xons: u64,
-    /// Time of the first XOFF crossing.
-    pub first_xoff: Option<Instant>,
-    /// PFC and PAUSE frames that switches sent.
-    pub pauses_sent: u64,
-    /// Arrival of the last bit of the first pause at a host, without its response time.
-    pub first_at_host: Option<Instant>,
-    /// Frames that switches marked CE.
-    pub marks: u64,
-    /// Time of the first mark.
-    pub first_mark: Option<Instant>,
-    /// Frames dropped by switches.
-    pub drops: Drops,
-    /// First of these drops.
-    pub first_drop: Option<FirstDrop>,
-    pub line_losses: LineLosses,
-    pub storms: Storms,
-}
-
-counters! {
-    /// Frames lost on lines.
-    #[derive(Serialize)]
-    LineLosses {
-        /// Frames with an FCS error.
-        damaged,
-        /// Frames lost by a link's loss probability, or by a planned loss.
-        lost,
-        /// Frames that were on a link that went down, or started on one that was down.
-        link_down,
-        /// Frames that a port's SecY could not protect or did not accept, forged ones included.
-        secy,
-    }
-}
-
-/// First frame that a switch dropped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FirstDrop {
-    pub at: Instant,
-    pub node: NodeId,
-    /// Port at which the drop is counted.
-    pub port: PortId,
-    /// Priority of the frame, if it was classified.
-    pub priority: Option<Priority>,
-    pub reason: DropReason,
 }
 
 /// Far end of a direction.
@@ -378,7 +323,7 @@ impl Witness for Recorder {
         let towards = &self.towards[direction.index()];
         if let Some(place) = towards.groups {
             let groups = &mut self.groups[place as usize];
-            let p = onset::priority(&groups.classify, head);
+            let p = counts::priority(&groups.classify, head);
             // Counted before the switch may drop or pause for it, so an event's frame is among those counted.
             groups.onsets[groups.classify.group[p.index()].index()].frames += 1;
         } else if towards.host && !self.clocks.is_empty() {

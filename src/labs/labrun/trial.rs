@@ -12,7 +12,7 @@ use sim::check::{Check, Checkers, Deadlock, ExcusedDrops, Finding, Shares, Total
 use sim::{FaultClass, Network, NetworkPlan, NodeKind};
 
 /// Sampling interval of the checkers, in bytes on the slowest link: about forty frames.
-const LOOK: Bytes = Bytes(60_000);
+const SAMPLE: Bytes = Bytes(60_000);
 /// Deadlocks after which a lab is ended: a deadlock that recurs, because watchdogs drop frames that
 /// senders retransmit, may never end.
 const DEADLOCKS_MOST: usize = 8;
@@ -169,8 +169,8 @@ fn drive(
     let faults = Faults::of(network);
     let promises = Promises::of(network);
     let marks_first = promises.marks_first;
-    let lawless =
-        Lawless { circle: has_circle(network), answered: is_answered(network), marks_first };
+    let properties =
+        Properties { circle: has_circle(network), answered: is_answered(network), marks_first };
     let span = promises.fair.as_ref().map(|fair| (fair.from, fair.to));
     // Without a promise nothing is measured.
     let (from, to) = span.unwrap_or((Instant::NEVER, Instant::NEVER));
@@ -181,7 +181,7 @@ fn drive(
         Err(error) => return Trial::failed("resolve", error.to_string()),
     };
     built(&mut network);
-    let outcome = finish(&mut network, lab.duration, slowest, &lawless);
+    let outcome = finish(&mut network, lab.duration, slowest, &properties);
     let finished = outcome == Outcome::Finished;
     let stood_still = outcome == Outcome::StoodStill;
     let (trace_hash, frames, now) = (network.trace_hash(), network.tally().frames, network.now());
@@ -197,7 +197,7 @@ fn drive(
     let storms = totals.watchdog_storms;
     let end =
         End { finished, stood_still, now, frames, deadlocks, storms, excused: excused.total() };
-    let failures = judge(&findings, &end, &lawless);
+    let failures = judge(&findings, &end, &properties);
     let (deadlocks, judges_marks) = (deadlocks as u64, marks_first && totals.pauses > 0);
     Trial {
         trace_hash,
@@ -234,10 +234,10 @@ fn finish(
     network: &mut Network<Watch>,
     most: Duration,
     slowest: BitsPerSec,
-    lawless: &Lawless,
+    properties: &Properties,
 ) -> Outcome {
     let end = Instant::ZERO + most;
-    let step = slowest.time_for(LOOK);
+    let step = slowest.time_for(SAMPLE);
     while network.now() < end {
         // In long idle times there is nothing to sample.
         let next = network.next_at().max(network.now() + step);
@@ -259,10 +259,10 @@ fn finish(
         }
         // Where paths form no cycle, a lab that stands still is a bug and is not excused.
         let since = network.witness_mut().0.stands_still_since();
-        if lawless.circle && since.is_some_and(|since| since + STILL < now) {
+        if properties.circle && since.is_some_and(|since| since + STILL < now) {
             return Outcome::StoodStill;
         }
-        if lawless.answered && network.witness_mut().0.starved() > STARVED {
+        if properties.answered && network.witness_mut().0.starved() > STARVED {
             return Outcome::StoodStill;
         }
     }
@@ -276,7 +276,7 @@ fn slowest(plan: &NetworkPlan) -> BitsPerSec {
 }
 
 /// Properties of a lab that decide which findings are failures.
-struct Lawless {
+struct Properties {
     /// The paths of its flows form a cycle, so it may deadlock.
     circle: bool,
     /// It has connections, which retransmit lost frames.
@@ -304,14 +304,14 @@ struct End {
 }
 
 /// Returns the findings that are failures in such a lab, in their order.
-fn judge(findings: &[Finding], end: &End, lawless: &Lawless) -> Vec<Failure> {
+fn judge(findings: &[Finding], end: &End, properties: &Properties) -> Vec<Failure> {
     let wrong = findings.iter().filter(|finding| {
         finding.verdict == Verdict::Fail
             && match finding.check {
-                Check::Deadlock => !lawless.circle,
+                Check::Deadlock => !properties.circle,
                 // Pauses last as long as their causes.
                 Check::PausesEnd => end.finished,
-                Check::EcnBeforePfc => lawless.marks_first,
+                Check::EcnBeforePfc => properties.marks_first,
                 // Judged only for labs that promise it.
                 Check::Fairness
                 | Check::Frames
@@ -327,7 +327,7 @@ fn judge(findings: &[Finding], end: &End, lawless: &Lawless) -> Vec<Failure> {
     let mut failures: Vec<Failure> = wrong.map(failure).collect();
     // Frames that watchdogs and overloaded CPUs drop and senders retransmit may cause congestion
     // again without end.
-    let repeated = lawless.answered && (end.storms > 0 || end.excused > 0);
+    let repeated = properties.answered && (end.storms > 0 || end.excused > 0);
     if !end.finished && end.deadlocks == 0 && !repeated && !end.stood_still {
         let End { now, frames, .. } = end;
         let by = now.since(Instant::ZERO);

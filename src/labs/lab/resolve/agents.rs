@@ -33,10 +33,10 @@ fn name_agents(agents: &mut AgentsPlan, names: (&str, &str), macs: (Mac, Mac)) {
     agents.mac = macs.0;
     if let Some(lldp) = &mut agents.lldp {
         (lldp.mac, lldp.chassis) = macs;
-        for (told_so, name) in [(&mut lldp.port_id, names.0), (&mut lldp.system_name, names.1)] {
+        for (advertised, name) in [(&mut lldp.port_id, names.0), (&mut lldp.system_name, names.1)] {
             // Names that the file gives are advertised as they are.
-            if told_so == UNNAMED {
-                told(name).clone_into(told_so);
+            if advertised == UNNAMED {
+                told(name).clone_into(advertised);
             }
         }
     }

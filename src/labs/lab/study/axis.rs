@@ -347,7 +347,7 @@ impl Axis {
         // A value of a command has no place in the file: errors have that of the field.
         let keep_mark = self.mark.is_some();
         path::write(root, &self.path, written, keep_mark)
-            .map_err(|missing| missing.said(&self.path, &self.name))
+            .map_err(|missing| missing.message(&self.path, &self.name))
     }
 
     /// Returns the first two neighbours, with the place of the second, that are not in ascending order as

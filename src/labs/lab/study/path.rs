@@ -44,7 +44,7 @@ pub(super) struct Missing {
 
 impl Missing {
     /// Says what is missing; `name` is the heading of the axis.
-    pub(super) fn said(self, path: &str, name: &str) -> String {
+    pub(super) fn message(self, path: &str, name: &str) -> String {
         match self.is_one {
             true => format!("the lab has no `{path}`{}", self.what),
             false => format!("the lab has no {name}: nothing in it is at `{path}`"),
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(shown.unwrap(), wanted);
         assert!(write(&mut root, "p.a.x", &value, false).is_ok(), "created");
         assert!(root.get("p").unwrap().get("a").unwrap().get("x").is_some());
-        let missing = write(&mut root, "p.q.x", &value, false).err().unwrap().said("p.q.x", "x");
+        let missing = write(&mut root, "p.q.x", &value, false).err().unwrap().message("p.q.x", "x");
         assert_eq!(missing, "the lab has no `p.q.x`: no `q` there; there are a.b, a");
     }
 }

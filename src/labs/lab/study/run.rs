@@ -204,7 +204,7 @@ impl Study {
         let (mut warnings, mut findings) = (Vec::<Warning>::new(), Vec::<Finding>::new());
         let work = |n: &u64| {
             let resolved = self.resolve(*n).and_then(|(resolved, warnings)| {
-                fits(&resolved).map_err(|error| Self::told(&self.run(*n), error))?;
+                fits(&resolved).map_err(|error| Self::with_name(&self.run(*n), error))?;
                 Ok(warnings)
             });
             Some(resolved)
@@ -218,7 +218,7 @@ impl Study {
             for finding in new {
                 // The same value is wrong in many runs.
                 let is_same = |other: &Finding| {
-                    // `Study::told` has added the name of the run, in which equal errors differ.
+                    // `Study::with_name` has added the name of the run, in which equal errors differ.
                     let text = |what: &str| what.split(" (run ").next().map(str::to_owned);
                     (other.mark, &other.path) == (finding.mark, &finding.path)
                         && text(&other.what) == text(&finding.what)

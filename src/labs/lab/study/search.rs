@@ -338,7 +338,8 @@ impl Study {
             }
             error
         };
-        let (mut resolved, _) = resolve().map_err(with).map_err(|error| Self::told(&run, error))?;
+        let (mut resolved, _) =
+            resolve().map_err(with).map_err(|error| Self::with_name(&run, error))?;
         resolved.plan.variant = run.variant.map(Into::into);
         Ok(resolved)
     }
@@ -486,7 +487,7 @@ impl Study {
             Ok(one) => {
                 found.push(one);
                 progress.ended.fetch_add(1, Ordering::Relaxed);
-                progress.told();
+                progress.report();
                 ControlFlow::Continue(())
             }
             Err(why) => {
@@ -532,10 +533,10 @@ impl Progress<'_> {
     /// Counts a run.
     fn count(&self) {
         self.runs.fetch_add(1, Ordering::Relaxed);
-        self.told();
+        self.report();
     }
 
-    fn told(&self) {
+    fn report(&self) {
         (self.tell)(self.ended.load(Ordering::Relaxed), self.runs.load(Ordering::Relaxed));
     }
 }

@@ -105,7 +105,7 @@ pub(super) fn figures(
     let ports = switches().flat_map(|s| &s.ports);
     let priorities = ports.flat_map(|port| &port.summary.port.counters.priorities);
     // Congestion counters are there by name, and absent where they are 0.
-    let told = |name: &str| switches().filter_map(|s| s.congestion.get(name)).sum::<u64>();
+    let congestion = |name: &str| switches().filter_map(|s| s.congestion.get(name)).sum::<u64>();
     let ends = ends(plan);
     let (victims, others): (Vec<_>, Vec<_>) =
         plan.flows.iter().zip(flows).zip(&ends).partition(|((flow, _), _)| flow.victim);
@@ -123,10 +123,10 @@ pub(super) fn figures(
         hops: hops(plan, recorder),
         signals: Signals {
             cnps: flows.iter().filter_map(|f| f.transport).map(|t| t.receiver.cnps).sum::<u64>()
-                + told("fast_cnp_sent"),
-            cnms: told("cpTransmittedCnms"),
-            sfcms: told("sfcTransmittedSFCMs"),
-            cims: told("ci_cim_sent_add") + told("ci_cim_sent_del"),
+                + congestion("fast_cnp_sent"),
+            cnms: congestion("cpTransmittedCnms"),
+            sfcms: congestion("sfcTransmittedSFCMs"),
+            cims: congestion("ci_cim_sent_add") + congestion("ci_cim_sent_del"),
         },
         slowdown: None,
         steady: None,

@@ -50,7 +50,7 @@ pub(crate) fn gather(
     let elapsed = ended.at.since(Instant::ZERO);
     let flows = flows(plan, ended, window, recorder, nodes);
     let tester = tester(plan, ended, nodes);
-    let outcomes = look(plan, ended, elapsed, recorder, nodes);
+    let outcomes = node_outcomes(plan, ended, elapsed, recorder, nodes);
     // The checks are missing: they are judged from these results, which have to be complete first.
     let figures = Figures {
         steady: steady(plan, ended, window),
@@ -118,7 +118,7 @@ fn drop_outcome(drop: &FirstDrop, nodes: &[NodeOutcome]) -> DropOutcome {
 }
 
 /// Returns the results of all nodes.
-fn look(
+fn node_outcomes(
     plan: &LabPlan,
     ended: &Ended,
     elapsed: Duration,
@@ -126,7 +126,7 @@ fn look(
     nodes: &mut impl Population,
 ) -> Vec<NodeOutcome> {
     let peers = peers(plan);
-    let look = |(n, node): (u32, &NodePlan)| {
+    let outcome = |(n, node): (u32, &NodePlan)| {
         let id = NodeId(n);
         let far = |port: usize| peers[id.index()][port];
         // Counters with a running time, such as an open pause, end at the node's own time.
@@ -143,7 +143,7 @@ fn look(
         let found = HostCounters { counters, secy: secy.as_deref(), sfcm: sfcm.as_ref() };
         NodeOutcome::Host(nodes::host(node, found, far(0), agents))
     };
-    (0..).zip(&plan.network.nodes).map(look).collect()
+    (0..).zip(&plan.network.nodes).map(outcome).collect()
 }
 
 /// Returns link and node at the far end of every port.

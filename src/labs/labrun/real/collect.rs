@@ -7,7 +7,7 @@ use std::time::Duration as StdDuration;
 use super::fit::Fit;
 use super::judged::Judged;
 use super::log::{Event, Happening};
-use super::node::{Arrivals, Over, Snapshot};
+use super::node::{Arrivals, NodeEnd, Snapshot};
 use super::poller::PollerEnd;
 use super::shortfall::{self, Shortfall};
 use crate::World;
@@ -107,7 +107,7 @@ pub(super) fn collect(fit: Fit, mut ends: Vec<PollerEnd>, ran: Ran) -> RealRun {
     let stalled = ends.iter().map(|end| end.stalled).max().unwrap_or(Total::ZERO);
     let arrivals = arrivals(&fit.plan, &mut ends);
     let mut pending = BTreeMap::new();
-    let mut over: Vec<Over> = Vec::new();
+    let mut over: Vec<NodeEnd> = Vec::new();
     for end in ends {
         over.extend(end.nodes.into_iter().map(|node| node.end(end.at, &mut pending)));
     }
@@ -155,7 +155,7 @@ fn arrivals(plan: &LabPlan, ends: &mut [PollerEnd]) -> [Vec<Arrivals>; 3] {
 
 /// Joins the records of all nodes, and passes received pauses to a recorder as if they had arrived
 /// on lines.
-fn noted(plan: &LabPlan, ended: Instant, over: &mut [Over]) -> Noted {
+fn noted(plan: &LabPlan, ended: Instant, over: &mut [NodeEnd]) -> Noted {
     let mut recorder = Recorder::new(plan, Detail { plots: true }, Captures::default());
     let (mut events, mut events_left_off) = (Vec::new(), 0);
     let mut firsts = vec![Firsts::default(); plan.network.nodes.len()];

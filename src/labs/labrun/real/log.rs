@@ -1,6 +1,6 @@
 //! Log of pause events, in order, and the two observers that write it.
 //!
-//! [`Seen`] observes one end of a link: it counts frames, and logs every pause received. [`Watch`] observes a
+//! [`Observer`] observes one end of a link: it counts frames, and logs every pause received. [`Watch`] observes a
 //! switch: it feeds the recorder of the virtual world, and logs the pauses that the switch sends.
 
 use std::sync::Arc;
@@ -111,7 +111,7 @@ impl Moment {
 
 /// Observations of a port.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct Observer {
     arriving: Direction,
     moment: Arc<Moment>,
     /// Frames received and sent.
@@ -121,11 +121,11 @@ pub(super) struct Seen {
 }
 
 /// A port with an observer.
-pub(super) type SeenPort<P> = Tapped<P, Seen>;
+pub(super) type ObservedPort<P> = Tapped<P, Observer>;
 
-impl Seen {
+impl Observer {
     /// Observes `port`, at which the direction `arriving` ends, by the time in `moment`.
-    pub(super) fn over<P>(port: P, arriving: Direction, moment: &Arc<Moment>) -> SeenPort<P> {
+    pub(super) fn of<P>(port: P, arriving: Direction, moment: &Arc<Moment>) -> ObservedPort<P> {
         let (moment, log) = (moment.clone(), Log::default());
         Tapped { port, tap: Self { arriving, moment, received: 0, sent: 0, log } }
     }
@@ -140,7 +140,7 @@ impl Seen {
     }
 }
 
-impl<P: Port> Tap<P> for Seen {
+impl<P: Port> Tap<P> for Observer {
     #[inline]
     fn received(&mut self, _port: &P, frames: &[P::Frame]) {
         self.received += frames.len() as u64;

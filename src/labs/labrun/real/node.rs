@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::RealError;
-use super::log::{Event, Moment, SeenPort, Watch};
+use super::log::{Event, Moment, ObservedPort, Watch};
 use crate::population::{NodeAgents, of_host, of_switch};
 use crate::record::Recorder;
 use contracts::frame::{Burst, Frame};
@@ -23,13 +23,13 @@ pub(super) enum Rings {}
 
 impl World for Rings {
     type Frame = Mbuf;
-    type Port = SeenPort<Secured<DpdkPort<Started>>>;
+    type Port = ObservedPort<Secured<DpdkPort<Started>>>;
     type Events = Watch;
     type Handoff = Alone;
 }
 
 /// A host on a ring.
-pub(super) type Host = Station<SeenPort<Secured<SourcePort>>>;
+pub(super) type Host = Station<ObservedPort<Secured<SourcePort>>>;
 
 pub(super) enum Kind {
     Switch(Box<Switch<Rings>>),
@@ -80,7 +80,7 @@ pub(super) enum Operation {
 
 /// A node at the end of its run.
 #[derive(Debug)]
-pub(super) struct Over {
+pub(super) struct NodeEnd {
     pub(super) id: NodeId,
     pub(super) snapshot: Snapshot,
     pub(super) agents: NodeAgents,
@@ -121,7 +121,7 @@ fn empty(port: &mut impl Port<Frame = Mbuf>, mut show: impl FnMut(&Mbuf)) {
 
 /// Returns the frames that a port has put into its ring and taken from it. Frames that end at its
 /// `SecY` are in the ring but not above it, or the other way round.
-fn traffic_of<P: Port>(port: &SeenPort<Secured<P>>) -> (u64, u64) {
+fn traffic_of<P: Port>(port: &ObservedPort<Secured<P>>) -> (u64, u64) {
     let lost = port.port.lost();
     (port.tap.sent - lost.sent, port.tap.received + lost.received)
 }
@@ -265,7 +265,7 @@ impl Node {
 
     /// Returns its counters and records at the end. Adds the frames of each flow that have not
     /// arrived to `pending`.
-    pub(super) fn end(mut self, now: Instant, pending: &mut BTreeMap<FlowId, u64>) -> Over {
+    pub(super) fn end(mut self, now: Instant, pending: &mut BTreeMap<FlowId, u64>) -> NodeEnd {
         let mut events = Vec::new();
         let left_off = self.hand_over(&mut events);
         // The events of each observer are in order; a stable sort merges them.
@@ -287,6 +287,6 @@ impl Node {
                 *pending.entry(probe.flow).or_default() += 1;
             }
         });
-        Over { id: self.id, snapshot, agents, recorder, events, left_off }
+        NodeEnd { id: self.id, snapshot, agents, recorder, events, left_off }
     }
 }

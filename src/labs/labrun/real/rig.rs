@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::RealError;
 use super::fit::{self, Fit};
-use super::log::{Moment, Seen, Watch};
+use super::log::{Moment, Observer, Watch};
 use super::node::{Action, Kind, Node, Operation};
 use super::poller::{Poller, Stops};
 use crate::record::{Captures, Detail, Recorder};
@@ -58,7 +58,7 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Poller>, R
                 let ids = (0..).map_while(PortId::new);
                 let tap = |((id, plan), (direction, port)): ((PortId, &PortPlan), Port)| {
                     let port = secured(port, &plan.secy, ciphers, &name)?;
-                    Ok((id, Seen::over(port, direction, &moment)))
+                    Ok((id, Observer::of(port, direction, &moment)))
                 };
                 let ports = ids.zip(&plan.ports).zip(ports).map(tap);
                 let ports = ports.collect::<Result<_, RealError>>()?;
@@ -71,7 +71,7 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Poller>, R
                 let Some((direction, port)) = ports.into_iter().next() else { continue };
                 let port =
                     secured(SourcePort::new(port, pool.clone()), &plan.secy, ciphers, &name)?;
-                let port = Seen::over(port, direction, &moment);
+                let port = Observer::of(port, direction, &moment);
                 let host = Station::new(plan, port)?;
                 // Frames are taken before the run: a host that sends its first frame does not wait for memory.
                 host.spares().fill();

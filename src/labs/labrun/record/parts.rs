@@ -1,7 +1,6 @@
 //! Recorders of a network in parts: each is told about the nodes of its part, or has recorded one switch.
 
-use super::{Captures, Counts, Recorder};
-use ground::time::Instant;
+use super::{Captures, Recorder};
 #[cfg(feature = "dpdk")]
 use ground::units::{PortId, Priority};
 #[cfg(feature = "dpdk")]
@@ -54,26 +53,6 @@ impl Recorder {
             }
         }
         self.last.iter_mut().zip(other.last).for_each(|(own, their)| *own = (*own).max(their));
-    }
-}
-
-impl Counts {
-    /// Adds the counts of other switches and lines.
-    pub(super) fn add(&mut self, other: &Self) {
-        let first = |a: Option<Instant>, b: Option<Instant>| a.into_iter().chain(b).min();
-        self.xoffs += other.xoffs;
-        self.xons += other.xons;
-        self.first_xoff = first(self.first_xoff, other.first_xoff);
-        self.pauses_sent += other.pauses_sent;
-        self.first_at_host = first(self.first_at_host, other.first_at_host);
-        self.marks += other.marks;
-        self.first_mark = first(self.first_mark, other.first_mark);
-        self.drops.add(&other.drops);
-        let drops = self.first_drop.into_iter().chain(other.first_drop);
-        // By node where times are equal, so that the order of parts makes no difference.
-        self.first_drop = drops.min_by_key(|drop| (drop.at, drop.node));
-        self.line_losses.add(&other.line_losses);
-        self.storms.add(&other.storms);
     }
 }
 

@@ -82,7 +82,7 @@ fn with(
     let (quanta, refresh) = pauses(chance, max_frame, slowest);
     let mut defaults = PortDefaults {
         // The watchdog is one of PFC, as it needs the priority that is stuck.
-        watchdog: (watchdog && !link_wide).then(|| dog(chance)),
+        watchdog: (watchdog && !link_wide).then(|| watchdog_times(chance)),
         queues: queues(chance, &lossless, &lossy, max_frame),
         ..PortDefaults::default()
     };
@@ -173,7 +173,7 @@ pub(super) fn slow(defaults: &mut PortDefaults) {
     }
 }
 
-fn dog(chance: &mut Chance) -> Watchdog {
+fn watchdog_times(chance: &mut Chance) -> Watchdog {
     Watchdog {
         enabled: None,
         detection: Some(Span(chance.span(20_000, 500_000))),
