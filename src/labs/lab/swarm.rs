@@ -10,7 +10,7 @@
 //! [`shrink`] makes a failing lab as small as possible while it still fails.
 
 mod draw;
-mod row;
+mod lab_row;
 mod shrink;
 pub(crate) mod trial;
 
@@ -26,7 +26,7 @@ use ground::verdict::Verdict;
 use serde::Serialize;
 use sim::check::{Cause, Totals};
 
-pub use row::{JoinError, LabRow, as_yaml, join};
+pub use lab_row::{JoinError, LabRow, as_yaml, join};
 pub use shrink::{Shrunk, shrink};
 pub use trial::{Defects, Failure, Faults, Trial, run as run_lab};
 

@@ -4,7 +4,7 @@
 //! shrunk piece by piece. Loads are small: a lab takes milliseconds.
 
 mod congestion;
-mod faults;
+mod disturbances;
 mod network;
 mod profile;
 mod special;
@@ -70,7 +70,7 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
         let lossless = lossless.and_then(|pfc| pfc.enable.clone());
         // Without PFC the profile has PAUSE, which stops all priorities.
         let lossless = lossless.unwrap_or_else(|| (0..8).collect());
-        let defect = faults::defect(defects, &lab, &lossless);
+        let defect = disturbances::defect(defects, &lab, &lossless);
         lab.faults.push(defect);
     }
     Ok(lab)
@@ -134,7 +134,7 @@ fn healthy(seed: u64) -> Result<Lab, ConfigError> {
     if chance.percent(45) {
         let switches = (1..=shape.switches).map(|n| format!("s{n}"));
         let nodes: Vec<String> = switches.chain(hosts).collect();
-        lab.faults = faults::faults(chance, &mut shape.links, &nodes);
+        lab.faults = disturbances::faults(chance, &mut shape.links, &nodes);
     }
     protect(seed, &mut lab, &mut shape);
     lab.links = core::mem::take(&mut shape.links);
@@ -180,8 +180,8 @@ fn react(chance: &mut Chance, nodes: &mut Nodes) {
 fn protect(seed: u64, lab: &mut Lab, shape: &mut network::Shape) {
     let chance = &mut Chance::new(seed ^ ABOUT_MACSEC);
     if chance.percent(20) {
-        let names = faults::links(chance, &mut shape.links);
-        lab.faults.extend(faults::attacks(chance, &names));
+        let names = disturbances::links(chance, &mut shape.links);
+        lab.faults.extend(disturbances::attacks(chance, &names));
     }
 }
 
