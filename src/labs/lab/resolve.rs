@@ -75,7 +75,8 @@ pub(super) fn resolve(
     agents::warn_of_hosts(&mut cx, &graph, &profiles, &switches);
     switches::peers(&graph, &mut switches);
     let routes = routes::routes(&mut cx, at, &graph, lab);
-    let mut nodes = nodes(&mut cx, &graph, &specs, &switches, lab, times.end);
+    let around = hosts::Surroundings { graph: &graph, specs: &specs, switches: &switches };
+    let mut nodes = nodes(&mut cx, &around, lab, times.end);
     links::name(&mut cx, &graph, &mut switches, &mut nodes);
     let tester = otg::otg(&mut cx, at, lab, &graph, &specs, &mut nodes);
     let addresses = tester.as_ref().map(|tester| otg::addresses(&mut cx, at, tester));
@@ -213,15 +214,14 @@ fn warn_of_untaken(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab) {
 /// Plans all nodes. Switches are put in place later, because all parts read their plans until then.
 fn nodes(
     cx: &mut Cx,
-    graph: &Graph<'_>,
-    specs: &[LinkSpec],
-    switches: &Switches,
+    around: &hosts::Surroundings<'_, '_>,
     lab: &raw::Lab,
     end: Duration,
 ) -> Vec<NodePlan> {
+    let graph = around.graph;
     let mut out = Vec::with_capacity(graph.nodes.len());
     for (n, node) in graph.nodes.iter().enumerate() {
-        let planned = hosts::host(cx, graph, n, specs, switches, lab, end);
+        let planned = hosts::host(cx, around, n, lab, end);
         let mut plan = planned.unwrap_or_else(|| NodePlan::new(NodeKind::Host(placeholder())));
         if let Kind::Switch(said) = &node.kind {
             let said = said.over(&lab.defaults.switches);

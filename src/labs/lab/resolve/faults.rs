@@ -77,11 +77,12 @@ fn fault(
             }
         }
         raw::FaultKind::Flap(said) => {
-            flap(cx, at, said, context, when, |link, from, until| {
+            let Some(link) = link(cx, &at.key("link"), context, &said.link) else { return };
+            for (from, until) in flap(cx, at, said, when) {
                 push(from, FaultKind::Link { link, up: false });
                 push(until, FaultKind::Link { link, up: true });
                 held.flap(link, from, until);
-            });
+            }
         }
         raw::FaultKind::Lose(said) => lose(cx, at, said, context, |kind| push(when, kind)),
         raw::FaultKind::Errors(said) => {
@@ -90,8 +91,26 @@ fn fault(
                 push(when, FaultKind::Line(direction, LineFault::Errors(errors)));
             }
         }
-        raw::FaultKind::Forge(said) => forge(cx, at, said, context, when, &mut push),
-        raw::FaultKind::Replay(said) => replay(cx, at, said, context, when, &mut push),
+        raw::FaultKind::Forge(said) => {
+            let directions = directions(cx, at, context, &said.link, said.from.as_deref());
+            let Some(octets) = forged(cx, at, said) else { return };
+            for when in attacks(cx, at, when, said.times, said.every) {
+                for direction in &directions {
+                    let fault = LineFault::Forge(octets.clone());
+                    push(when, FaultKind::Line(*direction, fault));
+                }
+            }
+        }
+        raw::FaultKind::Replay(said) => {
+            let directions = directions(cx, at, context, &said.link, said.from.as_deref());
+            let last = FaultKind::RECORDED - 1;
+            let back = cx.ranged(&at.key("back"), said.back.unwrap_or(0), (0, last), 0);
+            for when in attacks(cx, at, when, said.times, said.every) {
+                for direction in &directions {
+                    push(when, FaultKind::Line(*direction, LineFault::Replay { back }));
+                }
+            }
+        }
         raw::FaultKind::Stall(said) => {
             if let Some(node) = context.graph.find(cx, &at.key("node"), &said.node) {
                 push(when, FaultKind::Stall { node: NodeId(node as u32), span: said.span.0 });
@@ -155,15 +174,13 @@ fn lose(
     }
 }
 
+/// Returns the times at which a link goes down and comes up.
 fn flap(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &raw::Flap,
-    context: &Context<'_, '_>,
-    when: Instant,
-    mut push: impl FnMut(LinkId, Instant, Instant),
-) {
-    let Some(link) = link(cx, &at.key("link"), context, &said.link) else { return };
+    first: Instant,
+) -> impl Iterator<Item = (Instant, Instant)> + use<> {
     let down_for = said.down_for.0;
     let every = said.every.map_or(down_for.saturating_mul(2), |s| s.0);
     let times = cx.ranged(&at.key("times"), said.times.unwrap_or(1), (1, FLAPS_MAX), 1);
@@ -175,54 +192,27 @@ fn flap(
         let what = format!("the link would not come up for {down_for} between; choose more");
         cx.error(&at.key("every"), what);
     }
-    for n in 0..u64::from(times) {
-        let down = when.saturating_add(every.saturating_mul(n));
-        push(link, down, down.saturating_add(down_for));
-    }
+    (0..u64::from(times)).map(move |n| {
+        let down = first.saturating_add(every.saturating_mul(n));
+        (down, down.saturating_add(down_for))
+    })
 }
 
-fn forge(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::Forge,
-    context: &Context<'_, '_>,
-    when: Instant,
-    push: &mut impl FnMut(Instant, FaultKind),
-) {
-    let directions = directions(cx, at, context, &said.link, said.from.as_deref());
+/// Returns the bytes of a forged frame, padded to the shortest length.
+fn forged(cx: &mut Cx, at: &Place<'_>, said: &raw::Forge) -> Option<Box<[u8]>> {
+    let at = at.key("octets");
     let Some(mut octets) = unhex(&said.octets) else {
-        return cx.error(&at.key("octets"), "must be hexadecimal, two digits for each octet");
+        cx.error(&at, "must be hexadecimal, two digits for each octet");
+        return None;
     };
     if !(FORGED.0..=FORGED.1).contains(&octets.len()) {
         let what = format!("{} octets; {} to {}", octets.len(), FORGED.0, FORGED.1);
-        return cx.error(&at.key("octets"), what);
+        cx.error(&at, what);
+        return None;
     }
     // Padded as a sender pads: 64 bytes with the FCS are the shortest frame.
     octets.resize(octets.len().max(FRAME_MIN), 0);
-    for when in attacks(cx, at, when, said.times, said.every) {
-        for direction in &directions {
-            let octets = octets.clone().into_boxed_slice();
-            push(when, FaultKind::Line(*direction, LineFault::Forge(octets)));
-        }
-    }
-}
-
-fn replay(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::Replay,
-    context: &Context<'_, '_>,
-    when: Instant,
-    push: &mut impl FnMut(Instant, FaultKind),
-) {
-    let directions = directions(cx, at, context, &said.link, said.from.as_deref());
-    let last = FaultKind::RECORDED - 1;
-    let back = cx.ranged(&at.key("back"), said.back.unwrap_or(0), (0, last), 0);
-    for when in attacks(cx, at, when, said.times, said.every) {
-        for direction in &directions {
-            push(when, FaultKind::Line(*direction, LineFault::Replay { back }));
-        }
-    }
+    Some(octets.into_boxed_slice())
 }
 
 /// Returns the arrival times of the copies of a frame.

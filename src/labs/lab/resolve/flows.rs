@@ -89,7 +89,7 @@ pub(super) fn flows(
             // Within the entry `after` is a position; from here on it is the number of a flow of the lab.
             let (start, after) = (start(&said, k as u64), sent.after.map(id));
             let one = One { id: id(k), sent, start, after, on_off };
-            if let Some(flow) = add(cx, &source, &kind, &one, context, nodes) {
+            if let Some(flow) = add(cx, &entry, &one, context, nodes) {
                 out.list.push(LabFlow { name, ..flow });
             }
             if cx.count() > errors {
@@ -253,12 +253,12 @@ fn rate(cx: &mut Cx, at: &graph::Source<'_>, said: Option<&raw::FlowRate>) -> Ra
 /// Plans one flow, and adds it to both stations.
 fn add(
     cx: &mut Cx,
-    at: &graph::Source<'_>,
-    kind: &KindOf,
+    entry: &Entry<'_>,
     one: &One,
     context: &Context<'_, '_>,
     nodes: &mut [NodePlan],
 ) -> Option<LabFlow> {
+    let Entry { at, kind, .. } = *entry;
     let (from, to) = (one.sent.from, one.sent.to);
     let (source, target) = (context.graph.hosts[from], context.graph.hosts[to]);
     let Some(way) = context.routes.way(context.graph, from, to) else {
@@ -270,19 +270,20 @@ fn add(
     check_size(cx, at, kind, &way, context);
     let marked = marking(cx, at, kind, &way, context);
     let times = times(nodes[source].clock, one.start, one.sent.bound);
+    let flow = plans::Ready { kind, one, marked, times };
     let station = station(nodes, source)?;
     station.on_off.extend(one.on_off);
     // A flow is lossless only if its own host stops, too; the first switch's pauses are useless otherwise.
     let obeys = station.flow_control.obeys().contains(marked.priority);
     let lossy_at = lossy_at(cx, at, marked, &way, &kind.carrier, context);
     let payload_len = if kind.carrier.is_answered() {
-        let plan = plans::plan_answered(cx, at, kind, one, marked, times, station)?;
+        let plan = plans::plan_answered(cx, at, &flow, station)?;
         let payload = plan.payload();
         station.senders.push(plan.clone());
         parts::station(nodes, target)?.receivers.push(plan);
         payload
     } else {
-        let plan = plans::plan_open(cx, at, kind, one, marked, times, station)?;
+        let plan = plans::plan_open(cx, at, &flow, station)?;
         let payload = plans::payload(&plan);
         station.flows.push(plan);
         parts::station(nodes, target)?.expects.push(one.id);

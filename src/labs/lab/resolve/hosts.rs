@@ -35,22 +35,28 @@ pub(super) fn cpu(said: Option<raw::Cpu>) -> CpuPlan {
     CpuPlan { poll: span(said.poll), frame: span(said.frame), byte: span(said.byte) }
 }
 
+/// Links and switches around the hosts of a lab.
+pub(super) struct Surroundings<'r, 'g> {
+    pub graph: &'r Graph<'g>,
+    pub specs: &'r [LinkSpec],
+    pub switches: &'r Switches,
+}
+
 /// Plans one host; `None` if it has no link.
 pub(super) fn host(
     cx: &mut Cx,
-    graph: &Graph<'_>,
+    around: &Surroundings<'_, '_>,
     node: usize,
-    specs: &[LinkSpec],
-    switches: &Switches,
     lab: &raw::Lab,
     end: Duration,
 ) -> Option<NodePlan> {
+    let Surroundings { graph, specs, switches } = *around;
     let (n, at) = (&graph.nodes[node], &graph.nodes[node].at);
     let Kind::Host(said, number) = &n.kind else { return None };
     let said = said.over(&lab.defaults.hosts);
     let spec = &specs[graph.links[*n.ports.first()?].kind];
     let clock = clock(said.clock);
-    let flow_control = flow_control(cx, &at.key("obey"), graph, node, switches, said.obey.as_ref());
+    let flow_control = flow_control(cx, &at.key("obey"), around, node, said.obey.as_ref());
     let mut pauses = Vec::new();
     for (i, storm) in said.storms.iter().flatten().enumerate() {
         let at = at.key("storms").index(i);
@@ -87,9 +93,8 @@ fn source_map(graph: &Graph<'_>, node: usize, switches: &Switches) -> Option<Sou
 fn flow_control(
     cx: &mut Cx,
     at: &Place<'_>,
-    graph: &Graph<'_>,
+    around: &Surroundings<'_, '_>,
     node: usize,
-    switches: &Switches,
     said: Option<&Obey>,
 ) -> FlowControl {
     const NONE: PrioritySet = PrioritySet::EMPTY;
@@ -106,8 +111,8 @@ fn flow_control(
             FlowControl::Pfc { send: NONE, obey }
         }
         Obey::Auto => {
-            let (peer, port) = graph.peer(node, 0);
-            let sends = switches.plans[peer].as_ref().map(|s| s.ports[port].pfc.mode);
+            let (peer, port) = around.graph.peer(node, 0);
+            let sends = around.switches.plans[peer].as_ref().map(|s| s.ports[port].pfc.mode);
             match sends {
                 // A host obeys what its switch may send and sends none itself: it has no buffer that could fill.
                 Some(FlowControl::Pfc { send, .. }) => FlowControl::Pfc { send: NONE, obey: send },

@@ -127,6 +127,7 @@ pub(super) fn stream(seed: u64, of: Use, entry: usize, n: usize) -> u64 {
 }
 
 /// Start and stop of a flow, by its sender's clock.
+#[derive(Clone, Copy)]
 pub(super) struct Times {
     pub(super) start: Instant,
     pub(super) stop: Instant,

@@ -18,16 +18,22 @@ use wire::roce::U24;
 /// Destination port of the first flows; from flow 16384 on the next port, and so on.
 const TCP_PORT: u16 = 5_001;
 
+/// A flow whose ends can be planned.
+pub(super) struct Ready<'a> {
+    pub(super) kind: &'a KindOf,
+    pub(super) one: &'a One,
+    pub(super) marked: Marked,
+    pub(super) times: Times,
+}
+
 /// Plans a flow; `None` if the station cannot send it.
 pub(super) fn plan_answered(
     cx: &mut Cx,
     at: &graph::Source<'_>,
-    kind: &KindOf,
-    one: &One,
-    marked: Marked,
-    times: Times,
+    flow: &Ready<'_>,
     station: &StationPlan,
 ) -> Option<TransportPlan> {
+    let Ready { kind, one, marked, times } = *flow;
     let (from, to) = (one.sent.from, one.sent.to);
     let (id, spread) = (one.id.0, (one.id.0 % PORTS) as u16);
     let (transport, messages) = match &kind.carrier {
@@ -131,12 +137,10 @@ const UDP_PORT: u16 = 9;
 pub(super) fn plan_open(
     cx: &mut Cx,
     at: &graph::Source<'_>,
-    kind: &KindOf,
-    one: &One,
-    marked: Marked,
-    times: Times,
+    flow: &Ready<'_>,
     station: &StationPlan,
 ) -> Option<FlowPlan> {
+    let Ready { kind, one, marked, times } = *flow;
     let headers = match kind.carrier {
         Carrier::Ethernet => Headers::Ethernet,
         _ => Headers::Udp4(Udp {
