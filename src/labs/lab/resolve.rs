@@ -96,8 +96,7 @@ pub(super) fn resolve(
     keep_messages(&mut nodes, lab.record.messages);
     let context = Faults { graph: &graph, switches: &switches, profiles: &profiles, nodes: &nodes };
     let faults = faults::faults(&mut cx, at, lab, &context);
-    let any_lossless = any_lossless(&switches, &faults);
-    let checks = checks::checks(&mut cx, at, lab, &flows, any_lossless);
+    let checks = checks::checks(&mut cx, at, lab, &flows, any_lossless(&switches, &faults));
     let record = checks::record(&mut cx, at, &lab.record, &graph);
     if let Some(tester) = &tester {
         otg::warn_of_captures(&mut cx, at, tester, &graph, &record);

@@ -94,22 +94,15 @@ fn fault(
         raw::FaultKind::Forge(said) => {
             let directions = directions(cx, at, context, &said.link, said.from.as_deref());
             let Some(octets) = forged(cx, at, said) else { return };
-            for when in attacks(cx, at, when, said.times, said.every) {
-                for direction in &directions {
-                    let fault = LineFault::Forge(octets.clone());
-                    push(when, FaultKind::Line(*direction, fault));
-                }
-            }
+            let times = attacks(cx, at, when, said.times, said.every);
+            inject(times, &directions, &LineFault::Forge(octets), &mut push);
         }
         raw::FaultKind::Replay(said) => {
             let directions = directions(cx, at, context, &said.link, said.from.as_deref());
-            let last = FaultKind::RECORDED - 1;
-            let back = cx.ranged(&at.key("back"), said.back.unwrap_or(0), (0, last), 0);
-            for when in attacks(cx, at, when, said.times, said.every) {
-                for direction in &directions {
-                    push(when, FaultKind::Line(*direction, LineFault::Replay { back }));
-                }
-            }
+            let recorded = (0, FaultKind::RECORDED - 1);
+            let back = cx.ranged(&at.key("back"), said.back.unwrap_or(0), recorded, 0);
+            let times = attacks(cx, at, when, said.times, said.every);
+            inject(times, &directions, &LineFault::Replay { back }, &mut push);
         }
         raw::FaultKind::Stall(said) => {
             if let Some(node) = context.graph.find(cx, &at.key("node"), &said.node) {
@@ -213,6 +206,20 @@ fn forged(cx: &mut Cx, at: &Place<'_>, said: &raw::Forge) -> Option<Box<[u8]>> {
     // Padded as a sender pads: 64 bytes with the FCS are the shortest frame.
     octets.resize(octets.len().max(FRAME_MIN), 0);
     Some(octets.into_boxed_slice())
+}
+
+/// Adds a fault of lines at each of these times, in each of these directions.
+fn inject(
+    times: impl Iterator<Item = Instant>,
+    directions: &[Direction],
+    fault: &LineFault,
+    push: &mut impl FnMut(Instant, FaultKind),
+) {
+    for at in times {
+        for direction in directions {
+            push(at, FaultKind::Line(*direction, fault.clone()));
+        }
+    }
 }
 
 /// Returns the arrival times of the copies of a frame.
