@@ -91,7 +91,7 @@ pub fn run(swarm: Swarm, mut progress: impl FnMut(u64, u64) -> bool) -> Summary 
     let stop = AtomicBool::new(false);
     run_part(swarm, Shard::WHOLE, &stop, |_, done, failed| {
         if !progress(done, failed) {
-            // And `true` all the same: labs that have started are finished and counted.
+            // `done` returns true all the same: labs that have started are finished and counted.
             stop.store(true, std::sync::atomic::Ordering::SeqCst);
         }
         true

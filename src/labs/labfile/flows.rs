@@ -184,7 +184,7 @@ impl std::str::FromStr for FlowRateText {
             })?;
             return Ok(Self::Frames(rate.0.get()));
         }
-        // A bare number could be bits or frames, a factor of hundreds apart.
+        // A bare number could be bits or frames per second.
         if text.ends_with(|c: char| c.is_ascii_digit()) {
             return Err(format!(
                 "`{text}` has no unit; write a share (100%), bits (40G) or frames (1000pps)"

@@ -252,7 +252,7 @@ fn sample_every(plan: &LabPlan) -> Duration {
 }
 
 /// Recorder and checkers, which receive the events of the network.
-pub(super) type Watchers = (Recorder, Checkers);
+type Watchers = (Recorder, Checkers);
 
 /// Times at which a run stops for sampling and measurement.
 struct Stops {

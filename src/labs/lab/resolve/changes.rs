@@ -190,7 +190,7 @@ pub(super) fn check_changes(
             continue;
         };
         let known = ledgers.iter().position(|(n, _)| *n == node);
-        // A ledger is built only for switches that have changes; labs have thousands of switches without.
+        // A ledger is built only for switches that have changes; most have none.
         let place = known.or_else(|| {
             let switch = context.switches.plans[node.index()].as_ref()?;
             ledgers.push((node, Ledger::new(&switch.buffer).ok()?));

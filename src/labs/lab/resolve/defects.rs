@@ -95,7 +95,7 @@ fn with_flow_control(
         Some(names) if said.priorities.is_some() && !names.contains(&"priorities") => "priorities",
         Some(_) => return Some(ports),
     };
-    // On a switch with both kinds of ports the defect acts at those with PFC; an error is only that none is left.
+    // On a switch with both kinds of ports the defect acts at those with PFC; it is an error only if none is left.
     ports.retain(|port| !is_link_wide(*port));
     if ports.is_empty() {
         let on = &said.on;
@@ -261,7 +261,7 @@ const fn needs_pfc(kind: Kind) -> bool {
 }
 
 /// The parameters of a kind, and the defect that they give.
-pub(super) enum Takes {
+enum Takes {
     Nothing(Defect),
     Every(fn(u32) -> Defect),
     Frames(fn(u32) -> Defect),
@@ -281,7 +281,7 @@ pub(super) enum Takes {
 
 impl Takes {
     /// Returns the names of the parameters.
-    pub(super) const fn names(&self) -> &'static [&'static str] {
+    const fn names(&self) -> &'static [&'static str] {
         match self {
             Self::Nothing(_) => &[],
             Self::Every(_) => &["every"],
@@ -305,7 +305,7 @@ impl Takes {
 
     // One table for all kinds, longer than a function should be: the compiler finds the kind without a row.
     #[rustfmt::skip]
-    pub(super) fn of(kind: Kind) -> Self {
+    fn of(kind: Kind) -> Self {
         // A letter is a part of the device, as imported at the head of this file.
         use Takes::*;
         match kind {

@@ -272,7 +272,7 @@ impl Context<'_, '_> {
 
 /// The faults of a file that hold links down.
 #[derive(Default)]
-pub(super) struct Held {
+struct Held {
     /// By link: times from the begin of a fault to before its end.
     times: BTreeMap<LinkId, Vec<(Instant, Instant)>>,
     /// Entries of the file that take a link down, or up, and leave it so.
@@ -288,12 +288,12 @@ struct LinkChange {
 
 impl Held {
     /// Adds a flap of a link.
-    pub(super) fn flap(&mut self, link: LinkId, from: Instant, until: Instant) {
+    fn flap(&mut self, link: LinkId, from: Instant, until: Instant) {
         self.times.entry(link).or_default().push((from, until));
     }
 
     /// Adds an entry that takes a link down, or up.
-    pub(super) fn change(&mut self, link: LinkId, at: Instant, up: bool) {
+    fn change(&mut self, link: LinkId, at: Instant, up: bool) {
         self.changes.push(LinkChange { link, at, up });
     }
 

@@ -318,7 +318,7 @@ pub(super) fn mac(number: usize) -> Mac {
 
 /// Returns the IPv4 address of a host by its number, from 10.0.0.1 on.
 pub(super) fn ip(number: usize) -> Ipv4Addr {
-    // 24 bits of number: more than NODES_MAX hosts do not exist.
+    // 24 bits of number are enough for NODES_MAX hosts.
     let [_, b, c, d] = (number as u32 + 1).to_be_bytes();
     Ipv4Addr::new(10, b, c, d)
 }

@@ -186,7 +186,7 @@ pub(super) fn obeys_sfc(said: &raw::Host) -> bool {
 }
 
 /// Resolves the reactions of a host whose port has these maps.
-pub(super) fn reactions(
+fn reactions(
     cx: &mut Cx,
     at: &Source<'_>,
     said: &raw::Host,

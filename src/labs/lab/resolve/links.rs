@@ -43,7 +43,7 @@ pub(super) fn spec(cx: &mut Cx, kind: &LinkKind<'_>) -> LinkSpec {
     let there = cable + interface.delay();
     let back = said.back.clone().unwrap_or_default();
     let back_at = at.key("back");
-    // A virtual PHY is a link of pure theory, which reacts at once unless the file says otherwise.
+    // A virtual PHY has no delays of its own: its ends respond at once unless the file says otherwise.
     let real = !matches!(interface.phy(), Phy::Virtual(_));
     let default = if real { DelayInputs::HIGHER_LAYER } else { Duration::ZERO };
     let response = said.response.map_or(default, |s| s.0);

@@ -75,7 +75,7 @@ pub(super) fn switches(
         });
         let shape = (profile, ends.collect());
         let names = port_names(graph, n);
-        // A fat tree has thousands of equal switches: buffer and headroom are calculated once for each shape.
+        // A fat tree has hundreds of equal switches: buffer and headroom are calculated once for each shape.
         let index = *shapes.entry(shape).or_insert_with_key(|(_, ends)| {
             let profile = &profiles.list[profile];
             let ports = virtual_ports(graph, specs, profile, ends, &names);

@@ -77,7 +77,7 @@ pub(super) fn generate<'a>(
         ),
         ("ring", said.ring.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy))),
     ];
-    // Two topologies would both name a node `s1`.
+    // Two topologies would share names of nodes, such as `s1`.
     let mut given = named.iter().filter_map(|(name, uplink)| uplink.map(|u| (*name, u)));
     let (Some((name, (rate, length, phy))), None) = (given.next(), given.next()) else {
         let what = "needs exactly one of `star`, `parking_lot`, `leaf_spine`, `fat_tree` and \

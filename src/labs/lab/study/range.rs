@@ -107,7 +107,7 @@ impl Range {
         }
         let (word, n) = by.unwrap_or(("step", "1"));
         let n = match (word, by) {
-            // `1..100` steps by 1, but 1 m may be a thousandth or a hundred times of what is meant.
+            // Without a unit a step of 1 is what is meant; with one it could be any part of the range.
             ("step", None) if !low.unit.is_empty() => {
                 return Err(format!("a range of `{}` needs `step`, `factor` or `count`", low.unit));
             }

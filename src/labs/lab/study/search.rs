@@ -278,7 +278,7 @@ fn share(node: &Node) -> Result<f64, config::Mark> {
 /// `seeds` of `seeds` that were drawn (Clopper-Pearson, without a failure).
 #[must_use]
 pub fn share_at_least(seeds: u64, confidence: f64) -> f64 {
-    // If the share were p, all seeds would hold with probability p^seeds; that is below 1 - confidence for less.
+    // With a true share p all seeds hold with probability p^seeds; the bound is the p with 1 - confidence.
     (1.0 - confidence).powf(1.0 / seeds as f64)
 }
 

@@ -156,7 +156,7 @@ pub struct TransportOutcome {
 impl TransportOutcome {
     /// Makes the results from counters; `times` are the completion times, if there are several
     /// messages.
-    pub(super) fn new(
+    fn new(
         kind: &'static str,
         sender: SenderCounters,
         times: Option<&Latency>,

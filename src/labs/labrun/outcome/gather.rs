@@ -220,7 +220,7 @@ fn faults(plan: &LabPlan, end: Instant) -> Vec<FaultOutcome> {
 }
 
 /// Returns the generator's report, if the lab has a generator.
-pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population) -> Option<Report> {
+fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population) -> Option<Report> {
     let tester = plan.tester.as_ref()?;
     let stations: Vec<StationSnapshot> = tester
         .hosts

@@ -234,7 +234,7 @@ const HEADER: u32 = 64;
 const PREAMBLE: u64 = 8;
 
 /// The lines of a flow's path, there and back.
-pub(super) struct Path<'a> {
+struct Path<'a> {
     plan: &'a TransportPlan,
     there: Vec<Hop>,
     back: Vec<Hop>,
@@ -253,7 +253,7 @@ struct Hop {
 impl<'a> Path<'a> {
     /// Returns the path of a flow. Delays of MACsec, processing times of nodes, and rate limits of
     /// the flow are not part of it.
-    pub(super) fn new(lab: &LabPlan, flow: &LabFlow, plan: &'a TransportPlan) -> Self {
+    fn new(lab: &LabPlan, flow: &LabFlow, plan: &'a TransportPlan) -> Self {
         let network = &lab.network;
         let there = flow.way.iter().map(|line| hop(network, *line)).collect();
         let reverse = |line: &Direction| Direction(line.0 ^ 1);

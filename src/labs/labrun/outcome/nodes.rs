@@ -288,14 +288,14 @@ pub struct StepOutcome {
 
 /// Link protocol results of one port.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PortFindings {
-    pub(super) summary: Option<AgentsSummary>,
-    pub(super) measured: Option<MeasuredOutcome>,
-    pub(super) steps: Vec<StepOutcome>,
+struct PortFindings {
+    summary: Option<AgentsSummary>,
+    measured: Option<MeasuredOutcome>,
+    steps: Vec<StepOutcome>,
 }
 
 /// Returns the link protocol results of one port; `now` is the reading of the node's clock.
-pub(super) fn port(agents: &NodeAgents, port: PortId, now: Instant) -> PortFindings {
+fn port(agents: &NodeAgents, port: PortId, now: Instant) -> PortFindings {
     let reconciler = agents.reconciler.as_ref();
     let headroom = reconciler.and_then(|reconciler| reconciler.headroom(port));
     let cell = reconciler.map_or(1, |reconciler| reconciler.plan().buffer.cell_bytes);

@@ -153,17 +153,17 @@ pub(crate) struct Samples {
     greedy: Vec<bool>,
     /// Switches, with their number of ports.
     switches: Vec<(NodeId, u16)>,
-    pub(super) samples: Vec<Sample>,
+    samples: Vec<Sample>,
 }
 
 /// State at one time.
 #[derive(Clone, Debug)]
-pub(super) struct Sample {
-    pub(super) at: Instant,
+struct Sample {
+    at: Instant,
     /// Payload bytes of each sampled flow that have arrived.
-    pub(super) arrived: Vec<u64>,
+    arrived: Vec<u64>,
     /// Bytes in the buffers of all switches.
-    pub(super) queued: u64,
+    queued: u64,
 }
 
 impl Samples {
@@ -191,7 +191,7 @@ impl Samples {
     }
 
     /// Returns the sampled flows, indexes in [`LabPlan::flows`].
-    pub(super) fn flows(&self) -> impl Iterator<Item = usize> {
+    fn flows(&self) -> impl Iterator<Item = usize> {
         self.flows.iter().map(|(n, _)| *n)
     }
 

@@ -162,7 +162,8 @@ impl Drawing<'_, '_, '_> {
             }
             (Pairs::Random { from, to }, side) => {
                 let receiver = side == Some(Side::Receiver);
-                // Who has the load draws the messages, so that the load of its link is as configured.
+                // The hosts whose links have the load draw the messages, so each of these links gets the configured
+                // share.
                 let (own, others) = if receiver { (to, from) } else { (from, to) };
                 for host in own {
                     let others = others.iter().filter(|other| *other != host);
@@ -192,7 +193,7 @@ impl Drawing<'_, '_, '_> {
     /// Returns the mean interval of messages that take a share of a link.
     fn mean_interval(&self, rate: BitsPerSec, line: LinePlan, share: f64) -> Duration {
         let sizes = &self.batch.sizes;
-        // Load counts all bits on the line: headers, preamble and gap of each packet, as capacity planning does.
+        // Load counts all bits on the line: headers, preamble and gap of each packet, too.
         let each = f64::from(self.transport.overhead() + line.overhead);
         let octets = sizes.mean()
             + sizes.mean_packets(self.payload()) * each

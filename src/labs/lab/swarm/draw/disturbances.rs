@@ -198,7 +198,7 @@ fn macsec(chance: &mut Chance) -> Macsec {
     };
     let (key, salt) = (Some(hex(octets)), is_xpn.then(|| hex(12)));
     let confidentiality = chance.percent(30).then_some(false);
-    // An offset needs encryption, and XPN suites have none.
+    // An offset needs encryption, and XPN suites support none.
     let offset = confidentiality.is_none() && !is_xpn && chance.percent(20);
     let delay = chance.percent(50);
     let shim = |chance: &mut Chance| delay.then(|| Span(chance.span(1, 500)));
