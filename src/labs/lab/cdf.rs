@@ -80,6 +80,7 @@ impl Cdf {
         for (number, size, p) in &points {
             let bad = |why: String| Err(BadPoint { number: *number, why });
             if !(0.0..=1.0).contains(p) {
+                // Percent without the sign is the usual mistake.
                 let percent = if *p > 1.0 && *p <= 100.0 { "; for percent write 15%" } else { "" };
                 return bad(format!("{p} is no probability: choose 0 to 1{percent}"));
             }
@@ -104,6 +105,7 @@ impl Cdf {
         if before.1 < 1.0 {
             return bad(format!("ends at probability {}; the last one must be 1", before.1));
         }
+        // A mean of 0 would make the interval of messages under a load 0.
         if before.0 == 0 {
             return bad("no message has any bytes; the last size must be above 0".into());
         }
@@ -122,6 +124,7 @@ impl Cdf {
         let full = f64::from(payload.max(1));
         // The integral of the number of packets over sizes from 0 to x.
         let integral = |x: f64| {
+            // A message of s bytes takes ceil(s / full) packets: `full` bytes of each number up to x, and the rest.
             let whole = (x / full).floor();
             full * whole * (whole + 1.0) / 2.0 + (x - whole * full) * (whole + 1.0)
         };
@@ -129,6 +132,7 @@ impl Cdf {
             if to > from {
                 (integral(to) - integral(from)) / (to - from)
             } else {
+                // Two points of one size are a step of the distribution: a share of messages with that very size.
                 (from / full).ceil().max(1.0)
             }
         })
@@ -149,6 +153,7 @@ impl Cdf {
 
     /// Returns the size of this cumulative probability, 0 up to but not including 1.
     fn at(&self, u: f64) -> u64 {
+        // The first point above `u`, so a step is met by its upper end and `high - low` is never 0.
         let i = self.points.partition_point(|(_, p)| *p <= u);
         let (to, high) = self.points[i.min(self.points.len() - 1)];
         let size = match i.checked_sub(1).map(|before| self.points[before]) {

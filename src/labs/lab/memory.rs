@@ -40,6 +40,7 @@ fn needs(plan: &LabPlan) -> [Need; 8] {
             NodeKind::Switch(switch) => {
                 switches += 1;
                 ports += switch.ports.len() as u64;
+                // Tables are powers of two, so that a hash needs no division.
                 addresses += switch.bridge.table_size.next_power_of_two() as u64;
             }
             NodeKind::Host(host) => {

@@ -1,15 +1,16 @@
-//! Checks of a run and what is recorded during it.
+//! Checks of a run, what is recorded during it, and the sweep and the search over many runs.
+//!
+//! The sweep and the search are as the schema describes them; `study` reads them, with the place of each value.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
+use super::{Many, Short, Wanted};
+use config::quantity::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-
-use super::{Many, Short, Wanted};
-use config::quantity::Span;
 
 /// A check: a word, or a mapping.
 pub type Check = Short<CheckWord, CheckLong>;
@@ -151,6 +152,7 @@ impl std::str::FromStr for Allowance {
             Some(number) => (number.trim_end(), true),
             None => (text.trim(), false),
         };
+        // A NaN or a negative tolerance would make every comparison false.
         let n = number.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
         let n = n.ok_or_else(|| format!("`{text}` is no tolerance; write 1% or a number"))?;
         Ok(if relative { Self::Percent(n) } else { Self::Number(n) })
@@ -178,6 +180,7 @@ impl Visitor<'_> for AllowanceReader {
         self.visit_str(&n.to_string())
     }
 
+    // By way of text, so that the range is checked in one place.
     fn visit_f64<E: de::Error>(self, n: f64) -> Result<Allowance, E> {
         self.visit_str(&n.to_string())
     }
@@ -192,6 +195,7 @@ impl<'de> Deserialize<'de> for Allowance {
 impl Serialize for Allowance {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
+            // A text, as the percent sign is part of the meaning.
             Self::Percent(_) => s.collect_str(self),
             Self::Number(n) => s.serialize_f64(*n),
         }
@@ -209,6 +213,119 @@ impl JsonSchema for Allowance {
                 { "type": "number", "minimum": 0 },
                 { "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *%?$" }
             ]
+        })
+    }
+}
+
+/// The sweep of a lab file. It is taken out of the file before the rest is resolved.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Sweep(pub serde_json::Value);
+
+impl JsonSchema for Sweep {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Sweep".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let values = values();
+        // Keys are paths of fields, so they cannot be listed; editors validate the values alone.
+        let axes = json_schema!({
+            "type": "object", "minProperties": 1, "additionalProperties": values
+        });
+        json_schema!({
+            "type": "object",
+            "minProperties": 1,
+            "properties": {
+                "zip": {
+                    "description": "Axes of the same length that go together, as one axis; or a list of \
+                        such mappings.",
+                    "anyOf": [axes, { "type": "array", "minItems": 1, "items": axes }]
+                },
+                "points": {
+                    "description": "Points by name, as one axis: each sets fields by path; `{}` sets none.",
+                    "type": "object",
+                    "minProperties": 1,
+                    "additionalProperties": { "type": ["object", "null"] }
+                }
+            },
+            "additionalProperties": values
+        })
+    }
+}
+
+/// Describes the values of an axis.
+fn values() -> Schema {
+    let number = json_schema!({ "type": ["number", "string"] });
+    json_schema!({
+        "description": "Values of an axis: a list, or a range. A range is a text, such as `1..100`, \
+            `5m..500m step 5m`, `1KiB..64KiB factor 2` or `5m..500m count 12`, or a mapping with \
+            `from`, `to` and one of `step`, `factor` and `count`; both ends are in the same unit.",
+        "anyOf": [
+            { "type": "array", "minItems": 1 },
+            { "type": "string", "pattern": r"\.\." },
+            {
+                "type": "object",
+                "properties": {
+                    "from": number, "to": number, "step": number, "factor": number, "count": number
+                },
+                "required": ["from", "to"],
+                "additionalProperties": false
+            }
+        ]
+    })
+}
+
+/// The search of a lab file. It is taken out of the file before the rest is resolved.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Search(pub serde_json::Value);
+
+impl JsonSchema for Search {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Search".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let field = |end: &str| {
+            json_schema!({
+                "description": format!("A field by path with its values in ascending order; the {end} is found."),
+                "type": "object",
+                "minProperties": 1,
+                "maxProperties": 1,
+                "additionalProperties": values()
+            })
+        };
+        json_schema!({
+            "type": "object",
+            "properties": {
+                "least": field("least"),
+                "largest": field("largest"),
+                "holds": {
+                    "description": "Names of checks that must pass. Default: all checks of the lab.",
+                    "anyOf": [
+                        { "type": "string" },
+                        { "type": "array", "minItems": 1, "items": { "type": "string" } }
+                    ]
+                },
+                "seed": values(),
+                "confidence": {
+                    "description": "Confidence of the share of seeds with which a found value holds, at \
+                        least: above 0% and below 100%. Default: `95%`.",
+                    "type": ["string", "number"]
+                }
+            },
+            // The value that is found depends on the end, so both at once would be two searches.
+            "oneOf": [{ "required": ["least"] }, { "required": ["largest"] }],
+            "additionalProperties": false
         })
     }
 }

@@ -51,6 +51,7 @@ macro_rules! kinds {
 
         impl DefectKind {
             /// All of them.
+            // Made by the macro, so that no kind is missing where kinds are drawn at random.
             pub const ALL: &[Self] = &[$(Self::$Kind),*];
         }
     };
@@ -218,5 +219,6 @@ kinds! {
 
 /// Schema of a scalar of any type, which is read as text.
 pub(super) fn scalar(_: &mut SchemaGenerator) -> Schema {
+    // YAML reads `0` as a number, and the field is text all the same.
     json_schema!({ "type": ["string", "number", "boolean"] })
 }

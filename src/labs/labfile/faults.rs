@@ -23,6 +23,7 @@ macro_rules! fault_kinds {
         /// A fault: a time, and exactly one of the other fields.
         #[derive(Deserialize, Serialize, JsonSchema)]
         #[serde(rename = "Fault", deny_unknown_fields)]
+        // The form of the file: one optional field for each kind, so that the schema lists them.
         struct Fields {
             /// Start of the fault, in simulation time; only a defect may be without: it is there from
             /// the start.
@@ -49,6 +50,8 @@ macro_rules! fault_kinds {
         impl From<Fields> for Fault {
             fn from(fields: Fields) -> Self {
                 let mut kinds = [$(fields.$field.map(FaultKind::$Kind)),*].into_iter().flatten();
+                // Two kinds are as wrong as none; the resolution reports both with the place, which serde does not
+                // know.
                 let kind = kinds.next().filter(|_| kinds.next().is_none());
                 Self { at: fields.at, kind }
             }
@@ -108,6 +111,7 @@ pub struct Fault {
 
 impl JsonSchema for Fault {
     fn schema_name() -> Cow<'static, str> {
+        // The schema is that of the file's form; `FaultKind` exists in the program alone.
         Fields::schema_name()
     }
 
@@ -256,6 +260,7 @@ pub struct Stall {
     /// Name of the node.
     pub node: String,
     /// Duration of the stall.
+    // `for` is a keyword of Rust.
     #[serde(rename = "for")]
     pub span: Span,
 }

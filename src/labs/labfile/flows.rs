@@ -1,15 +1,16 @@
-//! Flows, in the terms of the Open Traffic Generator's model.
+//! Flows, in the terms of the Open Traffic Generator's model, and a traffic generator on hosts of a lab.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
+use super::{Bytes, Chosen, OnOff, Short, Transport, Wanted};
+use config::quantity::{Rate, Ratio, Size, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-
-use super::{Bytes, Chosen, OnOff, Short, Transport, Wanted};
-use config::quantity::{Rate, Ratio, Size, Span};
 
 /// A flow, or one for each pair of sender and receiver. A single flow has the name given here.
 /// Several flows are named `name_from` if they share one receiver, else `name_from_to`.
@@ -161,6 +162,7 @@ impl fmt::Display for FlowRateText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Share(ratio) => ratio.fmt(f),
+            // With `bps` in any case, which tells a rate from a number of frames.
             Self::Bits(rate) => write!(f, "{}bps", rate.to_string().trim_end_matches("bps")),
             Self::Frames(n) => write!(f, "{n}pps"),
         }
@@ -182,6 +184,7 @@ impl std::str::FromStr for FlowRateText {
             })?;
             return Ok(Self::Frames(rate.0.get()));
         }
+        // A bare number could be bits or frames per second.
         if text.ends_with(|c: char| c.is_ascii_digit()) {
             return Err(format!(
                 "`{text}` has no unit; write a share (100%), bits (40G) or frames (1000pps)"
@@ -205,6 +208,7 @@ impl Visitor<'_> for RateReader {
     }
 
     fn visit_u64<E: de::Error>(self, n: u64) -> Result<FlowRateText, E> {
+        // Always an error: a number without a unit. The text has the better message.
         self.visit_str(&n.to_string())
     }
 
@@ -280,4 +284,20 @@ impl JsonSchema for FlowDuration {
         let amount = generator.subschema_for::<Amount>();
         json_schema!({ "anyOf": [{ "const": "continuous" }, amount] })
     }
+}
+
+/// A traffic generator: a configuration of the Open Traffic Generator model whose ports are hosts.
+/// Its flows start with the lab. Exactly one of `file` and `config` is given.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Otg {
+    /// Generator file of `sluice gen`; a relative path starts at the lab file's folder. Default:
+    /// none.
+    pub file: Option<PathBuf>,
+    /// OTG configuration. Default: none.
+    pub config: Option<serde_json::Value>,
+    /// Host of each port of the configuration, by port name, instead of the port's `location`.
+    /// Default: the location is the name of a host.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ports: BTreeMap<String, String>,
 }

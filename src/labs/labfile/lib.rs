@@ -9,38 +9,33 @@ mod checks;
 mod defects;
 mod faults;
 mod flows;
-mod links;
-mod nodes;
+mod network;
 mod numbers;
-mod otg;
 mod over;
 mod profile;
-mod reactions;
 mod short;
-mod sweep;
-mod topology;
 mod transport;
 mod workload;
 
 pub use checks::{Allowance, Capture, Check, CheckLong, CheckWord, Fairness, Record, Value};
+pub use checks::{Search, Sweep};
 pub use defects::{DefectFault, DefectKind};
 pub use faults::*;
+pub use flows::Otg;
 pub use flows::{
     Amount, EcnName, Flow, FlowDuration, FlowRate, FlowRateLong, FlowRateText, Pattern,
 };
-pub use links::{Back, EqualCost, Errors, Link, Route};
-pub use nodes::{Clock, Cpu, Host, HostEntry, Nodes, Obey, Storm, Switch, SwitchEntry};
+pub use network::{Back, EqualCost, Errors, Link, Route};
+pub use network::{Clock, Cpu, Host, HostEntry, Nodes, Obey, Storm, Switch, SwitchEntry};
+pub use network::{FatTree, LeafSpine, ParkingLot, Ring, Star, Topology};
 pub use numbers::{Chance, Drift, NsPerMetre};
-pub use otg::Otg;
 pub use over::untaken;
 pub use profile::{HeadroomCheckName, PortDefaults, Profile};
-pub use reactions::{HostQcn, HostSfc, InNetworkName, QcnWord, SfcWord};
 pub use short::{Many, Members, Short, Wanted};
-pub use sweep::{Search, Sweep};
-pub use topology::{FatTree, LeafSpine, ParkingLot, Ring, Star, Topology};
 pub use transport::{
     Dcqcn, DcqcnName, Messages, Roce, Tcp, Transport, TransportLong, TransportName,
 };
+pub use transport::{HostQcn, HostSfc, InNetworkName, QcnWord, SfcWord};
 pub use workload::{
     Bytes, Chosen, Distribution, Load, LoadLong, OnOff, OnOffTimes, Published, RandomNames,
 };
@@ -177,6 +172,7 @@ impl JsonSchema for Variant {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        // Any fields of a lab, so that editors complete a variant as a lab; YAML has null for an empty one.
         json_schema!({ "anyOf": [{ "$ref": "#" }, { "type": "null" }] })
     }
 }

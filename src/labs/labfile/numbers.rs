@@ -33,12 +33,14 @@ impl Chance {
     /// power of two is exact.
     #[must_use]
     pub fn in_2_64ths(self) -> u64 {
+        // The cast saturates: a probability of 1 becomes the largest number.
         (self.0 * 2_f64.powi(64)) as u64
     }
 }
 
 impl fmt::Display for Chance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Twelve zeros cannot be counted by eye.
         if self.0 != 0.0 && self.0 < 1e-3 { write!(f, "{:e}", self.0) } else { self.0.fmt(f) }
     }
 }
@@ -79,6 +81,7 @@ impl std::str::FromStr for Drift {
         let (number, scale) = match text.trim() {
             t if t.ends_with("ppm") => (t.trim_end_matches("ppm"), 1e3),
             t if t.ends_with("ppb") => (t.trim_end_matches("ppb"), 1.0),
+            // Zero needs no unit.
             "0" => ("0", 1.0),
             _ => return Err(bad()),
         };
@@ -149,6 +152,7 @@ impl<T: std::str::FromStr<Err = String>> Visitor<'_> for Reader<T> {
     }
 
     fn visit_f64<E: de::Error>(self, n: f64) -> Result<T, E> {
+        // With an exponent, which keeps all digits of a small number.
         self.visit_str(&format!("{n:e}"))
     }
 }

@@ -50,20 +50,23 @@ fn merged<T: Clone + PartialEq + Serialize + DeserializeOwned>(
     default: &Option<T>,
 ) -> Option<T> {
     let (Some(said), Some(base)) = (own, default) else { return own.clone().or(default.clone()) };
+    // Equal values need no merge, which takes two conversions.
     if said == base || WHOLE.contains(&name) {
         return own.clone();
     }
+    // As JSON, so that one merge serves all types, those with a short form too.
     let (Ok(said), Ok(base)) = (serde_json::to_value(said), serde_json::to_value(base)) else {
         return own.clone();
     };
-    let whole = merge((name, &said), &base, name, &mut BTreeSet::new());
+    let whole = merge(name, &said, &base, name, &mut BTreeSet::new());
     // Two valid values may be no valid one together, such as both ways to give a rate: the own one counts.
     serde_json::from_value(whole).ok().or_else(|| own.clone())
 }
 
 /// Merges a named value over a default, and adds the paths of all that is taken of the default.
 fn merge(
-    (name, own): (&str, &Value),
+    name: &str,
+    own: &Value,
     default: &Value,
     path: &str,
     taken: &mut BTreeSet<String>,
@@ -83,8 +86,9 @@ fn merge(
         let path = format!("{path}.{key}");
         match own.get(key).filter(|value| is_set(value)) {
             Some(value) => {
-                all.insert(key.clone(), merge((key, value), default, &path, taken));
+                all.insert(key.clone(), merge(key, value, default, &path, taken));
             }
+            // Another key of a choice: both together would be no valid value.
             None if is_choice => {}
             None => {
                 leaves(default, &path, taken);
@@ -128,8 +132,9 @@ pub fn untaken(defaults: &Flow, flows: &[Flow]) -> Vec<String> {
         for (field, default) in base.iter().filter(|(_, default)| is_set(default)) {
             match own.get(field).filter(|value| is_set(value)) {
                 Some(value) => {
-                    merge((field, value), default, field, &mut taken);
+                    merge(field, value, default, field, &mut taken);
                 }
+                // A flow without the field takes the default as a whole.
                 None => leaves(default, field, &mut taken),
             }
         }

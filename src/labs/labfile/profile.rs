@@ -181,6 +181,7 @@ impl PortDefaults {
             macsec,
             attached,
             congestion_locator,
+            // What is left belongs to a single port, such as its name and its link.
             ..Port::default()
         }
     }

@@ -60,6 +60,7 @@ impl<T> From<T> for Many<T> {
 macro_rules! scalars {
     ($to:ty, $wrap:expr) => {
         fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+            // By the reader of the type itself, which has its errors and limits.
             <$to>::deserialize(text.into_deserializer()).map($wrap)
         }
 
@@ -89,6 +90,8 @@ impl<'de, S: Deserialize<'de>, L: Deserialize<'de> + Wanted> Visitor<'de> for Sh
     scalars!(S, Short::Short);
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        // A mapping is the long form, and a scalar the short one: no field is tried twice, so errors keep their
+        // place.
         L::deserialize(MapAccessDeserializer::new(map)).map(Short::Long)
     }
 }
@@ -161,6 +164,7 @@ impl<A: Serialize, B: Serialize> Serialize for Short<A, B> {
 impl<T: Serialize> Serialize for Many<T> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self.0.as_slice() {
+            // A single one is written as it may be read: without a list.
             [one] => one.serialize(s),
             list => list.serialize(s),
         }
@@ -181,6 +185,7 @@ macro_rules! either {
     ($([$($param:ident),*] $name:ty: $a:ty, $b:ty;)*) => {$(
         impl<$($param: JsonSchema),*> JsonSchema for $name {
             fn schema_name() -> Cow<'static, str> {
+                // The name of both, as schemas of the same wrapper over other types must differ.
                 format!("{}Or{}", <$a>::schema_name(), <$b>::schema_name()).into()
             }
 

@@ -145,6 +145,7 @@ impl From<Size> for Bytes {
 
 impl Default for Bytes {
     fn default() -> Self {
+        // No size at all: the resolution takes it for a field that is not set.
         Self::Fixed(Size(0))
     }
 }
@@ -162,6 +163,7 @@ impl<'de> Visitor<'de> for BytesReader {
         match text {
             "websearch" => Ok(Bytes::Published(Published::Websearch)),
             "hadoop" => Ok(Bytes::Published(Published::Hadoop)),
+            // A word is a misspelt name of a distribution, and a size begins with a digit.
             _ if text.starts_with(|c: char| c.is_ascii_alphabetic()) => {
                 Err(E::invalid_value(de::Unexpected::Str(text), &self))
             }
@@ -231,6 +233,7 @@ impl<'de> Visitor<'de> for ChosenReader {
     }
 
     fn visit_u64<E: de::Error>(self, n: u64) -> Result<Chosen, E> {
+        // Refused by the reader of texts, in its words.
         String::deserialize(de::value::U64Deserializer::new(n)).map(Chosen::from)
     }
 

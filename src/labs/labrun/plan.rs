@@ -1,11 +1,11 @@
-//! A validated lab: the plan that either world runs, and its checks.
+//! A validated lab: the plan that either world runs, its checks, the plans of both ends of every flow, and the
+//! number of messages that senders keep one by one.
 
-use super::message_log::keep_messages;
 use congestion::EcnPlan;
-use ground::time::Duration;
+use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PortId, Priority};
-use host::FlowId;
-use sim::{Direction, LinkId, NetworkPlan, NodeId};
+use host::{FlowId, StationPlan, TransportPlan};
+use sim::{Direction, LinkId, NetworkPlan, NodeId, NodeKind, NodePlan};
 use tester::plan::TestPlan;
 use wire::ip::Ecn;
 
@@ -268,4 +268,146 @@ pub struct Record {
     pub messages: bool,
     /// Links whose frames are captured to pcapng files, both directions of each in one file.
     pub pcapng: Vec<(LinkId, std::path::PathBuf)>,
+}
+
+/// Both ends of a flow in the plans of its hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ends {
+    /// Sending host.
+    pub(super) from: NodeId,
+    /// Index among the sending host's flows or senders.
+    pub(super) source: Source,
+    /// Receiving host.
+    pub(super) to: NodeId,
+    /// Index among the receiving host's sinks.
+    pub(super) sink: usize,
+}
+
+/// The sending end of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    /// A flow without acknowledgements: its index among the host's flows.
+    OpenLoop(usize),
+    /// A flow with acknowledgements: its indexes among the senders of one host and the receivers of
+    /// the other.
+    Answered(usize, usize),
+}
+
+/// Returns the ends of all flows, in the order of the lab.
+///
+/// # Panics
+/// If a flow of the lab is not in its hosts' plans; a resolved plan has all of them.
+pub(super) fn ends(plan: &LabPlan) -> Vec<Ends> {
+    let find = |flow: &LabFlow| {
+        let (from, to) = (host(plan, flow.from), host(plan, flow.to));
+        let of = |plans: &[TransportPlan]| plans.iter().position(|t| t.id == flow.id);
+        let (source, sink) = match from.flows.iter().position(|f| f.id == flow.id) {
+            Some(n) => (Source::OpenLoop(n), to.expects.iter().position(|id| *id == flow.id)?),
+            None => {
+                let receiver = of(&to.receivers)?;
+                // A host counts what arrives by sink: first the flows without acknowledgements, then its receivers.
+                (Source::Answered(of(&from.senders)?, receiver), to.expects.len() + receiver)
+            }
+        };
+        Some(Ends { from: flow.from, source, to: flow.to, sink })
+    };
+    let found = plan.flows.iter().map(|flow| {
+        find(flow).unwrap_or_else(|| panic!("flow {} is not at both of its hosts", flow.name))
+    });
+    found.collect()
+}
+
+/// Returns the time at which the first frame of a flow is due, by its sender's clock.
+pub(super) fn start(plan: &LabPlan, ends: &Ends) -> Instant {
+    let host = host(plan, ends.from);
+    match ends.source {
+        Source::OpenLoop(n) => host.flows[n].start,
+        Source::Answered(n, _) => host.senders[n].start,
+    }
+}
+
+/// What ends a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Bound {
+    /// This number of frames.
+    Frames(u64),
+    /// Its messages.
+    Messages,
+    /// A time, by its sender's clock; [`Instant::NEVER`] for none.
+    Time(Instant),
+}
+
+/// Returns what ends a flow.
+pub(super) fn bound(plan: &LabPlan, ends: &Ends) -> Bound {
+    let host = host(plan, ends.from);
+    match ends.source {
+        Source::OpenLoop(n) => {
+            host.flows[n].frames.map_or(Bound::Time(host.flows[n].stop), Bound::Frames)
+        }
+        Source::Answered(n, _) => {
+            let flow = &host.senders[n];
+            let endless =
+                flow.message.is_none_or(|m| m.count >= ENDLESS) && flow.work.list.is_none();
+            if endless { Bound::Time(flow.stop) } else { Bound::Messages }
+        }
+    }
+}
+
+/// Returns the transport of a flow with acknowledgements.
+pub(super) fn transport<'a>(plan: &'a LabPlan, ends: &Ends) -> Option<&'a TransportPlan> {
+    match ends.source {
+        Source::OpenLoop(_) => None,
+        Source::Answered(n, _) => Some(&host(plan, ends.from).senders[n]),
+    }
+}
+
+fn host(plan: &LabPlan, id: NodeId) -> &StationPlan {
+    match &plan.network.nodes[id.index()].kind {
+        NodeKind::Host(station) => station,
+        NodeKind::Switch(switch) => panic!("{} is no host", switch.name),
+    }
+}
+
+/// Messages of an unlimited flow: more than any run sends.
+pub const ENDLESS: u64 = u32::MAX as u64;
+
+/// Messages that are kept for slowdowns without `record.messages`.
+const LOG_DEFAULT: u64 = 100_000;
+
+/// Messages that are kept with it; see `record.messages` of lab files.
+const LOG_MAX: u64 = 1_000_000;
+
+/// Decides how many messages each sender keeps one by one: all that were drawn; those of flows with
+/// a known number as long as there are few; with `every`, also those of others, up to a limit.
+pub fn keep_messages(nodes: &mut [NodePlan], every: bool) {
+    let known = |t: &TransportPlan| match &t.work.list {
+        Some(list) => Some(list.messages().len() as u64),
+        None => t.message.map(|m| m.count).filter(|count| *count < ENDLESS),
+    };
+    let senders = || {
+        nodes.iter().filter_map(|node| match &node.kind {
+            NodeKind::Host(station) => Some(&station.senders),
+            NodeKind::Switch(_) => None,
+        })
+    };
+    let flows = senders().map(Vec::len).sum::<usize>() as u64;
+    let all = senders().flatten().filter_map(known).fold(0, u64::saturating_add);
+    // All or none of the known ones, so that slowdowns do not depend on which flows came first.
+    let few = all <= if every { LOG_MAX } else { LOG_DEFAULT };
+    // So the memory of all logs is bounded, whatever the number of flows.
+    let share = LOG_MAX / flows.max(1);
+    for node in nodes {
+        let NodeKind::Host(station) = &mut node.kind else { continue };
+        for sender in &mut station.senders {
+            let listed = sender.work.list.is_some();
+            let most = match known(sender) {
+                // Drawn messages are kept in any case: their number has a limit of its own.
+                Some(count) if few || listed => count,
+                // An endless flow gets an equal share of the limit.
+                _ if every => share,
+                _ => 0,
+            };
+            sender.work.log = most as usize;
+        }
+    }
 }

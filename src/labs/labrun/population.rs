@@ -1,9 +1,10 @@
-//! Source of the results: the nodes of either world at the end of a run.
+//! Source of the results: the nodes of either world at the end of a run, and what else the end of a run leaves.
 
+use crate::outcome::Samples;
 use contracts::port::Source;
 use contracts::stats::SwitchSnapshot;
 use contracts::world::World;
-use ground::time::Instant;
+use ground::time::{Duration, Instant};
 use ground::units::PortId;
 use host::{
     Completion, Latency, ReactionCounters, ReceiverCounters, SenderCounters, SinkCounters,
@@ -11,9 +12,10 @@ use host::{
 };
 use link::AgentsSnapshot;
 use secure::SecySnapshot;
-use sim::{Node, NodeId, Nodes};
+use sim::{Node, NodeId, Nodes, Tally};
 use switch::{Reconciler, Switch};
 
+/// Nodes at the end of a run.
 pub(super) trait Population {
     /// Type of its hosts.
     type Host: HostCounts;
@@ -75,6 +77,7 @@ impl Population for Nodes {
     }
 
     fn switch(&mut self, id: NodeId, at: Instant) -> Option<SwitchSnapshot> {
+        // A node's counters are read at its own clock, by which its open pauses are measured.
         let local = Self::local(self, id, at);
         match self.get_mut(id) {
             Node::Switch(switch) => Some(switch.snapshot(local)),
@@ -98,6 +101,7 @@ impl Population for Nodes {
 
 /// Returns the link protocol results of a host.
 pub(super) fn of_host<P: Source>(host: &Station<P>, now: Instant) -> Vec<(PortId, AgentsSnapshot)> {
+    // A host has one port.
     host.agents().map(|agents| (PortId::MIN, agents.snapshot(now))).into_iter().collect()
 }
 
@@ -117,6 +121,7 @@ impl<P: Source> HostCounts for Station<P> {
         self.senders().nth(n)
     }
     fn completion_times(&self, n: usize) -> Option<&Latency> {
+        // Two options in one: there is no such sender, or it has a single message.
         self.completion_times().nth(n)?
     }
     fn message_log(&self, n: usize) -> &[Completion] {
@@ -140,4 +145,46 @@ impl<P: Source> HostCounts for Station<P> {
     fn secy(&self) -> Option<Box<SecySnapshot>> {
         self.secy().map(|secy| Box::new(secy.snapshot()))
     }
+}
+
+/// Data of a flow that had arrived at some time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) frames: u64,
+    pub(crate) bytes: u64,
+    /// Message bytes that had arrived in order; for flows with acknowledgements.
+    pub(crate) delivered: Option<u64>,
+}
+
+/// Measurement interval, with the data of each flow that had arrived at its start and end.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    pub(crate) from: (Instant, Vec<Counted>),
+    pub(crate) to: (Instant, Vec<Counted>),
+}
+
+/// End of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    pub(crate) world: crate::World,
+    /// Network time.
+    pub(crate) now: Instant,
+    /// End time for the results.
+    pub(crate) at: Instant,
+    pub(crate) quiet: bool,
+    /// Uncertainty of the difference between the clocks of two hosts.
+    pub(crate) uncertainty: Duration,
+    /// Frames of each lab flow that are still in the network, in the order of the lab.
+    pub(crate) pending: Vec<u64>,
+    /// Frames of each generator flow that are still in the network.
+    pub(crate) pending_of_tester: Vec<u64>,
+    /// Trace hash; virtual world only.
+    pub(crate) trace_hash: Option<u64>,
+    pub(crate) tally: Tally,
+    /// Samples during the run; virtual world only.
+    pub(crate) samples: Option<Samples>,
+}
+
+pub(super) fn station<N: Population>(nodes: &mut N, id: NodeId) -> &N::Host {
+    nodes.host(id).expect("a flow's ends are hosts")
 }

@@ -1,22 +1,18 @@
 //! Runs one lab with all checkers.
 
-mod circles;
-mod promises;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::LabPlan;
-use circles::has_circle;
+use crate::promises::{Promises, has_circle};
 use ground::counters;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Quanta};
 use ground::verdict::Verdict;
-use promises::Promises;
 use sim::check::{Check, Checkers, Deadlock, ExcusedDrops, Finding, Shares, Totals};
 use sim::{FaultClass, Network, NetworkPlan, NodeKind};
 
 /// Sampling interval of the checkers, in bytes on the slowest link: about forty frames.
-const LOOK: Bytes = Bytes(60_000);
+const SAMPLE: Bytes = Bytes(60_000);
 /// Deadlocks after which a lab is ended: a deadlock that recurs, because watchdogs drop frames that
 /// senders retransmit, may never end.
 const DEADLOCKS_MOST: usize = 8;
@@ -169,12 +165,14 @@ fn drive(
             switch.bridge.shortcuts = switch.bridge.shortcuts.min(SHORTCUTS);
         }
     }
+    // Everything that judges is made from the plan before `change`, which plants a bug that it must not know.
     let faults = Faults::of(network);
     let promises = Promises::of(network);
     let marks_first = promises.marks_first;
-    let lawless =
-        Lawless { circle: has_circle(network), answered: is_answered(network), marks_first };
+    let properties =
+        Properties { circle: has_circle(network), answered: is_answered(network), marks_first };
     let span = promises.fair.as_ref().map(|fair| (fair.from, fair.to));
+    // Without a promise nothing is measured.
     let (from, to) = span.unwrap_or((Instant::NEVER, Instant::NEVER));
     let watch = (Checkers::new(network), Shares::new(network, from, to));
     change(network);
@@ -183,7 +181,7 @@ fn drive(
         Err(error) => return Trial::failed("resolve", error.to_string()),
     };
     built(&mut network);
-    let outcome = finish(&mut network, lab.duration, slowest, &lawless);
+    let outcome = finish(&mut network, lab.duration, slowest, &properties);
     let finished = outcome == Outcome::Finished;
     let stood_still = outcome == Outcome::StoodStill;
     let (trace_hash, frames, now) = (network.trace_hash(), network.tally().frames, network.now());
@@ -191,6 +189,7 @@ fn drive(
     let totals = checkers.totals();
     let (lossless_drops, excused) = checkers.lossless_drops();
     let deadlocks = checkers.deadlocks().len();
+    // Counts are read before: finishing consumes the checkers.
     let mut findings = checkers.finish(now, &mut nodes);
     let judged = promises.fair.map(|fair| shares.finding(&fair.flows, fair.tolerance));
     let judges_shares = judged.is_some();
@@ -198,7 +197,7 @@ fn drive(
     let storms = totals.watchdog_storms;
     let end =
         End { finished, stood_still, now, frames, deadlocks, storms, excused: excused.total() };
-    let failures = judge(&findings, &end, &lawless);
+    let failures = judge(&findings, &end, &properties);
     let (deadlocks, judges_marks) = (deadlocks as u64, marks_first && totals.pauses > 0);
     Trial {
         trace_hash,
@@ -235,16 +234,18 @@ fn finish(
     network: &mut Network<Watch>,
     most: Duration,
     slowest: BitsPerSec,
-    lawless: &Lawless,
+    properties: &Properties,
 ) -> Outcome {
     let end = Instant::ZERO + most;
-    let step = slowest.time_for(LOOK);
+    let step = slowest.time_for(SAMPLE);
     while network.now() < end {
         // In long idle times there is nothing to sample.
         let next = network.next_at().max(network.now() + step);
         network.run_until(next.min(end));
         network.sample();
         if network.is_quiet() {
+            // The longest pause on the slowest link: pauses in force get the time to expire, so that their end is
+            // judged.
             let rest = network.now() + Quanta::MAX.at(slowest) + step;
             network.run_until(rest);
             return Outcome::Finished;
@@ -256,11 +257,12 @@ fn finish(
         if endless || deadlocks.len() >= DEADLOCKS_MOST || deadlocks.iter().any(stands) {
             return Outcome::Ended;
         }
+        // Where paths form no cycle, a lab that stands still is a bug and is not excused.
         let since = network.witness_mut().0.stands_still_since();
-        if lawless.circle && since.is_some_and(|since| since + STILL < now) {
+        if properties.circle && since.is_some_and(|since| since + STILL < now) {
             return Outcome::StoodStill;
         }
-        if lawless.answered && network.witness_mut().0.starved() > STARVED {
+        if properties.answered && network.witness_mut().0.starved() > STARVED {
             return Outcome::StoodStill;
         }
     }
@@ -274,7 +276,7 @@ fn slowest(plan: &NetworkPlan) -> BitsPerSec {
 }
 
 /// Properties of a lab that decide which findings are failures.
-struct Lawless {
+struct Properties {
     /// The paths of its flows form a cycle, so it may deadlock.
     circle: bool,
     /// It has connections, which retransmit lost frames.
@@ -302,14 +304,14 @@ struct End {
 }
 
 /// Returns the findings that are failures in such a lab, in their order.
-fn judge(findings: &[Finding], end: &End, lawless: &Lawless) -> Vec<Failure> {
+fn judge(findings: &[Finding], end: &End, properties: &Properties) -> Vec<Failure> {
     let wrong = findings.iter().filter(|finding| {
         finding.verdict == Verdict::Fail
             && match finding.check {
-                Check::Deadlock => !lawless.circle,
+                Check::Deadlock => !properties.circle,
                 // Pauses last as long as their causes.
                 Check::PausesEnd => end.finished,
-                Check::EcnBeforePfc => lawless.marks_first,
+                Check::EcnBeforePfc => properties.marks_first,
                 // Judged only for labs that promise it.
                 Check::Fairness
                 | Check::Frames
@@ -325,7 +327,7 @@ fn judge(findings: &[Finding], end: &End, lawless: &Lawless) -> Vec<Failure> {
     let mut failures: Vec<Failure> = wrong.map(failure).collect();
     // Frames that watchdogs and overloaded CPUs drop and senders retransmit may cause congestion
     // again without end.
-    let repeated = lawless.answered && (end.storms > 0 || end.excused > 0);
+    let repeated = properties.answered && (end.storms > 0 || end.excused > 0);
     // Also one whose circle is not known, because a switch lost frames and those behind them cannot be followed. That it
     // stands is the finding of this check, and a failure where the paths form no circle; queues that stand without
     // a pause are one of idle lines.
@@ -346,6 +348,7 @@ impl Faults {
         for fault in &plan.faults {
             match fault.kind.class() {
                 FaultClass::LinkDown => faults.flaps += 1,
+                // It belongs to a flap that was counted when the link went down.
                 FaultClass::LinkUp => {}
                 FaultClass::LostPauses => faults.lost_pauses += 1,
                 FaultClass::LostFrames => faults.lost_frames += 1,
@@ -385,8 +388,8 @@ mod tests {
         };
         let finding = |check, verdict| Finding::new(check, verdict, String::new());
         let findings = [finding(Check::Deadlock, deadlock), finding(Check::IdleLines, idle)];
-        let lawless = Lawless { circle, answered: false, marks_first: false };
-        judge(&findings, &end, &lawless).iter().map(|failure| failure.check).collect()
+        let properties = Properties { circle, answered: false, marks_first: false };
+        judge(&findings, &end, &properties).iter().map(|failure| failure.check).collect()
     }
 
     #[test]

@@ -4,10 +4,10 @@ use core::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::ends::{Bound, bound, ends, start};
 use super::outcome::{CheckOutcome, Outcome};
-use super::path::find;
 use super::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
+use crate::outcome::find;
+use crate::plan::{Bound, bound, ends, start};
 use contracts::stats::DropReason;
 use ground::time::{Duration, Instant};
 use ground::verdict::Verdict;
@@ -61,9 +61,11 @@ fn is_exceeded(results: &Value, path: &str, expect: &Expectation) -> bool {
     ];
     let mut parts = path.rsplit('.');
     let last = parts.next().unwrap_or_default();
+    // Only a count can be judged before the end: it cannot come back below its limit.
     let only_grows =
         COUNTS.iter().any(|count| last.ends_with(count)) || parts.next() == Some("drops");
     let Some(found) = find(results, path).ok().and_then(Value::as_u64) else { return false };
+    // A count above what was expected will still be above it at the end.
     let highest = expect.value.map(|value| match expect.tolerance {
         Tolerance::Exact => value,
         Tolerance::Relative(part) => value + (value * part).abs(),
@@ -86,7 +88,10 @@ pub(super) fn outcome(
             use check::Check::{Cells, Frames, Marks};
             in_order(of(&[Frames, Cells, Marks]), plan, results)
         }
-        CheckKind::LosslessDelivery => lossless(of_lossless(findings), results),
+        CheckKind::LosslessDelivery => {
+            let (of_priorities, planned) = of_lossless(findings);
+            lossless(of_priorities, planned, results)
+        }
         CheckKind::PauseLegality => {
             // Where no pause was sent, none was owed: a group over its limit owes one.
             let [obeyed, sent] = PAUSES.map(|checker| of(&[checker]));
@@ -148,22 +153,23 @@ pub(super) fn in_order(
 
 /// Returns the checkers' verdict on losses of lossless frames, with those that have a planned fault of the
 /// environment for a cause. What a device loses by configuration or by a defect fails.
-fn of_lossless(findings: &[Finding]) -> (Verdict, String, u64) {
+fn of_lossless(findings: &[Finding]) -> ((Verdict, String), u64) {
     let found = findings.iter().find(|finding| finding.check == check::Check::Lossless);
-    let none = || (Verdict::NotJudged, String::new(), 0);
+    let none = || ((Verdict::NotJudged, String::new()), 0);
     found.map_or_else(none, |Finding { verdict, detail, known, .. }| {
         let failed = known.unplanned > 0;
-        (if failed { Verdict::Fail } else { *verdict }, detail.clone(), known.planned)
+        ((if failed { Verdict::Fail } else { *verdict }, detail.clone()), known.planned)
     })
 }
 
 /// Returns the verdict on losses of lossless frames, in either world: that on priorities, with the frames
 /// that planned faults of the environment took, and that on the flows, whose losses must all be among those.
 pub(super) fn lossless(
-    (verdict, detail, planned): (Verdict, String, u64),
+    of_priorities: (Verdict, String),
+    planned: u64,
     results: &Value,
 ) -> (Verdict, String) {
-    let of_priorities = worse((verdict, detail), lossy_way(results));
+    let of_priorities = worse(of_priorities, lossy_way(results));
     let flows = &results["lossless_flows"];
     let number = |name: &str| flows[name].as_u64().unwrap_or(0);
     let names = || names(&flows["flows"]);
@@ -188,6 +194,7 @@ pub(super) fn lossless(
             };
             (Verdict::NotJudged, what)
         }
+        // The flows' counters cannot tell which frames a fault took, so up to this number no loss is proved.
         (n, _) if n <= planned => {
             let (n, of) = (text::count(n), names());
             (Verdict::NotJudged, format!("planned faults took {n} frames of {of}"))
@@ -237,6 +244,7 @@ fn lossy_way(results: &Value) -> (Verdict, String) {
         (_, 0, 0) => {
             (Verdict::Pass, format!("nothing was lost of flows that are lossy at {switches}"))
         }
+        // The losses are within what other causes may have taken: neither proved nor ruled out.
         (_, 0, n) => {
             let n = text::count(n);
             let what = format!(
@@ -272,6 +280,7 @@ fn of_findings(findings: &[Finding], asked: &[check::Check]) -> (Verdict, String
 fn number_at(results: &Value, path: &str) -> Result<f64, String> {
     Ok(match find(results, path)? {
         Value::Bool(b) => f64::from(u8::from(*b)),
+        // Null is an event that did not happen, and no number; comparing it with 0 would be wrong for times.
         Value::Null => return Err(format!("{path} has no value: it never happened")),
         // The value of a list or an object is its number of entries.
         Value::Array(list) => list.len() as f64,
@@ -291,6 +300,7 @@ fn value(
         (Ok(found), Ok(other)) => (found, other),
         (Err(error), _) | (_, Err(error)) => return (Verdict::Fail, error),
     };
+    // `same_as` is the expected value; the file has refused `expect` beside it.
     expect.value = other.or(expect.value);
     let of = same_as.map_or(String::new(), |other| format!("{other}, "));
     let (mut good, mut wanted) = (true, Vec::new());
@@ -303,6 +313,7 @@ fn value(
             Tolerance::Absolute(by) => (by, format!("within {} of", number(by))),
         };
         good &= (found - value).abs() <= bound;
+        // A deviation from 0 has no percentage.
         let off = match (found == value, value == 0.0) {
             (true, _) => String::new(),
             (_, true) => format!(" (off by {})", number(found)),
@@ -338,11 +349,13 @@ fn idle(plan: &LabPlan, results: &Value, flows: &[usize], tolerance: f64) -> Opt
                 // Where the time of its last frame is not known, it may have been any.
                 is_sent.then(|| lasts.map_or(starts, |lasts| starts + lasts))
             }
+            // When they ended is not in the results; that they did may mean that the flow was idle all the time.
             Bound::Messages => (result["transport"]["done"] == true).then_some(starts),
             Bound::Time(Instant::NEVER) => None,
             Bound::Time(stop) => Some(stop.since(Instant::ZERO)),
         };
         let after = ended.map_or(Duration::ZERO, |end| to.saturating_sub(end));
+        // Time before its start and after its end, in which the flow could not have used its share.
         let without = starts.saturating_sub(from) + after;
         let window = to.saturating_sub(from);
         (without.as_secs_f64() > tolerance * window.as_secs_f64()).then(|| {
@@ -372,6 +385,7 @@ fn fairness(results: &Value, names: &[&str], tolerance: f64) -> (Verdict, String
         return (Verdict::NotJudged, "fewer than two flows are compared".into());
     }
     let mean = shares.iter().map(|(share, _)| share).sum::<f64>() / shares.len() as f64;
+    // Equal shares of nothing would be a PASS that proves nothing.
     if mean <= 0.0 {
         return (Verdict::Fail, "nothing arrived of these flows while shares were measured".into());
     }

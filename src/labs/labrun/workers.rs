@@ -6,14 +6,17 @@
 //! and back, so nothing is shared while they run.
 
 use std::any::Any;
+use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Scope, available_parallelism};
 use std::time::{Duration, Instant};
 
+use crate::record::Recorder;
 use crossbeam::utils::CachePadded;
-use sim::{Executor, Task};
+use sim::check::Checkers;
+use sim::{Executor, Network, Partition, Task, Witness};
 
 /// Looks for a change before a thread sleeps: some 50 us, which is about what it takes to wake it.
 const SPINS: u32 = 1 << 12;
@@ -81,6 +84,7 @@ impl Choice {
         self.left -= 1;
         if !matches!(self.step, Step::Keep(_)) {
             let mut time = time;
+            // An insertion into the sorted list: each step keeps the shorter and passes the longer one on.
             for shortest in &mut self.shortest {
                 let longer = time.max(*shortest);
                 *shortest = time.min(*shortest);
@@ -96,6 +100,7 @@ impl Choice {
             Step::TryThreads => (Step::TryAlone(spent), TRIAL),
             Step::TryAlone(threads) => {
                 let faster = threads < spent;
+                // The choice is trusted longer each time, and longest where threads lost: their trials cost the most.
                 self.kept = (2 * self.kept).min(if faster { KEPT } else { KEPT_MAX });
                 (Step::Keep(faster), self.kept)
             }
@@ -167,6 +172,7 @@ impl<T> Slot<T> {
             }
             std::hint::spin_loop();
         }
+        // Counted before the state is read again under the lock: see `wake`.
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         let woken = self.changed.wait_while(gate, |()| !is_over(self));
@@ -204,6 +210,7 @@ fn work<T: Task>(slot: &Slot<T>, spins: u32) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
             *slot.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
         }
+        // Also after a panic: the parts belong to the network, which is told of it by `share`.
         slot.put(task, DONE);
     }
 }
@@ -223,12 +230,14 @@ impl<T: Task + Send> Executor<T> for Workers<T> {
 impl<T: Task + Send> Workers<T> {
     /// Gives a task to each thread, and runs the others here.
     fn share(&mut self, tasks: &mut Vec<T>) {
+        // One task stays here, as this thread would only wait otherwise.
         let given = self.slots.len().min(tasks.len().saturating_sub(1));
         let slots = &self.slots[..given];
         for (slot, task) in slots.iter().zip(tasks.drain(tasks.len() - given..)) {
             slot.put(task, FULL);
         }
         let own = || tasks.iter_mut().for_each(Task::run);
+        // All tasks are taken back before a panic goes on, or threads would run parts of a network that is gone.
         let mut panic = catch_unwind(AssertUnwindSafe(own)).err();
         for slot in slots {
             slot.wait(self.spins, |slot| slot.is(DONE));
@@ -250,6 +259,42 @@ impl<T> Drop for Workers<T> {
             slot.wake();
         }
     }
+}
+
+/// Threads that ran a network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Threads {
+    /// Number of threads, 1 or more.
+    pub used: usize,
+    /// Reason for which there was one although more were configured.
+    pub why_one: Option<&'static str>,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self { used: 1, why_one: None }
+    }
+}
+
+/// Divides a network before its first event, if there are to be several threads and its observers allow it.
+pub(super) fn divide(
+    network: &mut Network<(Recorder, Checkers)>,
+    threads: Option<NonZeroU16>,
+    partition: impl FnOnce() -> Partition,
+) -> Threads {
+    if threads.is_none_or(|threads| threads.get() == 1) {
+        return Threads::default();
+    }
+    // Observers that need all events in the order of time cannot watch parts that run apart.
+    let (recorder, checkers) = network.witness_mut();
+    let captures = (!recorder.is_divisible()).then_some("captures need the order of time");
+    if let Some(why) = captures.or(checkers.needs_whole()) {
+        return Threads { used: 1, why_one: Some(why) };
+    }
+    if network.divide(partition()) {
+        return Threads { used: network.parts(), why_one: None };
+    }
+    Threads { used: 1, why_one: Some("the network cannot be divided into parts of equal work") }
 }
 
 #[cfg(test)]

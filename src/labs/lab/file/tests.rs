@@ -6,6 +6,7 @@ mod defaults;
 mod defects;
 mod examples;
 mod generators;
+mod inputs;
 mod macsec;
 mod objects;
 mod random;

@@ -7,8 +7,9 @@
 
 use std::path::Path;
 
-use super::{EMPTY, Resolved, Warning, examine_tree, inputs, raw};
+use super::{EMPTY, Resolved, Warning, examine_tree, raw};
 use crate::LabPlan;
+use crate::file;
 use crate::study::{self, Axis, Places, Search, Setter, Sweep, digest, is_name};
 use config::tree::{Key, Kind, Node};
 use config::{self, ConfigError, Finding, unknown_name};
@@ -51,7 +52,8 @@ impl LabFile {
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         let one = |finding| ConfigError::one(name, finding);
         let mut rest = config::tree::read(text, EMPTY).map_err(one)?;
-        let digest = digest(&format!("{text:?}{:?}", inputs::digests(&rest, name)));
+        // The text as it is, comments included: to run again without need is better than to keep a wrong row.
+        let digest = digest(&format!("{text:?}{:?}", file::digests(&rest, name)));
         let variants = take_variants(&mut rest).map_err(one)?;
         let sweep = take(&mut rest, study::FIELD).map(|(key, node)| Sweep::read(&key, &node));
         let sweep = sweep.transpose().map_err(one)?;
@@ -151,7 +153,7 @@ impl LabFile {
     /// Returns the digests of files that a text of a command names.
     fn named(&self, text: &str) -> Vec<(String, String)> {
         let tree = config::tree::read(text, EMPTY);
-        tree.map_or_else(|_| Vec::new(), |tree| inputs::digests(&tree, &self.name))
+        tree.map_or_else(|_| Vec::new(), |tree| file::digests(&tree, &self.name))
     }
 
     /// Returns an error without a place in the file.
@@ -183,6 +185,7 @@ impl LabFile {
         };
         // An empty variant is the rest of the file.
         let mut whole = if said.is_null() { self.rest.clone() } else { said.clone() };
+        // The variant inherits, so its own values and their places win.
         whole.inherit(&self.rest);
         Ok(whole)
     }
@@ -249,6 +252,7 @@ fn take_variants(root: &mut Node) -> Result<Vec<(Key, Node)>, Finding> {
             let what = "needs the part of a lab that differs, such as `{duration: 1ms}`, or `{}`";
             return Err(at(said.mark, path, what.into()));
         }
+        // Variants of variants have no names, and the name of the lab is what its variants share.
         for field in [FIELD, study::FIELD, "name"] {
             if let Some(inner) = said.get(field) {
                 let what = "a variant cannot have one; take it out";

@@ -3,10 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::addresses::{mac, switch_port_mac};
-use super::graph::{Graph, Kind, Node};
+use super::graph::{Graph, Kind, Node, mac, switch_port_mac};
 use super::links::LinkSpec;
-use super::profiles::{Profiles, Switches};
+use super::switches::{Profiles, Switches};
 use crate::raw;
 use config::{Context, Cx, Said, UNNAMED, agents, late_host, told};
 use discovery::{EtsTable, PfcForm, Role};
@@ -34,9 +33,10 @@ fn name_agents(agents: &mut AgentsPlan, names: (&str, &str), macs: (Mac, Mac)) {
     agents.mac = macs.0;
     if let Some(lldp) = &mut agents.lldp {
         (lldp.mac, lldp.chassis) = macs;
-        for (told_so, name) in [(&mut lldp.port_id, names.0), (&mut lldp.system_name, names.1)] {
-            if told_so == UNNAMED {
-                told(name).clone_into(told_so);
+        for (advertised, name) in [(&mut lldp.port_id, names.0), (&mut lldp.system_name, names.1)] {
+            // Names that the file gives are advertised as they are.
+            if advertised == UNNAMED {
+                told(name).clone_into(advertised);
             }
         }
     }
@@ -48,15 +48,23 @@ fn name_agents(agents: &mut AgentsPlan, names: (&str, &str), macs: (Mac, Mac)) {
     }
 }
 
+/// The only port of a host, with the switch at its other end.
+pub(super) struct HostPort<'r, 'g> {
+    pub graph: &'r Graph<'g>,
+    pub node: usize,
+    pub spec: &'r LinkSpec,
+    pub switches: &'r Switches,
+}
+
 /// Returns the link protocols of a host: those configured, and the answers that its peer needs.
 pub(super) fn of_host(
     cx: &mut Cx,
-    (graph, node): (&Graph<'_>, usize),
-    (spec, secy): (&LinkSpec, Option<&SecyPlan>),
-    switches: &Switches,
+    host: &HostPort<'_, '_>,
+    secy: Option<&SecyPlan>,
     said: &raw::Host,
     flow_control: FlowControl,
 ) -> Option<AgentsPlan> {
+    let HostPort { graph, node, spec, switches } = *host;
     let n: &Node<'_> = &graph.nodes[node];
     let Kind::Host(_, number) = &n.kind else { return None };
     let (mac, link) = (mac(*number as usize), *n.ports.first()?);
@@ -67,6 +75,7 @@ pub(super) fn of_host(
         rate: spec.rate,
         pfc: flow_control,
         ets: EtsTable {
+            // A station has a queue for each priority and promises no shares.
             class: core::array::from_fn(|n| n as u8),
             bandwidth: [0; 8],
             algorithm: [0; 8],
@@ -85,6 +94,7 @@ pub(super) fn of_host(
         lldp: said.lldp.as_ref(),
         dcbx: said.dcbx.as_ref(),
     };
+    // The place of errors is where the fields were written: at the host, or in the defaults of all hosts.
     let stands = ["measurement", "ptp", "lldp", "dcbx"].iter().any(|key| n.at.own.has(key));
     let at = if stands { &n.at.own } else { &n.at.defaults };
     let own = agents(cx, at, says, &context);
@@ -92,7 +102,7 @@ pub(super) fn of_host(
     let peer = switches.plans[peer].as_ref().and_then(|s| s.ports[port].agents.as_ref());
     let silent = (said.measurement.is_none(), said.ptp.is_none());
     let all = match peer {
-        Some(peer) => answering(own, peer, silent, (mac, reaction)),
+        Some(peer) => answering(own, peer, silent, mac, reaction),
         None => own,
     };
     if let (Some(all), Some(peer)) = (&all, peer) {
@@ -121,7 +131,7 @@ pub(super) fn warn_of_hosts(
     profiles: &Profiles<'_>,
     switches: &Switches,
 ) {
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for node in 0..graph.nodes.len() {
         let (Some(profile), Some(plan)) = (switches.profile_of[node], &switches.plans[node]) else {
             continue;
@@ -134,7 +144,7 @@ pub(super) fn warn_of_hosts(
         let Some((port, auto)) = ports.filter_map(|port| Some((port, auto(port)?))).next() else {
             continue;
         };
-        if told.insert(profile) {
+        if reported.insert(profile) {
             let at = profiles.buffer(profile).1.key("defaults").key("headroom");
             let name = format!("port {} of {}", port.name, graph.nodes[node].name);
             cx.warn(&at, late_host(&auto, &name));
@@ -156,24 +166,27 @@ pub(super) fn answer(
             let Some(peer) = &switches.plans[peer] else { continue };
             let Some(peer) = peer.ports[far].agents.clone() else { continue };
             let Some(plan) = &mut switches.plans[node] else { continue };
+            // The peer's plan is a copy, so both ends of one link may change in this loop in either order.
             let (own, mac) = (plan.ports[port].agents.take(), plan.ports[port].mac);
             let link = &graph.links[graph.nodes[node].ports[port]];
             // The peer waits for the response time of this end.
             let is_a = link.a == (node, port);
             let reaction = specs[link.kind].round_trip[usize::from(is_a)].higher_layer;
             let silent = profiles.silent(profile);
-            plan.ports[port].agents = answering(own, &peer, silent, (mac, reaction));
+            plan.ports[port].agents = answering(own, &peer, silent, mac, reaction);
         }
     }
 }
 
 /// Adds the answers to the peer's headroom measurements, unless configured otherwise. They tell the
-/// reaction of this end, if the peer's dialect has it.
+/// reaction of this end, if the peer's dialect has it. `silent` is true each if this end's configuration says nothing
+/// about the round trip, and about the peer delay.
 fn answering(
     own: Option<AgentsPlan>,
     peer: &AgentsPlan,
     silent: (bool, bool),
-    (mac, reaction): (Mac, Duration),
+    mac: Mac,
+    reaction: Duration,
 ) -> Option<AgentsPlan> {
     let measure = peer.measure.as_ref().filter(|_| silent.0).map(|theirs| MeasurePlan {
         respond: true,
@@ -186,6 +199,7 @@ fn answering(
         respond: true,
         ..theirs
     });
+    // A peer that does not calculate its headroom from measurements needs no answers.
     let Some(methods) = peer.auto.as_ref().map(|auto| auto.methods) else { return own };
     let measure = measure.filter(|_| methods.has(Method::RoundTrip));
     let peer_delay = peer_delay.filter(|_| methods.has(Method::PeerDelay));
@@ -204,10 +218,12 @@ fn answering(
         all.measure.as_ref().is_some_and(|m| m.respond),
         all.peer_delay.is_some_and(|p| p.respond),
     );
+    // The proposed PFC TLV of Qdt advertises what this end answers, so it follows what was just added (S4).
     let pfc = all.dcbx.as_mut().and_then(|dcbx| dcbx.pfc.as_mut());
     if let Some(PfcForm::Proposed { round_trip, ptp, .. }) = pfc.map(|pfc| &mut pfc.form) {
         (*round_trip, *ptp) = can;
     }
+    // An end without any protocol has no plan at all: a plan would make it poll timers.
     let any = all.lldp.is_some() || all.auto.is_some() || can.0 || can.1;
     any.then_some(all)
 }

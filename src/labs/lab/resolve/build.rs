@@ -1,8 +1,7 @@
 //! Builds the nodes and links: those of the topology, those of the file, and the file's changes to those
 //! of the topology.
 
-use super::graph::{Graph, Kind, NODES_MAX, Source, check_name};
-use super::names;
+use super::graph::{self, Graph, Kind, NODES_MAX, Source, check_name};
 use super::topology;
 use crate::raw::{self, Members, Short};
 use config::{Cx, Place};
@@ -18,15 +17,14 @@ pub(super) fn build<'a>(cx: &mut Cx, at: &Place<'a>, lab: &raw::Lab) -> Graph<'a
         topology::generate(cx, at, said, &lab.defaults, &mut graph);
     }
     let (generated, linked) = (graph.nodes.len(), graph.links.len());
-    let nodes_at = at.key("nodes");
-    members(cx, &mut graph, &nodes_at.key("switches"), at, &lab.nodes.switches, generated);
-    members(cx, &mut graph, &nodes_at.key("hosts"), at, &lab.nodes.hosts, generated);
-    let mut told = vec![false; linked];
+    members(cx, &mut graph, at, &lab.nodes.switches, generated);
+    members(cx, &mut graph, at, &lab.nodes.hosts, generated);
+    let mut links = Links { defaults: &lab.defaults.links, changed: vec![false; linked] };
     for (i, said) in lab.links.iter().enumerate().take(LINKS_MAX) {
         let own = at.key("links").index(i);
         let source = Source { own, defaults: at.key("defaults").key("links") };
         for said in each_link(cx, &source, said) {
-            link(cx, &mut graph, source.clone(), &said, &lab.defaults.links, &mut told);
+            links.add(cx, &mut graph, source.clone(), &said);
         }
     }
     check_ports(cx, at, &graph, lab.topology.is_some());
@@ -80,12 +78,11 @@ impl Member for raw::Host {
 fn members<'a, M: Member>(
     cx: &mut Cx,
     graph: &mut Graph<'a>,
-    here: &Place<'a>,
     root: &Place<'a>,
     said: &Members<Short<String, M>>,
     generated: usize,
 ) {
-    let defaults = root.key("defaults").key(M::KEY);
+    let (here, defaults) = (root.key("nodes").key(M::KEY), root.key("defaults").key(M::KEY));
     let mut room = (NODES_MAX as usize).saturating_sub(graph.nodes.len());
     let mut full = |cx: &mut Cx, at: &Place<'_>| {
         room = room.saturating_sub(1);
@@ -99,15 +96,15 @@ fn members<'a, M: Member>(
         Members::Count(n) => {
             let source = Source { own: here.clone(), defaults };
             for name in (1..=*n).map(|i| format!("{}{i}", M::LETTER)) {
-                if full(cx, here) {
+                if full(cx, &here) {
                     return;
                 }
-                if graph.node(&name).is_none() {
-                    M::default().add(graph, name, source.clone());
-                } else {
+                // A number says nothing about the topology's nodes, so it cannot mean to configure them.
+                if graph.node(&name).is_some() {
                     let what = format!("the topology has a node `{name}` already; list names");
-                    return cx.error(here, what);
+                    return cx.error(&here, what);
                 }
+                M::default().add(graph, name, source.clone());
             }
             return;
         }
@@ -123,12 +120,13 @@ fn members<'a, M: Member>(
             cx.error(&at, "a node needs a name: `name: ...`");
             continue;
         };
-        for name in names::expand(cx, &at.key("name"), name) {
+        for name in graph::expand(cx, &at.key("name"), name) {
             if !check_name(cx, &at.key("name"), &name) {
                 continue;
             }
             let member = member.clone();
             match graph.node(&name) {
+                // Nodes below `generated` are the topology's: an entry of that name configures the node.
                 Some(node) if node < generated => {
                     let node = &mut graph.nodes[node];
                     node.at = source.clone();
@@ -149,7 +147,7 @@ fn members<'a, M: Member>(
 
 /// Returns the links of an entry: several if its ends are ranges of names. Two ranges are pairs.
 fn each_link(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> Vec<raw::Link> {
-    let ranges = |end: &Option<String>| end.as_deref().is_some_and(names::is_range);
+    let ranges = |end: &Option<String>| end.as_deref().is_some_and(graph::is_range);
     if !ranges(&said.from) && !ranges(&said.to) {
         return vec![said.clone()];
     }
@@ -159,7 +157,7 @@ fn each_link(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> Vec<raw::Link> {
     }
     let mut all = |field: &str, end: &Option<String>| match end {
         Some(text) => {
-            let names = names::expand(cx, &at.own.key(field), text);
+            let names = graph::expand(cx, &at.own.key(field), text);
             names.into_iter().map(Some).collect()
         }
         None => vec![None],
@@ -171,61 +169,69 @@ fn each_link(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> Vec<raw::Link> {
         return Vec::new();
     }
     let count = if from.is_empty() || to.is_empty() { 0 } else { from.len().max(to.len()) };
+    // A single name at one end is linked to each name at the other.
     let end = |names: &[Option<String>], n: usize| names[n % names.len()].clone();
     let link = |n| raw::Link { from: end(&from, n), to: end(&to, n), ..said.clone() };
     (0..count).map(link).collect()
 }
 
-/// Adds a link, or changes one of the topology.
-fn link<'a>(
-    cx: &mut Cx,
-    graph: &mut Graph<'a>,
-    at: Source<'a>,
-    said: &raw::Link,
-    defaults: &raw::Link,
-    told: &mut [bool],
-) {
-    let mut end = |field: &str, name: &Option<String>| match name {
-        Some(name) => graph.find(cx, &at.own.key(field), name),
-        None => {
-            cx.error(&at.own, format!("a link needs both ends: `{field}` is missing"));
-            None
+/// Links of the file.
+struct Links<'l> {
+    defaults: &'l raw::Link,
+    /// By link of the topology: true once an entry of the file has changed it. A second entry for the same ends is
+    /// a second link.
+    changed: Vec<bool>,
+}
+
+impl Links<'_> {
+    /// Adds a link, or changes one of the topology.
+    fn add<'a>(&mut self, cx: &mut Cx, graph: &mut Graph<'a>, at: Source<'a>, said: &raw::Link) {
+        let Self { defaults, changed } = self;
+        let mut end = |field: &str, name: &Option<String>| match name {
+            Some(name) => graph.find(cx, &at.own.key(field), name),
+            None => {
+                cx.error(&at.own, format!("a link needs both ends: `{field}` is missing"));
+                None
+            }
+        };
+        let (from, to) = (end("from", &said.from), end("to", &said.to));
+        let (Some(a), Some(b)) = (from, to) else { return };
+        if a == b {
+            return cx.error(&at.own.key("to"), "a link from a node to itself");
         }
-    };
-    let (from, to) = (end("from", &said.from), end("to", &said.to));
-    let (Some(a), Some(b)) = (from, to) else { return };
-    if a == b {
-        return cx.error(&at.own.key("to"), "a link from a node to itself");
-    }
-    let of_topology = (0..told.len()).find(|l| {
-        let link = &graph.links[*l];
-        let ends = [link.a.0, link.b.0];
-        !told[*l] && (ends == [a, b] || ends == [b, a])
-    });
-    let same_name = |l: &usize| said.name.as_ref().is_none_or(|n| *n == graph.links[*l].name);
-    if let Some(l) = of_topology.filter(same_name) {
-        told[l] = true;
-        let backwards = graph.links[l].a.0 != a;
-        let base = graph.kinds[graph.links[l].kind].raw.clone();
-        if backwards && said.back.is_some() {
-            let what = "this link of the topology goes the other way; swap `from` and `to`";
-            cx.error(&at.own.key("back"), what);
-        }
-        let kind = graph.add_kind(said.over(&base), at);
-        graph.links[l].kind = kind;
-        return;
-    }
-    if let Some(name) = &said.name {
-        if !check_name(cx, &at.own.key("name"), name) {
+        let of_topology = (0..changed.len()).find(|l| {
+            let link = &graph.links[*l];
+            let ends = [link.a.0, link.b.0];
+            !changed[*l] && (ends == [a, b] || ends == [b, a])
+        });
+        // A name that is not the generated one means another link beside that of the topology.
+        let same_name = |l: &usize| said.name.as_ref().is_none_or(|n| *n == graph.links[*l].name);
+        if let Some(l) = of_topology.filter(same_name) {
+            changed[l] = true;
+            let backwards = graph.links[l].a.0 != a;
+            let base = graph.kinds[graph.links[l].kind].raw.clone();
+            // `back` is the direction from `to` to `from`; with the ends swapped it would change the wrong one.
+            if backwards && said.back.is_some() {
+                let what = "this link of the topology goes the other way; swap `from` and `to`";
+                cx.error(&at.own.key("back"), what);
+            }
+            // Links of a topology share a kind, so a changed link gets a kind of its own.
+            let kind = graph.add_kind(said.over(&base), at);
+            graph.links[l].kind = kind;
             return;
         }
-        if graph.link(name).is_some() {
-            cx.error(&at.own.key("name"), format!("there are two links called `{name}`"));
-            return;
+        if let Some(name) = &said.name {
+            if !check_name(cx, &at.own.key("name"), name) {
+                return;
+            }
+            if graph.link(name).is_some() {
+                cx.error(&at.own.key("name"), format!("there are two links called `{name}`"));
+                return;
+            }
         }
+        let kind = graph.add_kind(said.over(defaults), at);
+        graph.add_link(said.name.as_deref(), a, b, kind);
     }
-    let kind = graph.add_kind(said.over(defaults), at);
-    graph.add_link(said.name.as_deref(), a, b, kind);
 }
 
 /// Checks that a host has one link, and a switch at most as many as it has ports.

@@ -1,8 +1,7 @@
 //! Resolves the checks and the recording of a run.
 
 use super::flows::Flows;
-use super::graph::Graph;
-use super::names;
+use super::graph::{self, Graph};
 use crate::raw::{self, Allowance, CheckLong, CheckWord, Many, Short};
 use crate::{Check, CheckKind, Expectation, Record, Tolerance};
 use config::{Cx, Place, unknown_name};
@@ -41,6 +40,7 @@ pub(super) fn checks(
         let taken = |name: &str| out.iter().any(|c| c.name == name);
         if taken(&check.name) {
             let base = check.name.clone();
+            // Only names that the file chose clash; generated ones, of two values at one path, are numbered.
             let named = matches!(said, Short::Short(_))
                 || matches!(said, Short::Long(CheckLong { name: Some(_), .. }));
             if named {
@@ -56,6 +56,7 @@ pub(super) fn checks(
 
 /// Returns the checks of a file without `checks`: `lossless` only if some priority is.
 fn default(any_lossless: bool) -> Vec<Check> {
+    // Without a lossless priority the check would pass whatever is lost, and a PASS would say too much.
     let applies = |word: &CheckWord| any_lossless || !matches!(word, CheckWord::Lossless);
     let check = |said| Check { by_default: true, ..word(said) };
     DEFAULT.into_iter().filter(applies).map(check).collect()
@@ -117,13 +118,15 @@ fn fairness(cx: &mut Cx, at: &Place<'_>, said: &raw::Fairness, all: &Flows) -> C
             &[]
         }
     };
+    // A name that is unknown was reported, so that too few flows remain is no error of its own.
     let before = cx.count();
     let named = list.iter().enumerate().flat_map(|(i, text)| {
         let here = at.key("flows");
         let here = if list.len() == 1 { here } else { here.index(i) };
-        names::expand(cx, &here, text).into_iter().map(move |name| (here.clone(), name))
+        graph::expand(cx, &here, text).into_iter().map(move |name| (here.clone(), name))
     });
     for (here, name) in named.collect::<Vec<_>>() {
+        // The name of an entry stands for all its flows, and is looked up before the name of one flow.
         let entry = all.entries.iter().find(|(n, _)| *n == name).map(|(_, range)| range.clone());
         let single = || all.list.iter().position(|f| f.name == name).map(|n| n..n + 1);
         match entry.or_else(single) {
@@ -142,6 +145,7 @@ fn fairness(cx: &mut Cx, at: &Place<'_>, said: &raw::Fairness, all: &Flows) -> C
     let tolerance = match said.tolerance {
         None => FAIR,
         Some(Allowance::Percent(n)) => n / 100.0,
+        // 1 could mean 1 % or the whole mean, so a number without `%` is refused and not guessed at.
         Some(Allowance::Number(n)) => {
             let what = format!("shares are compared in parts of the mean; write {}%", n * 100.0);
             cx.error(&at.key("tolerance"), what);
@@ -177,6 +181,7 @@ fn value(cx: &mut Cx, at: &Place<'_>, said: &raw::Value) -> CheckKind {
         }
     }
     let tolerance = match said.tolerance {
+        // Counters are integers; the exact comparison has no rounding of the tolerance in it.
         None | Some(Allowance::Number(0.0)) => Tolerance::Exact,
         Some(Allowance::Percent(n)) => Tolerance::Relative(n / 100.0),
         Some(Allowance::Number(n)) => Tolerance::Absolute(n),

@@ -1,15 +1,17 @@
-//! Resolves defects: the ports that have them, and the parameters of each kind.
+//! Resolves defects: the ports that have them, the defect of each kind, and the parameters that it takes.
 
-mod kinds;
-
-use kinds::Takes;
-
-use super::fault_context::Context;
-use crate::raw::{DefectFault, DefectKind};
+use super::faults::Context;
+use crate::raw::{DefectFault, DefectKind, DefectKind as Kind};
 use config::{Cx, Place};
 use ground::time::Duration;
 use ground::units::{PortId, Priority, PrioritySet, Quanta};
-use sim::defect::Defect;
+use sim::defect::Defect::{
+    Forwarding as F, Holding as H, Obeying as O, Securing as M, Sending as S, Storing as B,
+    Telling as T,
+};
+use sim::defect::{
+    Defect, Forwarding, Holding, Obeying, Part, Securing, Sending, Storing, Telling,
+};
 use sim::{End, FaultKind, NodeId};
 
 /// Most frames of a parameter.
@@ -25,7 +27,7 @@ pub(crate) fn parameters(kind: DefectKind) -> &'static [&'static str] {
 pub(crate) fn parameters_with_pause(kind: DefectKind) -> Option<Vec<&'static str>> {
     let takes = Takes::of(kind);
     let fits = |name: &&str| *name != "priorities" || !takes.is_of_pauses();
-    (!kinds::needs_pfc(kind)).then(|| takes.names().iter().copied().filter(fits).collect())
+    (!needs_pfc(kind)).then(|| takes.names().iter().copied().filter(fits).collect())
 }
 
 /// Resolves a defect at each port that has it.
@@ -41,6 +43,7 @@ pub(super) fn defect(
         let is_link_wide = |port| context.is_link_wide(node, port);
         Some((node, with_flow_control(cx, at, said, ports, is_link_wide)?))
     });
+    // Parameters are validated even if no port was found, so that all errors of the entry are reported at once.
     let made = Parameters { cx, at, said }.defect();
     let (Some((node, ports)), Some(defect)) = (ports, made) else { return };
     for port in ports.into_iter().filter_map(|port| PortId::new(port as u16)) {
@@ -59,6 +62,7 @@ fn ports(
     let count = context.graph.nodes[node].ports.len();
     let Some(name) = &said.port else { return Some((node, (0..count).collect())) };
     let mut ports = context.graph.ports_to(node, name);
+    // A name has precedence over a number: nodes may be called `1`.
     let number = name.parse::<usize>().ok().filter(|n| *n < count);
     if ports.is_empty() {
         ports.extend(number);
@@ -91,6 +95,7 @@ fn with_flow_control(
         Some(names) if said.priorities.is_some() && !names.contains(&"priorities") => "priorities",
         Some(_) => return Some(ports),
     };
+    // On a switch with both kinds of ports the defect acts at those with PFC; it is an error only if none is left.
     ports.retain(|port| !is_link_wide(*port));
     if ports.is_empty() {
         let on = &said.on;
@@ -225,6 +230,163 @@ impl Parameters<'_, '_, '_> {
                 let what = "has no effect on this kind of defect; remove it";
                 self.cx.error(&self.at.key(name), what);
             }
+        }
+    }
+}
+
+/// True for a kind that is about single priorities, or about the form of PFC: 802.3x PAUSE names no
+/// priority.
+const fn needs_pfc(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::ResumesNotEnabled
+            | Kind::IgnoresVector
+            | Kind::MirrorsVector
+            | Kind::ReadsHighOctet
+            | Kind::ObeysForAll
+            | Kind::ObeysNextPriority
+            | Kind::ObeysFew
+            | Kind::ObeysUnknownOpcodes
+            | Kind::ObeysTruncated
+            | Kind::ObeysPause
+            | Kind::ResumesAll
+            | Kind::ObeysLossy
+            | Kind::DropsOthers
+            | Kind::PausesNextPriority
+            | Kind::ResumesNextPriority
+            | Kind::NamesChangesOnly
+            | Kind::PausesFew
+            | Kind::PausesAlso
+    )
+}
+
+/// The parameters of a kind, and the defect that they give.
+enum Takes {
+    Nothing(Defect),
+    Every(fn(u32) -> Defect),
+    Frames(fn(u32) -> Defect),
+    Cells(fn(u32, PrioritySet) -> Defect),
+    Ratio(fn((u16, u16)) -> Defect),
+    NamedRatio(fn(PrioritySet, (u16, u16)) -> Defect),
+    Most(fn(u8) -> Defect),
+    After(fn(Duration) -> Defect),
+    /// Priorities, by default all.
+    Priorities(fn(PrioritySet) -> Defect),
+    /// Priorities that have to be given.
+    Named(fn(PrioritySet) -> Defect),
+    NamedAfter(fn(PrioritySet, Duration) -> Defect),
+    Quanta(fn(Quanta, PrioritySet) -> Defect),
+    Unasked(fn(u32, PrioritySet, Quanta) -> Defect),
+}
+
+impl Takes {
+    /// Returns the names of the parameters.
+    const fn names(&self) -> &'static [&'static str] {
+        match self {
+            Self::Nothing(_) => &[],
+            Self::Every(_) => &["every"],
+            Self::Frames(_) => &["frames"],
+            Self::Cells(_) => &["cells", "priorities"],
+            Self::Ratio(_) => &["ratio"],
+            Self::NamedRatio(_) => &["priorities", "ratio"],
+            Self::Most(_) => &["most"],
+            Self::After(_) => &["after"],
+            Self::Priorities(_) | Self::Named(_) => &["priorities"],
+            Self::NamedAfter(_) => &["priorities", "after"],
+            Self::Quanta(_) => &["quanta", "priorities"],
+            Self::Unasked(_) => &["every", "priorities", "quanta"],
+        }
+    }
+
+    /// True if the priorities are those of pauses.
+    const fn is_of_pauses(&self) -> bool {
+        matches!(self, Self::Priorities(_) | Self::Quanta(_) | Self::Unasked(_))
+    }
+
+    // One table for all kinds, longer than a function should be: the compiler finds the kind without a row.
+    #[rustfmt::skip]
+    fn of(kind: Kind) -> Self {
+        // A letter is a part of the device, as imported at the head of this file.
+        use Takes::*;
+        match kind {
+            Kind::IgnoresPfc => Priorities(|priorities| O(Obeying::Ignores { priorities })),
+            Kind::IgnoresPfcAfterFlap => Nothing(O(Obeying::IgnoresAfterFlap)),
+            Kind::ObeysLate => Quanta(|by, priorities| O(Obeying::Late { by, priorities })),
+            Kind::ScaledTimes => Ratio(|(numerator, denominator)| O(Obeying::ScaledTimes { numerator, denominator })),
+            Kind::NeverExpires => Nothing(O(Obeying::NeverExpires)),
+            Kind::AddsTimes => Nothing(O(Obeying::AddsTimes)),
+            Kind::KeepsFirstTime => Nothing(O(Obeying::KeepsFirst)),
+            Kind::KeepsLongestTime => Nothing(O(Obeying::KeepsLongest)),
+            Kind::IgnoresZeroTime => Nothing(O(Obeying::IgnoresZeroTime)),
+            Kind::ResumesNotEnabled => Nothing(O(Obeying::ResumesNotEnabled)),
+            Kind::IgnoresVector => Nothing(O(Obeying::IgnoresVector)),
+            Kind::MirrorsVector => Nothing(O(Obeying::MirrorsVector)),
+            Kind::ReadsHighOctet => Nothing(O(Obeying::ReadsHighOctet)),
+            Kind::ObeysForAll => Nothing(O(Obeying::AllPriorities)),
+            Kind::ObeysNextPriority => Nothing(O(Obeying::NextPriority)),
+            Kind::ObeysFew => Most(|most| O(Obeying::Few { most })),
+            Kind::ObeysUnknownOpcodes => Nothing(O(Obeying::UnknownOpcodes)),
+            Kind::ObeysTruncated => Nothing(O(Obeying::Truncated)),
+            Kind::ObeysPause => Nothing(O(Obeying::Pause)),
+            Kind::IgnoresZeroSource => Nothing(O(Obeying::IgnoresZeroSource)),
+            Kind::ForwardsMacControl => Nothing(O(Obeying::ForwardsControl)),
+            Kind::StuckAfterFlap => Nothing(O(Obeying::StuckAfterFlap)),
+            Kind::IgnoresShortTimes => Quanta(|below, priorities| O(Obeying::IgnoresShort { below, priorities })),
+            Kind::ResumesAll => Nothing(O(Obeying::ResumesAll)),
+            Kind::ResumesOtherPorts => Nothing(O(Obeying::ResumesOtherPorts)),
+            Kind::TakesZeroForOne => Nothing(O(Obeying::ZeroIsOne)),
+            Kind::ObeysLossy => Named(|priorities| H(Holding::ObeysAlso { priorities })),
+            Kind::DropsWhilePaused => Priorities(|priorities| H(Holding::Drops { priorities })),
+            Kind::ReleasesAfterFlap => Frames(|frames| H(Holding::ReleasesAfterFlap { frames })),
+            Kind::ReordersAfterPause => Nothing(H(Holding::Reorders)),
+            Kind::NoPfcWhilePaused => Nothing(H(Holding::PausesWait)),
+            Kind::DropsOthers => NamedAfter(|priorities, after| H(Holding::DropsOthers { priorities, after })),
+            Kind::DropsByTurns => After(|period| H(Holding::DropsByTurns { period })),
+            Kind::WatchesEmpty => After(|after| H(Holding::WatchesEmpty { after })),
+            Kind::PausesUpstream => After(|after| H(Holding::PausesUpstream { after })),
+            Kind::NeverPauses => Priorities(|priorities| S(Sending::NeverPauses { priorities })),
+            Kind::LosesResumptions => Every(|every| S(Sending::LosesResumptions { every })),
+            Kind::RefreshesLate => Every(|every| S(Sending::RefreshesLate { every })),
+            Kind::NeverRefreshes => Nothing(S(Sending::NeverRefreshes)),
+            Kind::PausesBehindData => Frames(|frames| S(Sending::BehindData { frames })),
+            Kind::PausesNextPriority => Nothing(S(Sending::NextPriority)),
+            Kind::NeverResumes => Nothing(S(Sending::NeverResumes)),
+            Kind::PausesAgain => Nothing(S(Sending::PausesAgain)),
+            Kind::ResumesNextPriority => Nothing(S(Sending::ResumesNextPriority)),
+            Kind::NamesChangesOnly => Nothing(S(Sending::NamesChanges)),
+            Kind::PausesFew => Most(|most| S(Sending::Few { most })),
+            Kind::PausesAlso => Named(|priorities| S(Sending::Also { priorities })),
+            Kind::PausesAllPorts => Nothing(S(Sending::OtherPorts)),
+            Kind::PausesWithoutCongestion => Unasked(|every, priorities, quanta| S(Sending::WithoutCongestion { every, priorities, quanta })),
+            Kind::PausesScaledTimes => Ratio(|(numerator, denominator)| S(Sending::ScaledTimes { numerator, denominator })),
+            Kind::PausesForEver => Priorities(|priorities| S(Sending::ForEver { priorities })),
+            Kind::PfcZeroSource => Nothing(S(Sending::Malformed(Part::Source))),
+            Kind::PfcNextSource => Nothing(S(Sending::Malformed(Part::NextSource))),
+            Kind::PfcWrongDestination => Nothing(S(Sending::Malformed(Part::Destination))),
+            Kind::PfcUnpadded => Nothing(S(Sending::Malformed(Part::Padding))),
+            Kind::PfcBadFcs => Nothing(S(Sending::Malformed(Part::Fcs))),
+            Kind::LosesData => Every(|every| F(Forwarding::LosesData { every })),
+            Kind::DuplicatesData => Every(|every| F(Forwarding::DuplicatesData { every })),
+            Kind::DamagesData => Every(|every| F(Forwarding::DamagesData { every })),
+            Kind::MarksNotEct => Every(|every| F(Forwarding::MarksNotEct { every })),
+            Kind::ClearsCe => Nothing(F(Forwarding::ClearsCe)),
+            Kind::StaleChecksum => Nothing(F(Forwarding::StaleChecksum)),
+            Kind::Ipv6Unmarked => Nothing(F(Forwarding::Ipv6Unmarked)),
+            Kind::IgnoresCnp => Nothing(F(Forwarding::IgnoresCnp)),
+            Kind::ReadsBeyondTlv => Nothing(T(Telling::ReadsBeyondTlv)),
+            Kind::TellsBothDialects => Nothing(T(Telling::BothDialects)),
+            Kind::TellsWrongShares => Nothing(T(Telling::WrongShares)),
+            Kind::TellsOtherFlow => Nothing(T(Telling::OtherFlow)),
+            Kind::BelievesOtherFlow => Nothing(T(Telling::AnyFlow)),
+            Kind::ObeysReplays => Nothing(M(Securing::ObeysReplays)),
+            Kind::ObeysForged => Nothing(M(Securing::ObeysForged)),
+            Kind::ObeysOldKeys => Nothing(M(Securing::ObeysOldKeys)),
+            Kind::ObeysAnyChannel => Nothing(M(Securing::ObeysAnyChannel)),
+            Kind::IgnoresAfterRoll => Nothing(M(Securing::IgnoresAfterRoll)),
+            Kind::ResumesAtRekey => Nothing(M(Securing::ResumesAtRekey)),
+            Kind::LosesAtRekey => Frames(|frames| M(Securing::LosesAtRekey { frames })),
+            Kind::LeaksHeadroom => Cells(|cells, priorities| B(Storing::LeaksHeadroom { cells, priorities })),
+            Kind::LimitsRate => NamedRatio(|priorities, (numerator, denominator)| F(Forwarding::LimitsRate { priorities, numerator, denominator })),
         }
     }
 }

@@ -1,23 +1,19 @@
-//! Resolves faults: names to numbers, flaps to down and up events, and changes that the switch
-//! accepts.
-
-mod held;
+//! Resolves faults: names to numbers, flaps to down and up events, forged and replayed frames to their times. A link
+//! that several faults hold down comes up when none of them does any more.
 
 use std::collections::BTreeMap;
 
+use super::changes::{check_changes, ecn, group, object, scheduler};
 use super::defects::defect;
-use super::fault_context::Context;
+use super::graph::Graph;
 use super::links::errors;
+use super::switches::{Profiles, Switches};
 use crate::raw::{self, WhichName};
-use buffer::{GroupKind, GroupPlan, Ledger};
 use config::quantity::Span;
-use config::{Cx, Place, ecn_plan, group_plan, object_value, port_buffer};
+use config::{Cx, Place};
 use ground::time::{Duration, Instant};
-use ground::units::{Cells, PortId, PriorityGroup, TrafficClass};
-use held::Held;
-use sim::{Direction, Fault, FaultKind, LineFault, LinkId, NodeId, Which};
-use switch::managed::{self, At, Object};
-use switch::{Change, CongestionPlan, SwitchPlan};
+use pfc::FlowControl;
+use sim::{Direction, Fault, FaultKind, LineFault, LinkId, NodeId, NodeKind, NodePlan, Which};
 
 /// Most flaps of a link, or copies of a forged frame, in one entry.
 const FLAPS_MAX: u32 = 10_000;
@@ -67,6 +63,7 @@ fn fault(
     if said.at.is_none() && !matches!(kind, raw::FaultKind::Defect(_)) {
         cx.error(at, "`at` is missing; it has no default, so add `at: ...`");
     }
+    // Only a defect may leave `at` out: a device has it from the start of the run.
     let when = said.at.map_or(Instant::ZERO, |span| Instant::ZERO.saturating_add(span.0));
     let at = &at.key(kind.name());
     let Faults { faults, held } = out;
@@ -80,11 +77,12 @@ fn fault(
             }
         }
         raw::FaultKind::Flap(said) => {
-            flap(cx, at, said, context, when, |link, from, until| {
+            let Some(link) = link(cx, &at.key("link"), context, &said.link) else { return };
+            for (from, until) in flap(cx, at, said, when) {
                 push(from, FaultKind::Link { link, up: false });
                 push(until, FaultKind::Link { link, up: true });
                 held.flap(link, from, until);
-            });
+            }
         }
         raw::FaultKind::Lose(said) => lose(cx, at, said, context, |kind| push(when, kind)),
         raw::FaultKind::Errors(said) => {
@@ -93,8 +91,19 @@ fn fault(
                 push(when, FaultKind::Line(direction, LineFault::Errors(errors)));
             }
         }
-        raw::FaultKind::Forge(said) => forge(cx, at, said, context, when, &mut push),
-        raw::FaultKind::Replay(said) => replay(cx, at, said, context, when, &mut push),
+        raw::FaultKind::Forge(said) => {
+            let directions = directions(cx, at, context, &said.link, said.from.as_deref());
+            let Some(octets) = forged(cx, at, said) else { return };
+            let times = attacks(cx, at, when, said.times, said.every);
+            inject(times, &directions, &LineFault::Forge(octets), &mut push);
+        }
+        raw::FaultKind::Replay(said) => {
+            let directions = directions(cx, at, context, &said.link, said.from.as_deref());
+            let recorded = (0, FaultKind::RECORDED - 1);
+            let back = cx.ranged(&at.key("back"), said.back.unwrap_or(0), recorded, 0);
+            let times = attacks(cx, at, when, said.times, said.every);
+            inject(times, &directions, &LineFault::Replay { back }, &mut push);
+        }
         raw::FaultKind::Stall(said) => {
             if let Some(node) = context.graph.find(cx, &at.key("node"), &said.node) {
                 push(when, FaultKind::Stall { node: NodeId(node as u32), span: said.span.0 });
@@ -158,70 +167,57 @@ fn lose(
     }
 }
 
+/// Returns the times at which a link goes down and comes up.
 fn flap(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &raw::Flap,
-    context: &Context<'_, '_>,
-    when: Instant,
-    mut push: impl FnMut(LinkId, Instant, Instant),
-) {
-    let Some(link) = link(cx, &at.key("link"), context, &said.link) else { return };
+    first: Instant,
+) -> impl Iterator<Item = (Instant, Instant)> + use<> {
     let down_for = said.down_for.0;
     let every = said.every.map_or(down_for.saturating_mul(2), |s| s.0);
     let times = cx.ranged(&at.key("times"), said.times.unwrap_or(1), (1, FLAPS_MAX), 1);
     if down_for == Duration::ZERO {
         cx.error(&at.key("down_for"), "must be above zero");
     }
+    // With one flap there is no time between, so `every` does not matter.
     if times > 1 && every <= down_for {
         let what = format!("the link would not come up for {down_for} between; choose more");
         cx.error(&at.key("every"), what);
     }
-    for n in 0..u64::from(times) {
-        let down = when.saturating_add(every.saturating_mul(n));
-        push(link, down, down.saturating_add(down_for));
-    }
+    (0..u64::from(times)).map(move |n| {
+        let down = first.saturating_add(every.saturating_mul(n));
+        (down, down.saturating_add(down_for))
+    })
 }
 
-fn forge(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::Forge,
-    context: &Context<'_, '_>,
-    when: Instant,
-    push: &mut impl FnMut(Instant, FaultKind),
-) {
-    let directions = directions(cx, at, context, &said.link, said.from.as_deref());
+/// Returns the bytes of a forged frame, padded to the shortest length.
+fn forged(cx: &mut Cx, at: &Place<'_>, said: &raw::Forge) -> Option<Box<[u8]>> {
+    let at = at.key("octets");
     let Some(mut octets) = unhex(&said.octets) else {
-        return cx.error(&at.key("octets"), "must be hexadecimal, two digits for each octet");
+        cx.error(&at, "must be hexadecimal, two digits for each octet");
+        return None;
     };
     if !(FORGED.0..=FORGED.1).contains(&octets.len()) {
         let what = format!("{} octets; {} to {}", octets.len(), FORGED.0, FORGED.1);
-        return cx.error(&at.key("octets"), what);
+        cx.error(&at, what);
+        return None;
     }
+    // Padded as a sender pads: 64 bytes with the FCS are the shortest frame.
     octets.resize(octets.len().max(FRAME_MIN), 0);
-    for when in attacks(cx, at, when, (said.times, said.every)) {
-        for direction in &directions {
-            let octets = octets.clone().into_boxed_slice();
-            push(when, FaultKind::Line(*direction, LineFault::Forge(octets)));
-        }
-    }
+    Some(octets.into_boxed_slice())
 }
 
-fn replay(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::Replay,
-    context: &Context<'_, '_>,
-    when: Instant,
+/// Adds a fault of lines at each of these times, in each of these directions.
+fn inject(
+    times: impl Iterator<Item = Instant>,
+    directions: &[Direction],
+    fault: &LineFault,
     push: &mut impl FnMut(Instant, FaultKind),
 ) {
-    let directions = directions(cx, at, context, &said.link, said.from.as_deref());
-    let last = FaultKind::RECORDED - 1;
-    let back = cx.ranged(&at.key("back"), said.back.unwrap_or(0), (0, last), 0);
-    for when in attacks(cx, at, when, (said.times, said.every)) {
-        for direction in &directions {
-            push(when, FaultKind::Line(*direction, LineFault::Replay { back }));
+    for at in times {
+        for direction in directions {
+            push(at, FaultKind::Line(*direction, fault.clone()));
         }
     }
 }
@@ -231,7 +227,8 @@ fn attacks(
     cx: &mut Cx,
     at: &Place<'_>,
     first: Instant,
-    (times, every): (Option<u32>, Option<Span>),
+    times: Option<u32>,
+    every: Option<Span>,
 ) -> impl Iterator<Item = Instant> + use<> {
     let times = cx.ranged(&at.key("times"), times.unwrap_or(1), (1, FLAPS_MAX), 1);
     let every = every.map_or(FORGED_EVERY, |s| s.0);
@@ -244,6 +241,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     let octet = |pair: &[u8]| match pair {
         [a, b] => {
             let digit = |d: u8| char::from(d).to_digit(16);
+            // `from_str_radix` would accept a sign.
             Some((digit(*a)? << 4 | digit(*b)?) as u8)
         }
         _ => None,
@@ -251,182 +249,130 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     digits.map(octet).collect()
 }
 
-/// Resolves a switch and the ports that a fault applies to.
-fn ports<'r>(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    context: &'r Context<'_, '_>,
-    switch: &str,
-    port: Option<&str>,
-) -> Option<(usize, &'r SwitchPlan, Vec<usize>)> {
-    let node = context.graph.find_switch(cx, &at.key("switch"), switch)?;
-    let plan = context.switches.plans[node].as_ref()?;
-    let Some(name) = port else { return Some((node, plan, (0..plan.ports.len()).collect())) };
-    let ports = context.graph.ports_to(node, name);
-    if ports.is_empty() {
-        cx.error(&at.key("port"), format!("`{switch}` has no link to `{name}`"));
-    }
-    Some((node, plan, ports))
+/// Context of all faults.
+pub(super) struct Context<'r, 'g> {
+    pub graph: &'r Graph<'g>,
+    pub switches: &'r Switches,
+    pub profiles: &'r Profiles<'g>,
+    pub nodes: &'r [NodePlan],
 }
 
-fn ecn(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::EcnFault,
-    context: &Context<'_, '_>,
-    mut push: impl FnMut(FaultKind),
-) {
-    let Some((node, switch, ports)) = ports(cx, at, context, &said.switch, said.port.as_deref())
-    else {
-        return;
-    };
-    let Some(class) = TrafficClass::new(said.queue) else {
-        return cx.error(&at.key("queue"), format!("there is no queue {}; 0 to 7", said.queue));
-    };
-    for port in ports {
-        let rate = switch.ports[port].rate;
-        let part = Some(port_buffer(&switch.buffer, switch.ports.len()));
-        let plan = said.curve.as_ref().map(|c| ecn_plan(cx, &at.key("curve"), c, rate, part));
-        let Some(port) = PortId::new(port as u16) else { continue };
-        let change = Change::Ecn { port, class, plan };
-        push(FaultKind::Change { node: NodeId(node as u32), change });
-    }
-}
-
-fn scheduler(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::SchedulerFault,
-    context: &Context<'_, '_>,
-    mut push: impl FnMut(FaultKind),
-) {
-    let Some((node, _, ports)) = ports(cx, at, context, &said.switch, said.port.as_deref()) else {
-        return;
-    };
-    let meter = said.meter;
-    for port in ports.into_iter().filter_map(|port| PortId::new(port as u16)) {
-        let change = Change::Meter { port, meter };
-        push(FaultKind::Change { node: NodeId(node as u32), change });
-    }
-}
-
-fn group(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::GroupFault,
-    context: &Context<'_, '_>,
-    mut push: impl FnMut(FaultKind),
-) {
-    let Some((node, switch, ports)) = ports(cx, at, context, &said.switch, said.port.as_deref())
-    else {
-        return;
-    };
-    let Some(group) = PriorityGroup::new(said.group) else {
-        return cx.error(&at.key("group"), format!("there is no group {}; 0 to 7", said.group));
-    };
-    let Some(profile) = context.switches.profile_of[node] else { return };
-    let (buffer, _) = context.profiles.buffer(profile);
-    for port in ports {
-        let was = switch.buffer.groups[port][group.index()];
-        let made = group_plan(
-            cx,
-            &at.key("profile"),
-            (buffer, &said.profile),
-            (switch.max_frame, switch.buffer.cell_bytes),
-            was,
-        );
-        let Some(plan) = made else { return };
-        let finds = switch.ports[port].agents.as_ref().is_some_and(|a| a.auto.is_some());
-        if finds && headroom(plan).is_some_and(|said| headroom(was).is_some_and(|h| h != said)) {
-            let what = format!(
-                "port {} finds the headroom of group {group} by itself (`headroom: auto`): give \
-                 the profile `xoff: auto`",
-                switch.ports[port].name
-            );
-            return cx.error(&at.key("profile"), what);
-        }
-        let Some(port) = PortId::new(port as u16) else { return };
-        let change = Change::Group { port, group, plan };
-        push(FaultKind::Change { node: NodeId(node as u32), change });
-    }
-}
-
-fn headroom(plan: GroupPlan) -> Option<Cells> {
-    match plan.kind {
-        GroupKind::Lossless { headroom, .. } => Some(headroom),
-        GroupKind::Lossy => None,
-    }
-}
-
-fn object(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::ObjectFault,
-    context: &Context<'_, '_>,
-    mut push: impl FnMut(FaultKind),
-) {
-    let Some((node, _, ports)) = ports(cx, at, context, &said.switch, said.port.as_deref()) else {
-        return;
-    };
-    let object = match Object::named(&said.name) {
-        Ok(object) => object,
-        Err(error) => return cx.error(&at.key("name"), error.to_string()),
-    };
-    let class = match said.class.map(|n| TrafficClass::new(n).ok_or(n)).transpose() {
-        Ok(class) => class,
-        Err(n) => return cx.error(&at.key("class"), format!("there is no class {n}; 0 to 7")),
-    };
-    let value = match object_value(object, &said.value) {
-        Ok(value) => value,
-        Err(why) => return cx.error(&at.key("value"), why),
-    };
-    let named = said.port.is_some();
-    let ports = ports.into_iter().map(|port| PortId::new(port as u16)).filter(|_| named);
-    let places: Vec<_> = if named { ports.collect() } else { vec![None] };
-    for port in places {
-        let change = Change::Object { object, at: At { port, class }, value };
-        push(FaultKind::Change { node: NodeId(node as u32), change });
-    }
-}
-
-/// Applies object changes in the order of time, and reports those that contradict the rest of the
-/// switch's plan, as the switch would refuse them.
-fn check_objects(cx: &mut Cx, at: &Place<'_>, context: &Context<'_, '_>, order: &[&Fault]) {
-    let mut plans: BTreeMap<usize, CongestionPlan> = BTreeMap::new();
-    for fault in order {
-        let Some((node, &Change::Object { object, at: place, value })) = fault.kind.change() else {
-            continue;
+impl Context<'_, '_> {
+    /// Returns true if a port of a node has 802.3x PAUSE.
+    pub(super) fn is_link_wide(&self, node: usize, port: usize) -> bool {
+        let switch = self.switches.plans[node].as_ref();
+        let mode = match (switch, &self.nodes[node].kind) {
+            (Some(switch), _) => switch.ports[port].pfc.mode,
+            (None, NodeKind::Host(host)) => host.flow_control,
+            (None, NodeKind::Switch(_)) => return false,
         };
-        let Some(switch) = &context.switches.plans[node.index()] else { continue };
-        let plan = plans.entry(node.index()).or_insert_with(|| switch.congestion.clone());
-        let set = managed::set(plan, switch.ports.len(), object, place, value)
-            .and_then(|()| managed::reaches(object, value, switch.buffer.octets()));
-        if let Err(error) = set {
-            return cx.error(at, format!("an object of {} cannot be set: {error}", switch.name));
-        }
+        matches!(mode, FlowControl::Pause { .. })
     }
 }
 
-/// Applies buffer changes in the order of time, and reports those that do not fit the buffer, as
-/// the switch would refuse them.
-fn check_changes(cx: &mut Cx, at: &Place<'_>, context: &Context<'_, '_>, faults: &[Fault]) {
-    let mut order: Vec<&Fault> = faults.iter().collect();
-    order.sort_by_key(|f| f.at);
-    check_objects(cx, at, context, &order);
-    let mut ledgers: Vec<(NodeId, Ledger)> = Vec::new();
-    for fault in order {
-        let Some((node, &Change::Group { port, group, plan })) = fault.kind.change() else {
-            continue;
-        };
-        let known = ledgers.iter().position(|(n, _)| *n == node);
-        let place = known.or_else(|| {
-            let switch = context.switches.plans[node.index()].as_ref()?;
-            ledgers.push((node, Ledger::new(&switch.buffer).ok()?));
-            Some(ledgers.len() - 1)
+/// The faults of a file that hold links down.
+#[derive(Default)]
+struct Held {
+    /// By link: times from the begin of a fault to before its end.
+    times: BTreeMap<LinkId, Vec<(Instant, Instant)>>,
+    /// Entries of the file that take a link down, or up, and leave it so.
+    changes: Vec<LinkChange>,
+}
+
+/// An entry `link_down` or `link_up`.
+struct LinkChange {
+    link: LinkId,
+    at: Instant,
+    up: bool,
+}
+
+impl Held {
+    /// Adds a flap of a link.
+    fn flap(&mut self, link: LinkId, from: Instant, until: Instant) {
+        self.times.entry(link).or_default().push((from, until));
+    }
+
+    /// Adds an entry that takes a link down, or up.
+    fn change(&mut self, link: LinkId, at: Instant, up: bool) {
+        self.changes.push(LinkChange { link, at, up });
+    }
+
+    /// Takes out of all faults those by which a link would come up while another one holds it down. An entry
+    /// `link_down` holds its link until the next `link_up` of it.
+    fn keep_down(mut self, faults: &mut Vec<Fault>) {
+        let changes = core::mem::take(&mut self.changes);
+        for down in changes.iter().filter(|change| !change.up) {
+            let ends = changes.iter().filter(|c| c.up && c.link == down.link && c.at > down.at);
+            let until = ends.map(|change| change.at).min().unwrap_or(Instant::NEVER);
+            self.flap(down.link, down.at, until);
+        }
+        for times in self.times.values_mut() {
+            // Sorted by the begin, so that one binary search finds all that began before a time.
+            times.sort_unstable();
+            // From here on the end of each is the last one of all that began before.
+            let mut last = Instant::ZERO;
+            for (_, until) in times {
+                last = last.max(*until);
+                *until = last;
+            }
+        }
+        // Down events stay: a link that is down already ignores them.
+        faults.retain(|fault| match fault.kind {
+            FaultKind::Link { link, up: true } => !self.is_down(link, fault.at),
+            _ => true,
         });
-        let Some((_, ledger)) = place.and_then(|p| ledgers.get_mut(p)) else { continue };
-        if let Err(e) = ledger.set_group(port, group, plan) {
-            return cx.error(at, format!("a group cannot be changed so: {e}"));
+    }
+
+    fn is_down(&self, link: LinkId, at: Instant) -> bool {
+        let times = self.times.get(&link).map_or(&[][..], Vec::as_slice);
+        let begun = times.partition_point(|(from, _)| *from <= at);
+        // The end is exclusive: a link comes up at the picosecond at which the last fault lets go of it.
+        begun.checked_sub(1).is_some_and(|last| times[last].1 > at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ground::time::Duration;
+
+    /// Returns the times in microseconds at which link 0 comes up: by flaps (from, until), and by changes
+    /// (at, up).
+    fn ups(flaps: &[(u64, u64)], changes: &[(u64, bool)]) -> Vec<u64> {
+        let at = |us: u64| Instant::ZERO + Duration::from_micros(us);
+        let (link, mut held, mut faults) = (LinkId(0), Held::default(), Vec::new());
+        let mut push = |us, up| {
+            faults.push(Fault { at: at(us), kind: FaultKind::Link { link, up } });
+        };
+        for (from, until) in flaps {
+            held.flap(link, at(*from), at(*until));
+            push(*from, false);
+            push(*until, true);
         }
+        for (us, up) in changes {
+            push(*us, *up);
+            held.change(link, at(*us), *up);
+        }
+        held.keep_down(&mut faults);
+        let up = |fault: &Fault| fault.kind == FaultKind::Link { link, up: true };
+        let times = faults.iter().filter(|f| up(f)).map(|f| f.at.since(Instant::ZERO));
+        times.map(|time| time.as_picos() / 1_000_000).collect()
+    }
+
+    #[test]
+    fn a_link_comes_up_when_nothing_holds_it_down() {
+        assert_eq!(ups(&[(100, 300), (110, 120)], &[]), [300]);
+        assert_eq!(ups(&[(110, 120), (100, 300)], &[]), [300]);
+        assert_eq!(ups(&[(100, 200), (150, 250)], &[]), [250]);
+        // One that begins as the other ends goes on; the order of the file says nothing.
+        assert_eq!(ups(&[(100, 200), (200, 250)], &[]), [250]);
+        assert_eq!(ups(&[(200, 250), (100, 200)], &[]), [250]);
+        assert_eq!(ups(&[(100, 200), (201, 250)], &[]), [200, 250]);
+        assert_eq!(ups(&[(100, 200)], &[(150, false)]), [0; 0]);
+        assert_eq!(ups(&[(100, 200)], &[(150, false), (180, true)]), [200]);
+        assert_eq!(ups(&[(100, 200)], &[(150, false), (300, true)]), [300]);
+        assert_eq!(ups(&[], &[(1, false), (2, true), (3, false), (4, true)]), [2, 4]);
+        // Coming up ends no flap.
+        assert_eq!(ups(&[(100, 200)], &[(150, true)]), [200]);
     }
 }

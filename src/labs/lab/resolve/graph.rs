@@ -1,9 +1,12 @@
-//! Nodes and links of a lab, by number and by name.
+//! Nodes and links of a lab, by number and by name; ranges of names, `h1..h16`; and addresses of nodes by their
+//! numbers.
 
+use core::net::Ipv4Addr;
 use std::collections::HashMap;
 
 use crate::raw;
 use config::{Cx, Place, unknown_name};
+use ground::units::Mac;
 use sim::{NetworkPlan, NodeKind};
 
 /// Most nodes of a lab. A choice: far above what a laptop can run, far below what memory limits.
@@ -173,6 +176,7 @@ impl<'a> Graph<'a> {
     pub fn ports_to(&self, node: usize, name: &str) -> Vec<usize> {
         let (peer, link) = (self.node(name), self.link(name));
         let ports = &self.nodes[node].ports;
+        // A link's name is more exact than a node's: several links may lead to one node.
         let of_link = ports.iter().position(|l| Some(*l) == link);
         if let Some(port) = of_link {
             return vec![port];
@@ -221,6 +225,7 @@ impl<'a> Graph<'a> {
     fn free_name(&self, a: usize, b: usize) -> String {
         let base = format!("{}-{}", self.nodes[a].name, self.nodes[b].name);
         let numbered = (2..).map(|n| format!("{base}_{n}"));
+        // A second link between two nodes needs a name too, as results have links by name.
         let mut names = std::iter::once(base.clone()).chain(numbered);
         names.find(|n| !self.link_by_name.contains_key(n)).unwrap_or(base)
     }
@@ -234,6 +239,7 @@ fn no_such<'n>(what: &str, name: &str, all: impl Iterator<Item = &'n str> + Clon
         return unknown_name(what, name, &known);
     }
     let text = unknown_name(what, name, &known);
+    // The hint at a similar name is kept; only the list of all names is cut, which fills the screen in large labs.
     let (head, _) = text.rsplit_once("there are: ").unwrap_or((&text, ""));
     format!("{head}there are {}: {}, ...", known.len(), known[..SHOWN].join(", "))
 }
@@ -251,4 +257,105 @@ pub(super) fn check_name(cx: &mut Cx, at: &Place<'_>, name: &str) -> bool {
         cx.error(at, what);
     }
     fits
+}
+
+/// Most names of a range.
+const RANGE_MAX: u64 = 65_536;
+
+/// True if a text is a range of names. Names have no dots.
+pub(super) fn is_range(text: &str) -> bool {
+    text.contains("..")
+}
+
+/// Returns the names of a range in order, or the name itself; reports an invalid range.
+pub(super) fn expand(cx: &mut Cx, at: &Place<'_>, text: &str) -> Vec<String> {
+    if !is_range(text) {
+        return vec![text.to_owned()];
+    }
+    match range(text) {
+        Ok(names) => names,
+        Err(why) => {
+            let text = ground::printable::excerpt(text);
+            cx.error(at, format!("`{text}` {why}"));
+            Vec::new()
+        }
+    }
+}
+
+/// Expands a range. Both names have the same letters before their numbers; a first number with
+/// leading zeros has the width of all.
+fn range(text: &str) -> Result<Vec<String>, String> {
+    let shape = || "is no range of names; write it as h1..h16".to_owned();
+    let (first, last) = text.split_once("..").ok_or_else(shape)?;
+    let split = |name: &str| {
+        let letters = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let number: u64 = name[letters..].parse().ok()?;
+        Some((name[..letters].to_owned(), name.len() - letters, number))
+    };
+    let (prefix, digits, from) = split(first).ok_or_else(shape)?;
+    let (other, _, to) = split(last).ok_or_else(shape)?;
+    if prefix != other {
+        return Err(format!("is no range: `{prefix}` and `{other}` before the numbers differ"));
+    }
+    if from > to {
+        return Err(format!("counts down; write {last}..{first}"));
+    }
+    if to - from >= RANGE_MAX {
+        return Err(format!("has more than {RANGE_MAX} names"));
+    }
+    // `h01..h16` pads, and so does `h001..h100`; a single `0` is a number and no padding.
+    let padded = first[prefix.len()..].starts_with('0') && digits > 1;
+    let width = if padded { digits } else { 0 };
+    Ok((from..=to).map(|n| format!("{prefix}{n:0width$}")).collect())
+}
+
+/// Returns the MAC address of a host by its number, from `02:00:00:00:00:01` on.
+pub(super) fn mac(number: usize) -> Mac {
+    // 0x02 is the bit of locally administered addresses; the second byte tells hosts (0) from switch ports (1).
+    let [a, b, c, d] = (number as u32 + 1).to_be_bytes();
+    Mac([0x02, 0x00, a, b, c, d])
+}
+
+/// Returns the IPv4 address of a host by its number, from 10.0.0.1 on.
+pub(super) fn ip(number: usize) -> Ipv4Addr {
+    // 24 bits of number are enough for NODES_MAX hosts.
+    let [_, b, c, d] = (number as u32 + 1).to_be_bytes();
+    Ipv4Addr::new(10, b, c, d)
+}
+
+/// Returns the MAC address of a switch port.
+pub(super) fn switch_port_mac(node: usize, port: usize) -> Mac {
+    let [_, _, a, b] = (node as u32).to_be_bytes();
+    let [c, d] = (port as u16).to_be_bytes();
+    Mac([0x02, 0x01, a, b, c, d])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_has_all_names_from_the_first_to_the_last() {
+        assert_eq!(range("h9..h11").unwrap(), ["h9", "h10", "h11"]);
+        assert_eq!(range("e1_4..e1_4").unwrap(), ["e1_4"]);
+        assert_eq!(range("h08..h10").unwrap(), ["h08", "h09", "h10"]);
+        assert_eq!(range("h0..h2").unwrap(), ["h0", "h1", "h2"]);
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused() {
+        for (text, why) in [
+            ("h1..", "write it as h1..h16"),
+            ("..h3", "write it as h1..h16"),
+            ("h..h3", "write it as h1..h16"),
+            ("h1..h2..h3", "`h` and `h2..h` before the numbers differ"),
+            ("h1..s3", "`h` and `s` before the numbers differ"),
+            ("h3..h1", "counts down; write h1..h3"),
+            ("h1..h99999999", "more than 65536 names"),
+            ("h1..h99999999999999999999999", "write it as h1..h16"),
+        ] {
+            let said = range(text).unwrap_err();
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
 }

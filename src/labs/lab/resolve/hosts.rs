@@ -1,17 +1,21 @@
-//! Plans a station for each host, without flows.
+//! Plans a station for each host, without flows, and its reactions to the congestion messages of switches.
 
-use super::addresses::mac;
-use super::graph::{Graph, Kind};
-use super::links::LinkSpec;
-use super::profiles::Switches;
-use super::{agents, macsec, reactions};
-use crate::raw::{self, Obey};
-use config::quantity::Span;
-use config::{Cx, Place};
+use super::agents;
+use super::graph::{Graph, Kind, Source, mac};
+use super::links::{self, LinkSpec};
+use super::switches::Switches;
+use crate::raw::{self, HostQcn, HostSfc, InNetworkName, Obey, QcnWord, SfcWord, Short};
+use config::quantity::{Ratio, Span};
+use config::{Cx, Place, life, longest, senders, udp_port};
 use congestion::SourceMap;
+use congestion::proxy::{PausePolicy, Senders};
+use congestion::qcn::ReactionPlan;
+use congestion::sfc::SfcPlan;
 use ground::time::{Duration, Instant};
-use ground::units::{PRIORITIES, Priority, PrioritySet, Quanta};
-use host::{PauseAsk, PausePlan, StationPlan};
+use ground::units::{Bytes, PRIORITIES, Priority, PrioritySet, Quanta};
+use host::{
+    InNetwork, PATH_SPACING, PauseAsk, PausePlan, ReactionsPlan, SfcPause, SfcReaction, StationPlan,
+};
 use pfc::FlowControl;
 use sim::{ClockPlan, CpuPlan, NodeKind, NodePlan};
 
@@ -27,36 +31,43 @@ pub(super) fn clock(said: Option<raw::Clock>) -> ClockPlan {
 /// Plans the processor of a node.
 pub(super) fn cpu(said: Option<raw::Cpu>) -> CpuPlan {
     let said = said.unwrap_or_default();
-    let span = |s: Option<config::quantity::Span>| s.map_or(Duration::ZERO, |s| s.0);
+    let span = |s: Option<Span>| s.map_or(Duration::ZERO, |s| s.0);
     CpuPlan { poll: span(said.poll), frame: span(said.frame), byte: span(said.byte) }
+}
+
+/// Links and switches around the hosts of a lab.
+pub(super) struct Surroundings<'r, 'g> {
+    pub graph: &'r Graph<'g>,
+    pub specs: &'r [LinkSpec],
+    pub switches: &'r Switches,
 }
 
 /// Plans one host; `None` if it has no link.
 pub(super) fn host(
     cx: &mut Cx,
-    graph: &Graph<'_>,
+    around: &Surroundings<'_, '_>,
     node: usize,
-    specs: &[LinkSpec],
-    switches: &Switches,
     lab: &raw::Lab,
     end: Duration,
 ) -> Option<NodePlan> {
+    let Surroundings { graph, specs, switches } = *around;
     let (n, at) = (&graph.nodes[node], &graph.nodes[node].at);
     let Kind::Host(said, number) = &n.kind else { return None };
     let said = said.over(&lab.defaults.hosts);
     let spec = &specs[graph.links[*n.ports.first()?].kind];
     let clock = clock(said.clock);
-    let flow_control = flow_control(cx, &at.key("obey"), graph, node, switches, said.obey.as_ref());
+    let flow_control = flow_control(cx, &at.key("obey"), around, node, said.obey.as_ref());
     let mut pauses = Vec::new();
     for (i, storm) in said.storms.iter().flatten().enumerate() {
         let at = at.key("storms").index(i);
         let mut plan = storm_plan(cx, &at, storm, Quanta::MAX.at(spec.rate), end);
+        // The file's times are simulation time, and a station acts by its own clock, which has an offset and a drift.
         plan.start = clock.local(plan.start);
         pauses.push(plan);
     }
-    let secy = macsec::of_host(cx, (graph, node), &said);
-    let context = (spec, secy.as_deref());
-    let agents = agents::of_host(cx, (graph, node), context, switches, &said, flow_control);
+    let secy = links::host_macsec(cx, graph, node, &said);
+    let port = agents::HostPort { graph, node, spec, switches };
+    let agents = agents::of_host(cx, &port, secy.as_deref(), &said, flow_control);
     let station = StationPlan {
         flow_control,
         line: spec.line,
@@ -64,7 +75,7 @@ pub(super) fn host(
         pauses,
         agents,
         secy,
-        reactions: reactions::reactions(cx, at, &said, source_map(graph, node, switches)),
+        reactions: reactions(cx, at, &said, source_map(graph, node, switches)),
         ..StationPlan::new(n.name.clone(), mac(*number as usize), spec.rate)
     };
     let kind = NodeKind::Host(station);
@@ -73,6 +84,7 @@ pub(super) fn host(
 
 /// Returns the maps of the switch port at a host's link; `None` next to another host.
 fn source_map(graph: &Graph<'_>, node: usize, switches: &Switches) -> Option<SourceMap> {
+    // A host has one link; `check_ports` refuses others.
     let (peer, port) = graph.peer(node, 0);
     Some(switches.plans[peer].as_ref()?.ports[port].classify.source_map())
 }
@@ -81,9 +93,8 @@ fn source_map(graph: &Graph<'_>, node: usize, switches: &Switches) -> Option<Sou
 fn flow_control(
     cx: &mut Cx,
     at: &Place<'_>,
-    graph: &Graph<'_>,
+    around: &Surroundings<'_, '_>,
     node: usize,
-    switches: &Switches,
     said: Option<&Obey>,
 ) -> FlowControl {
     const NONE: PrioritySet = PrioritySet::EMPTY;
@@ -100,9 +111,10 @@ fn flow_control(
             FlowControl::Pfc { send: NONE, obey }
         }
         Obey::Auto => {
-            let (peer, port) = graph.peer(node, 0);
-            let sends = switches.plans[peer].as_ref().map(|s| s.ports[port].pfc.mode);
+            let (peer, port) = around.graph.peer(node, 0);
+            let sends = around.switches.plans[peer].as_ref().map(|s| s.ports[port].pfc.mode);
             match sends {
+                // A host obeys what its switch may send and sends none itself: it has no buffer that could fill.
                 Some(FlowControl::Pfc { send, .. }) => FlowControl::Pfc { send: NONE, obey: send },
                 Some(FlowControl::Pause { send, .. }) => {
                     FlowControl::Pause { send: false, obey: send }
@@ -135,9 +147,11 @@ fn storm_plan(
         }
     }
     let all_of_it = said.priorities.is_empty();
+    // `longest` is the time of 65535 quanta; multiplied first and in 128 bits, so nothing is lost to rounding.
     let lasts = Duration::from_picos(
         (u128::from(longest.as_picos()) * u128::from(quanta.0) / u128::from(u16::MAX)) as u64,
     );
+    // Refreshed at half of the pause, so that the storm never lets go between two frames.
     let every = said.every.map_or(lasts.div(2), |Span(d)| d);
     if every == Duration::ZERO {
         let what = "pauses need time between them; say `every`, such as 100us";
@@ -145,6 +159,7 @@ fn storm_plan(
     }
     let start = said.start.map_or(Duration::ZERO, |s| s.0);
     let rest = end.as_picos().saturating_sub(start.as_picos());
+    // Without a number of frames the storm lasts until the end of the run.
     let fit = rest.div_ceil(every.as_picos().max(1));
     PausePlan {
         ask: if all_of_it { PauseAsk::Pause(quanta) } else { PauseAsk::Pfc(asked) },
@@ -152,4 +167,118 @@ fn storm_plan(
         every,
         frames: said.frames.unwrap_or(fit),
     }
+}
+
+/// Range of the time between two paths of a flow.
+const SPACING: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));
+/// Range of the timed increase interval. A longer one would never expire.
+const TIME_RESET: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));
+const BYTE_RESET: (u64, u64) = (2, 1 << 40);
+const THRESHOLD: (u32, u32) = (1, 1_000);
+/// Below 6 the strongest feedback would cut the rate to zero.
+const GAIN: (u8, u8) = (6, 31);
+const KEEP_MIN: (u8, u8) = (1, 100);
+const JITTER: (u8, u8) = (0, 99);
+
+/// True if a host obeys source flow control messages.
+pub(super) fn obeys_sfc(said: &raw::Host) -> bool {
+    !matches!(said.sfc, None | Some(Short::Short(SfcWord::None)))
+}
+
+/// Resolves the reactions of a host whose port has these maps.
+fn reactions(
+    cx: &mut Cx,
+    at: &Source<'_>,
+    said: &raw::Host,
+    map: Option<SourceMap>,
+) -> ReactionsPlan {
+    let sfc = match &said.sfc {
+        None | Some(Short::Short(SfcWord::None)) => None,
+        Some(Short::Short(SfcWord::Flow)) => Some(HostSfc::default()),
+        Some(Short::Short(SfcWord::Priority)) => {
+            Some(HostSfc { pause: Some(SfcPause::Priority), ..HostSfc::default() })
+        }
+        Some(Short::Long(long)) => Some(long.clone()),
+    };
+    let qcn = match &said.qcn {
+        None | Some(Short::Short(QcnWord::None)) => None,
+        Some(Short::Short(QcnWord::Standard)) => Some(HostQcn::default()),
+        Some(Short::Long(long)) => Some(long.clone()),
+    };
+    ReactionsPlan {
+        sfc: sfc.map(|said| sfc_reaction(cx, &at.key("sfc"), &said, map)),
+        qcn: qcn.map(|said| reaction_point(cx, &at.key("qcn"), &said)),
+    }
+}
+
+fn sfc_reaction(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &HostSfc,
+    map: Option<SourceMap>,
+) -> SfcReaction {
+    let longest_default = PausePolicy::standard().longest;
+    SfcReaction {
+        udp_port: udp_port(cx, &at.key("sfcmUDPPort"), said.udp_port, SfcPlan::new().udp_port),
+        pause: said.pause.unwrap_or_default(),
+        in_network: match said.in_network.unwrap_or_default() {
+            InNetworkName::Pause => InNetwork::Pause,
+            InNetworkName::Path => {
+                let spacing = said.path_spacing.map_or(PATH_SPACING, |span| span.0);
+                let at = at.key("path_spacing");
+                InNetwork::Path { spacing: cx.ranged(&at, spacing, SPACING, PATH_SPACING) }
+            }
+        },
+        longest: longest(cx, &at.key("longest"), said.longest, longest_default),
+        max_flow_life: life(
+            cx,
+            &at.key("sfcMaxFlowLife"),
+            said.max_flow_life,
+            SfcPlan::new().max_flow_life,
+        ),
+        senders: senders(cx, &at.key("accept"), said.accept.as_ref(), Senders::Anybody),
+        map,
+    }
+}
+
+fn reaction_point(cx: &mut Cx, at: &Place<'_>, said: &HostQcn) -> ReactionPlan {
+    let default = ReactionPlan::standard();
+    let time = said.time_reset.map_or(default.time_reset, |s| s.0);
+    let bytes = said.byte_reset.map_or(default.byte_reset.0, |s| s.0);
+    let threshold = said.threshold.unwrap_or(default.threshold);
+    let gain = said.gain.unwrap_or(default.gain);
+    let plan = ReactionPlan {
+        time_reset: cx.ranged(&at.key("time_reset"), time, TIME_RESET, default.time_reset),
+        byte_reset: Bytes(cx.ranged(
+            &at.key("byte_reset"),
+            bytes,
+            BYTE_RESET,
+            default.byte_reset.0,
+        )),
+        threshold: cx.ranged(&at.key("threshold"), threshold, THRESHOLD, default.threshold),
+        max_rate: said.max_rate.map(|r| r.0),
+        active: said.active.map_or(default.active, |r| r.0),
+        hyper: said.hyper.map_or(default.hyper, |r| r.0),
+        gain: cx.ranged(&at.key("gain"), gain, GAIN, default.gain),
+        keep_min: percent(cx, &at.key("keep_min"), said.keep_min, KEEP_MIN, default.keep_min),
+        min_rate: said.min_rate.map_or(default.min_rate, |r| r.0),
+        jitter: percent(cx, &at.key("jitter"), said.jitter, JITTER, default.jitter),
+    };
+    if let Some(max) = plan.max_rate.filter(|max| *max < plan.min_rate) {
+        let what = format!("{max} is below `min_rate` ({}); raise it", plan.min_rate);
+        cx.error(&at.key("max_rate"), what);
+    }
+    plan
+}
+
+/// Resolves a ratio in whole percent.
+fn percent(cx: &mut Cx, at: &Place<'_>, said: Option<Ratio>, range: (u8, u8), default: u8) -> u8 {
+    let Some(said) = said else { return default };
+    // A ratio is in millionths. Fractions of a percent are refused, as the plan would drop them silently.
+    let percent = (said.0 / 10_000) as u8;
+    if said.0 % 10_000 != 0 || percent < range.0 || percent > range.1 {
+        cx.error(at, format!("needs whole percent, {}% to {}%", range.0, range.1));
+        return default;
+    }
+    percent
 }

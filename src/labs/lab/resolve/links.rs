@@ -1,15 +1,21 @@
-//! Link kinds: delay, response time, errors, and the headroom terms at both ends.
+//! Link kinds: delay, response time, errors, the headroom terms at both ends, and MACsec.
+//!
+//! MACsec is configured on a link, or on the nodes at its ends. Secure channels get the identifiers of the ports that
+//! send on them.
 
-use super::graph::{LinkKind, Source};
+use super::graph::{Graph, LinkKind, Source};
+use super::switches::Switches;
 use crate::raw;
 use config::quantity::Length;
-use config::raw::PhyName;
-use config::{Cx, named_interface};
+use config::raw::{Macsec, PhyName};
+use config::{Cx, OWN, Place, SecuredPort, check_whole, name_channels, named_interface, secy_plan};
+use discovery::Role;
 use ground::time::Duration;
-use ground::units::BitsPerSec;
+use ground::units::{BitsPerSec, Mac};
 use headroom::{DelayInputs, Interface, Phy};
 use schedule::LinePlan;
-use sim::{DirectionPlan, ErrorPlan};
+use secure::{Sak, Sci, SecyPlan};
+use sim::{DirectionPlan, ErrorPlan, NodeKind, NodePlan};
 
 const RATE_DEFAULT: BitsPerSec = BitsPerSec::gbps(100);
 /// Longest delay and response time: no buffer holds more.
@@ -33,9 +39,11 @@ pub(super) fn spec(cx: &mut Cx, kind: &LinkKind<'_>) -> LinkSpec {
     let rate = said.rate.map_or(RATE_DEFAULT, |r| r.0);
     let interface = interface(cx, at, said, rate);
     let cable = cable(cx, at, said);
+    // The simulated wire has no PHY of its own: the delay of both interfaces is part of the line's delay.
     let there = cable + interface.delay();
     let back = said.back.clone().unwrap_or_default();
     let back_at = at.key("back");
+    // A virtual PHY has no delays of its own: its ends respond at once unless the file says otherwise.
     let real = !matches!(interface.phy(), Phy::Virtual(_));
     let default = if real { DelayInputs::HIGHER_LAYER } else { Duration::ZERO };
     let response = said.response.map_or(default, |s| s.0);
@@ -55,6 +63,7 @@ pub(super) fn spec(cx: &mut Cx, kind: &LinkKind<'_>) -> LinkSpec {
     let both = there.as_picos().saturating_add(delay_back.as_picos());
     let cables = both.saturating_sub(2 * interface.delay().as_picos());
     let round_trip = |higher_layer| {
+        // Rounded up twice, so the headroom is never calculated for less cable than the line has.
         let (cable_m, cable_ps_per_m) = metres(cables.div_ceil(2));
         DelayInputs {
             cable_m,
@@ -96,12 +105,14 @@ fn cable(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> Duration {
     }
     let Length(mm) = said.length.unwrap_or(Length(u64::from(DelayInputs::CABLE_M) * 1_000));
     let ps = said.ns_per_m.map_or(DelayInputs::PS_PER_METRE, |n| n.0);
+    // Millimetres times ps per metre; rounded up to the picosecond.
     Duration::from_picos((mm * u64::from(ps)).div_ceil(1_000))
 }
 
 /// Returns a cable delay as metres and picoseconds per metre, whose product is not less.
 fn metres(ps: u64) -> (u32, u32) {
     let most = u64::from(u32::MAX);
+    // One metre holds any delay that fits 32 bits of picoseconds; longer ones need more metres.
     let metres = ps.div_ceil(most).max(1);
     (metres.min(most) as u32, ps.div_ceil(metres) as u32)
 }
@@ -120,5 +131,163 @@ pub(super) fn errors(said: raw::Errors) -> ErrorPlan {
     ErrorPlan {
         bit: said.ber.map_or(0, raw::Chance::in_2_64ths),
         frame: said.loss.map_or(0, raw::Chance::in_2_64ths),
+    }
+}
+
+/// Returns a link's MACsec section for both ends, and its place.
+pub(super) fn link_macsec<'a>(kind: &'a LinkKind<'_>) -> Option<(&'a Macsec, Place<'a>)> {
+    Some((kind.raw.macsec.as_deref()?, kind.at.key("macsec")))
+}
+
+/// Returns the SecY of a host: from its link, or from the host.
+pub(super) fn host_macsec(
+    cx: &mut Cx,
+    graph: &Graph<'_>,
+    node: usize,
+    said: &raw::Host,
+) -> Option<Box<SecyPlan>> {
+    let n = &graph.nodes[node];
+    let link = n.ports.first().and_then(|link| link_macsec(&graph.kinds[graph.links[*link].kind]));
+    let own = said.macsec.as_deref().map(|said| (said, n.at.key("macsec")));
+    // The link has precedence, so that both of its ends have the same section.
+    let (said, at) = link.or(own)?;
+    let port = SecuredPort { mac: OWN, peer: true, role: Role::Station };
+    Some(Box::new(secy_plan(cx, &at, said, port)))
+}
+
+/// Checks the links' sections, and sets the identifiers of all channels.
+pub(super) fn name(
+    cx: &mut Cx,
+    graph: &Graph<'_>,
+    switches: &mut Switches,
+    nodes: &mut [NodePlan],
+) {
+    for kind in &graph.kinds {
+        if let Some((said, at)) = link_macsec(kind) {
+            both_ends(cx, &at, said);
+        }
+    }
+    let mut names = ShortNames::default();
+    for link in &graph.links {
+        // Both channels are known before either end is named: each end receives on the channel of the other.
+        let [a, b] = [link.a, link.b].map(|place| {
+            let (mac, secy) = end(switches, nodes, place)?;
+            channel(mac, secy.as_deref())
+        });
+        let mut named = [None, None];
+        for (end_of, (place, peer)) in named.iter_mut().zip([(link.a, b), (link.b, a)]) {
+            let Some((mac, Some(secy))) = end(switches, nodes, place) else { continue };
+            name_channels(secy, mac, peer);
+            *end_of = Some(secy.clone());
+        }
+        let at = &graph.kinds[link.kind].at;
+        let at = if at.own.has("macsec") { at.key("macsec") } else { at.own.clone() };
+        for plan in named.iter().flatten() {
+            check_whole(cx, &at, plan);
+            names.add(cx, &at, plan);
+        }
+        match &named {
+            [Some(a), Some(b)] => {
+                agree(cx, &at, a, b);
+                agree(cx, &at, b, a);
+            }
+            [None, None] => {}
+            [Some(_), None] | [None, Some(_)] => {
+                let what = "one end of this link has MACsec and the other has none: neither end \
+                    accepts the frames of the other";
+                cx.warn(&at, what);
+            }
+        }
+    }
+}
+
+/// Keys of XPN suites with the SSCIs of their senders, until two senders are found that share both.
+#[derive(Default)]
+struct ShortNames {
+    seen: Vec<(Sak, u32)>,
+    warned: bool,
+}
+
+impl ShortNames {
+    /// SSCIs start at 1 on each link, so links that share a key also share nonces.
+    fn add(&mut self, cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
+        if self.warned || !plan.suite.is_xpn() {
+            return;
+        }
+        for sa in plan.transmit.iter().flatten() {
+            let sender = (sa.key.clone(), sa.ssci);
+            if self.seen.contains(&sender) {
+                let what = "another port sends with this key and this SSCI: with XPN two frames \
+                    would have one nonce, which breaks the encryption; give each link another \
+                    key";
+                self.warned = true;
+                return cx.warn(at, what);
+            }
+            self.seen.push(sender);
+        }
+    }
+}
+
+/// Returns the channel on which a port sends.
+fn channel(mac: Mac, secy: Option<&SecyPlan>) -> Option<Sci> {
+    // An end without MACsec has a channel all the same: the other end's plan needs one, and a warning tells of the
+    // rest.
+    let Some(secy) = secy else { return Some(Sci { mac, port: 1 }) };
+    let own = if secy.sci.mac == OWN { mac } else { secy.sci.mac };
+    Some(Sci { mac: own, port: secy.sci.port })
+}
+
+/// Reports fields of a link's section that only one end can have.
+fn both_ends(cx: &mut Cx, at: &Place<'_>, said: &Macsec) {
+    let single = [
+        ("sci", said.sci.is_some()),
+        ("transmit", said.transmit != Default::default()),
+        ("receive", said.receive.is_some()),
+    ];
+    for (field, given) in single {
+        if given {
+            let what = "this holds for both ends of the link, which cannot have the same: give the nodes \
+                        `macsec` of their own";
+            cx.error(&at.key(field), what);
+        }
+    }
+    // The nodes have no section then, so there is nowhere else that a key could come from.
+    if said.key.is_none() && said.key_file.is_none() {
+        cx.error(at, "a link needs the key of both its ends: `key_file`, or `key`");
+    }
+}
+
+/// Warns if `to` cannot receive the frames that `from` sends.
+fn agree(cx: &mut Cx, at: &Place<'_>, from: &SecyPlan, to: &SecyPlan) {
+    if from.suite != to.suite {
+        return cx.warn(at, "the ends of this link have different cipher suites");
+    }
+    let Some(sent) = &from.transmit[from.encoding.index()] else { return };
+    let channel = to.receive.iter().find(|sc| sc.sci == from.sci);
+    let received = channel.and_then(|sc| sc.associations[from.encoding.index()].as_ref());
+    if received.is_none_or(|received| received.key != sent.key) {
+        let what = format!(
+            "what {} sends with association {} is not received at the other end of this link, which \
+             has no such channel or another key",
+            from.sci, from.encoding
+        );
+        cx.warn(at, what);
+    }
+}
+
+/// Returns the address and the SecY of the port at this place, a node and its port.
+fn end<'p>(
+    switches: &'p mut Switches,
+    nodes: &'p mut [NodePlan],
+    place: (usize, usize),
+) -> Option<(Mac, &'p mut Option<Box<SecyPlan>>)> {
+    let (node, port) = place;
+    if let Some(switch) = &mut switches.plans[node] {
+        let port = switch.ports.get_mut(port)?;
+        return Some((port.mac, &mut port.secy));
+    }
+    match &mut nodes[node].kind {
+        NodeKind::Host(station) => Some((station.mac, &mut station.secy)),
+        NodeKind::Switch(_) => None,
     }
 }

@@ -17,7 +17,7 @@ use ground::units::{BitsPerSec, Mac};
 use host::plan::stream::Values;
 use host::{StationPlan, TransportPlan};
 use labrun::Record;
-use labrun::message_log::keep_messages;
+use labrun::keep_messages;
 use sim::{NodeId, NodeKind, NodePlan};
 use switch::{SpreadEntry, StaticEntry};
 use tester::plan::{FlowKind, FlowPlan, Location};
@@ -46,8 +46,8 @@ pub(super) fn otg(
     let mut config = config.clone();
     place(cx, &at.key("ports"), &mut config, &said.ports);
     let config = model::parse(&config).map_err(|refusal| refuse(cx, &at, refusal)).ok()?;
-    let rates: Vec<_> = specs.iter().map(|spec| spec.rate).collect();
-    tester(cx, &at, &config, graph, &rates, nodes)
+    let rates = specs.iter().map(|spec| spec.rate).collect();
+    tester(cx, &at, &config, &LinkRates { graph, rates }, nodes)
 }
 
 /// Gives a lab without flows the generator of a configuration whose locations are names of hosts, as if its
@@ -58,9 +58,10 @@ pub(super) fn otg(
 pub fn set_tester(lab: &mut LabPlan, config: &Config) -> Result<(), ConfigError> {
     let (mut cx, at) = (Cx::of_file(NAMELESS), Place::nowhere());
     let graph = Graph::of(&lab.network);
-    let rates: Vec<_> = lab.network.links.iter().map(|link| link.rate).collect();
+    let rates = lab.network.links.iter().map(|link| link.rate).collect();
+    let links = LinkRates { graph: &graph, rates };
     let nodes = &mut lab.network.nodes;
-    lab.tester = tester(&mut cx, &at.key("otg"), config, &graph, &rates, nodes);
+    lab.tester = tester(&mut cx, &at.key("otg"), config, &links, nodes);
     let addresses = lab.tester.as_ref().map(|tester| addresses(&mut cx, &at, tester));
     let wrong = |findings| ConfigError { file: NAMELESS.to_owned(), findings };
     cx.finish().map_err(wrong)?;
@@ -69,25 +70,41 @@ pub fn set_tester(lab: &mut LabPlan, config: &Config) -> Result<(), ConfigError>
     Ok(())
 }
 
-/// Makes testers of the ports of a configuration; `rates` are those of the links' kinds.
+/// Rates of the links of a lab, by kind.
+struct LinkRates<'r, 'g> {
+    graph: &'r Graph<'g>,
+    rates: Vec<BitsPerSec>,
+}
+
+impl LinkRates<'_, '_> {
+    /// Returns the rate of a host's link.
+    fn of(&self, host: usize) -> BitsPerSec {
+        let link = self.graph.nodes[host].ports.first().map(|link| self.graph.links[*link].kind);
+        link.map_or(tester::RATE_DEFAULT, |kind| self.rates[kind])
+    }
+}
+
+/// Makes testers of the ports of a configuration.
 fn tester(
     cx: &mut Cx,
     at: &Place<'_>,
     config: &Config,
-    graph: &Graph<'_>,
-    rates: &[BitsPerSec],
+    links: &LinkRates<'_, '_>,
     nodes: &mut [NodePlan],
 ) -> Option<LabTester> {
+    let graph = links.graph;
+    // The rate of the link is that of the port, so percentages of the configuration have a meaning.
     let link = |location: &Location| {
-        Some(rate(graph, rates, graph.node(name(location)).filter(|n| graph.is_host(*n))?))
+        Some(links.of(graph.node(name(location)).filter(|n| graph.is_host(*n))?))
     };
     let found = resolve_on(config, &link).map_err(|refusal| refuse(cx, at, refusal));
     let (plan, warnings) = found.ok()?;
     warnings.into_iter().for_each(|warning| cx.warn(at, warning));
+    // A generator with an error is left out as a whole; stations of half of it would cause more errors.
     let before = cx.count();
     let hosts: Vec<_> =
         plan.ports.iter().filter_map(|port| host(cx, at, graph, &port.location)).collect();
-    let rates: Vec<_> = hosts.iter().map(|host| rate(graph, rates, *host)).collect();
+    let rates: Vec<_> = hosts.iter().map(|host| links.of(*host)).collect();
     for (port, rate) in plan.ports.iter().zip(&rates) {
         if let Some(asked) = port.rate.filter(|asked| asked != rate) {
             let what = format!(
@@ -104,6 +121,7 @@ fn tester(
     let stations = stations(&plan, &rates, Punctuality::EXACT);
     for (host, station) in hosts.iter().zip(stations) {
         let node = &mut nodes[*host];
+        // Generator ports start together in simulation time, whatever the clocks of their hosts show.
         let start = node.clock.local(Instant::ZERO);
         if let NodeKind::Host(of) = &mut node.kind {
             take_over(of, station, start);
@@ -141,11 +159,6 @@ fn host(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, location: &Location) -> 
         return None;
     }
     Some(found)
-}
-
-fn rate(graph: &Graph<'_>, rates: &[BitsPerSec], host: usize) -> BitsPerSec {
-    let link = graph.nodes[host].ports.first().map(|link| graph.links[*link].kind);
-    link.map_or(tester::RATE_DEFAULT, |kind| rates[kind])
 }
 
 /// Gives the host's station the plan of the generator port, from the start on. Its link stays as it
@@ -194,6 +207,7 @@ pub(super) fn addresses(cx: &mut Cx, at: &Place<'_>, tester: &LabTester) -> BTre
     }
     for flow in &tester.plan.flows {
         let receiver = flow.rx.first().map(|port| tester.hosts[*port]);
+        // The destination is at offset 0 of a frame, the source behind it.
         let ends = [(0, receiver), (ADDRESS, Some(tester.hosts[flow.tx]))];
         for (offset, host) in ends {
             let Some(host) = host else { continue };
@@ -219,7 +233,7 @@ pub(super) fn place_addresses(
     addresses: &BTreeMap<Mac, NodeId>,
     nodes: &mut [NodePlan],
 ) {
-    let own = |host: &NodeId| super::addresses::mac(graph.host_number(host.index()));
+    let own = |host: &NodeId| super::graph::mac(graph.host_number(host.index()));
     let own: Vec<_> = addresses.iter().map(|(mac, host)| (*mac, own(host))).collect();
     for node in nodes {
         let NodeKind::Switch(plan) = &mut node.kind else { continue };
@@ -230,6 +244,7 @@ pub(super) fn place_addresses(
             Some(StaticEntry { mac: *mac, ..bridge.statics[n] })
         };
         let statics: Vec<_> = own.iter().filter_map(entry).collect();
+        // The host's own address is replaced where the generator uses it, too: an address has one port.
         bridge.statics.retain(|entry| !addresses.contains_key(&entry.mac));
         bridge.statics.extend(statics);
         let several = |(mac, own): &(Mac, Mac)| {
@@ -239,6 +254,7 @@ pub(super) fn place_addresses(
         let spread: Vec<_> = own.iter().filter_map(several).collect();
         bridge.spread.retain(|entry| !addresses.contains_key(&entry.mac));
         bridge.spread.extend(spread);
+        // The table was sized for one address per host.
         bridge.table_size = bridge.table_size.max(bridge.statics.len());
     }
 }
@@ -270,5 +286,6 @@ fn macs(flow: &FlowPlan, offset: usize) -> Vec<Mac> {
             mac.into_iter().collect()
         }
     };
+    // A multicast address is no place of a host.
     all.into_iter().filter(|mac| !mac.is_multicast()).collect()
 }

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::graph::Graph;
-use super::names;
+use super::graph::{self, Graph};
 use crate::raw;
 use config::{Cx, Place};
 use ground::rand::Rng;
@@ -39,6 +38,7 @@ impl Routes {
     }
 
     fn set(&mut self, node: usize, host: usize, port: usize) {
+        // A forced route is one route: its traffic is not spread any more.
         self.equal.remove(&(node, host));
         if let Some(row) = self.row_of[node] {
             self.ports[row * self.hosts + host] = port as u16;
@@ -57,6 +57,7 @@ impl Routes {
         while node != target {
             let output = self.port(node, to)?;
             hops.push(Hop { node, input, output });
+            // Forced routes may form a circle; it is reported elsewhere, and must not hang this walk.
             if hops.len() > graph.nodes.len() {
                 return None;
             }
@@ -101,15 +102,17 @@ pub(super) fn routes(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, lab: &raw::
             by_switch[graph.peer(*host, 0).0].push(number);
         }
     }
-    let mut distance = vec![u32::MAX; graph.nodes.len()];
-    for target in &switches {
-        if !by_switch[*target].is_empty() {
-            let spread = lab.equal_cost == Some(raw::EqualCost::Flow);
-            let to = (*target, &by_switch[*target][..]);
-            shortest(graph, to, &switches, spread, &mut distance, &mut routes);
+    // All hosts of a switch have the same paths to it, so there is one search for each switch with hosts.
+    let spread = lab.equal_cost == Some(raw::EqualCost::Flow);
+    let distance = vec![u32::MAX; graph.nodes.len()];
+    let mut paths = Paths { graph, switches, spread, distance };
+    for (target, hosts) in by_switch.iter().enumerate() {
+        if !graph.is_host(target) && !hosts.is_empty() {
+            paths.shortest(target, hosts, &mut routes);
         }
     }
     one_way(graph, &by_switch, &mut routes);
+    // Shortest paths have no circles, so only a ring and forced routes are searched for them.
     let forced = lab.routes.iter().enumerate().fold(!graph.one_way.is_empty(), |_, (i, said)| {
         force(cx, &at.key("routes").index(i), said, graph, &mut routes);
         true
@@ -120,45 +123,53 @@ pub(super) fn routes(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, lab: &raw::
     routes
 }
 
-/// Finds the shortest paths to the hosts of one switch; a hash of host and switch chooses among
-/// equals, which are all kept if flows are spread over them.
-fn shortest(
-    graph: &Graph<'_>,
-    (target, hosts): (usize, &[usize]),
-    switches: &[usize],
+/// The searches for shortest paths in one graph.
+struct Paths<'r, 'g> {
+    graph: &'r Graph<'g>,
+    switches: Vec<usize>,
+    /// True if the ports of all shortest paths are kept.
     spread: bool,
-    distance: &mut [u32],
-    routes: &mut Routes,
-) {
-    distance.fill(u32::MAX);
-    distance[target] = 0;
-    let mut queue = VecDeque::from([target]);
-    while let Some(node) = queue.pop_front() {
-        for port in 0..graph.nodes[node].ports.len() {
-            let (peer, _) = graph.peer(node, port);
-            if !graph.is_host(peer) && distance[peer] == u32::MAX {
-                distance[peer] = distance[node] + 1;
-                queue.push_back(peer);
+    /// Links from each node to the target of the latest search.
+    distance: Vec<u32>,
+}
+
+impl Paths<'_, '_> {
+    /// Finds the shortest paths to the hosts of one switch; a hash of host and switch chooses among
+    /// equals, which are all kept if flows are spread over them.
+    fn shortest(&mut self, target: usize, hosts: &[usize], routes: &mut Routes) {
+        let Self { graph, distance, .. } = self;
+        distance.fill(u32::MAX);
+        distance[target] = 0;
+        let mut queue = VecDeque::from([target]);
+        while let Some(node) = queue.pop_front() {
+            for port in 0..graph.nodes[node].ports.len() {
+                let (peer, _) = graph.peer(node, port);
+                // Hosts forward nothing, so no path leads through one.
+                if !graph.is_host(peer) && distance[peer] == u32::MAX {
+                    distance[peer] = distance[node] + 1;
+                    queue.push_back(peer);
+                }
             }
         }
-    }
-    for host in hosts {
-        let node = graph.hosts[*host];
-        routes.set(target, *host, graph.peer(node, 0).1);
-    }
-    let mut nearer: Vec<usize> = Vec::new();
-    for node in switches.iter().filter(|n| **n != target && distance[**n] != u32::MAX) {
-        nearer.clear();
-        nearer.extend((0..graph.nodes[*node].ports.len()).filter(|port| {
-            let (peer, _) = graph.peer(*node, *port);
-            !graph.is_host(peer) && distance[peer] + 1 == distance[*node]
-        }));
         for host in hosts {
-            let drawn = Rng::nth(*host as u64, *node as u64) >> 32;
-            routes.set(*node, *host, nearer[drawn as usize % nearer.len()]);
-            if spread && nearer.len() > 1 {
-                let ports = nearer.iter().map(|port| *port as u16).collect();
-                routes.equal.insert((*node, *host), ports);
+            let node = graph.hosts[*host];
+            routes.set(target, *host, graph.peer(node, 0).1);
+        }
+        let mut nearer: Vec<usize> = Vec::new();
+        for node in self.switches.iter().filter(|n| **n != target && distance[**n] != u32::MAX) {
+            nearer.clear();
+            nearer.extend((0..graph.nodes[*node].ports.len()).filter(|port| {
+                let (peer, _) = graph.peer(*node, *port);
+                !graph.is_host(peer) && distance[peer] + 1 == distance[*node]
+            }));
+            for host in hosts {
+                // A hash and no seed: a route belongs to the topology, and stays when the seed changes.
+                let drawn = Rng::nth(*host as u64, *node as u64) >> 32;
+                routes.set(*node, *host, nearer[drawn as usize % nearer.len()]);
+                if self.spread && nearer.len() > 1 {
+                    let ports = nearer.iter().map(|port| *port as u16).collect();
+                    routes.equal.insert((*node, *host), ports);
+                }
             }
         }
     }
@@ -193,13 +204,15 @@ fn force(cx: &mut Cx, at: &Place<'_>, said: &raw::Route, graph: &Graph<'_>, rout
         if text == "all" {
             for host in 0..graph.hosts.len() {
                 let of_switch = graph.peer_of_host(host) == Some(switch);
+                // `all` is all hosts elsewhere: those of this switch stay at their own ports.
                 if !of_switch {
                     routes.set(switch, host, port);
                 }
             }
             continue;
         }
-        for name in names::expand(cx, &to_at, text) {
+        for name in graph::expand(cx, &to_at, text) {
+            // The first unknown name of a range stands for those behind it.
             let Some(host) = graph.find_host(cx, &to_at, &name) else { break };
             routes.set(switch, graph.host_number(host), port);
         }
@@ -259,6 +272,7 @@ fn find_circles(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, routes: &Routes)
         for start in 0..graph.nodes.len() {
             let mut walked = Vec::new();
             let mut node = start;
+            // Each node is walked once for a host: a walk ends where an earlier one has passed without a circle.
             while node != *target && good[node] != host {
                 if walked.contains(&node) {
                     let from = walked.iter().position(|n| *n == node).unwrap_or(0);

@@ -1,18 +1,26 @@
-//! Plans each switch from its profile and its links. Switches with the same profile and the same
-//! links are resolved once.
+//! Plans each switch from its profile and its links. Switches with the same profile and the same links are resolved
+//! once. Congestion settings depend on the topology: the peer of each port, and isolation peers.
 
 use std::collections::HashMap;
 
-use super::addresses::switch_port_mac;
-use super::graph::{Graph, Kind, Node};
-use super::links::LinkSpec;
-use super::profiles::{Profile, Profiles, Switches};
-use super::{agents, congested, macsec};
+use super::graph::{Graph, Kind, Node, switch_port_mac};
+use super::links::{self, LinkSpec};
+use super::{agents, hosts};
 use crate::raw::{self, HeadroomCheckName};
-use config::{Cx, HeadroomRule, VirtualPort, VirtualSaid, VirtualSwitch, virtual_switch};
+use config::raw::{AttachedName, Port};
+use config::{
+    Cx, HeadroomCheck, HeadroomRule, Place, VirtualPort, VirtualSaid, VirtualSwitch,
+    seed_congestion, unknown_name, virtual_switch,
+};
+use congestion::isolation::{CimType, Peer};
 use ground::rand::Rng;
 use ground::time::Duration;
-use switch::{BridgePlan, RoutingPlan, SwitchPlan};
+use ground::units::{Mac, PortId};
+use sim::FRAME_KEPT;
+use switch::{
+    AttachedKind, BridgePlan, CongestionIsolationPlan, CongestionPlan, RoutingPlan, SfcmForm,
+    SwitchPlan,
+};
 
 /// Address ageing time of 100 days, longer than any run, where no addresses are learnt.
 const AGEING: Duration = Duration::from_secs(100 * 86_400);
@@ -67,41 +75,48 @@ pub(super) fn switches(
         });
         let shape = (profile, ends.collect());
         let names = port_names(graph, n);
+        // A fat tree has hundreds of equal switches: buffer and headroom are calculated once for each shape.
         let index = *shapes.entry(shape).or_insert_with_key(|(_, ends)| {
-            let template = template(cx, &profiles.list[profile], ends, &names, (graph, specs));
+            let profile = &profiles.list[profile];
+            let ports = virtual_ports(graph, specs, profile, ends, &names);
+            let template = template(cx, profile, &ports);
             out.headroom.push(template.headroom.clone());
             templates.push(template);
             templates.len() - 1
         });
-        let bridge = match profiles.list[profile].raw.bridge {
-            Some(raw) => {
-                let at = profiles.list[profile].at.key("bridge");
-                if switches > 1 {
-                    let what = format!(
-                        "the lab has {switches} switches, and flooded frames could go round; leave it out"
-                    );
-                    cx.error(&at, what);
-                }
-                out.learns[n] = true;
-                config::learning(cx, &at, raw)
-            }
-            None => BridgePlan {
-                table_size: graph.hosts.len().max(1),
-                port_limit: BridgePlan::NO_LIMIT,
-                ageing: AGEING,
-                shortcuts,
-                statics: Vec::new(),
-                spread: Vec::new(),
-            },
-        };
+        out.learns[n] = profiles.list[profile].raw.bridge.is_some();
+        // Frames are flooded only where addresses are learnt, and only a single switch has no loops for sure.
+        if out.learns[n] && switches > 1 {
+            let what = format!(
+                "the lab has {switches} switches, and flooded frames could go round; leave it out"
+            );
+            cx.error(&profiles.list[profile].at.key("bridge"), what);
+        }
+        let bridge = bridge(cx, &profiles.list[profile], graph.hosts.len(), shortcuts);
         let mut plan = plan(n, node, &templates[index], names, bridge, lab.seed);
         let attached = profiles.list[profile].ports.attached;
         let hosts = &lab.defaults.hosts;
-        congested::of_switch(&mut plan.congestion, (graph, n), hosts, attached, plan.seed);
+        attach(&mut plan.congestion, graph, n, hosts, attached);
+        seed_congestion(&mut plan.congestion, Rng::nth(plan.seed, 1));
         out.plans[n] = Some(plan);
         (out.shape_of[n], out.profile_of[n]) = (Some(index), Some(profile));
     }
     out
+}
+
+/// Plans the bridge of a switch: one that learns addresses, or one that is given those of all hosts.
+fn bridge(cx: &mut Cx, profile: &Profile<'_>, hosts: usize, shortcuts: usize) -> BridgePlan {
+    match profile.raw.bridge {
+        Some(raw) => config::learning(cx, &profile.at.key("bridge"), raw),
+        None => BridgePlan {
+            table_size: hosts.max(1),
+            port_limit: BridgePlan::NO_LIMIT,
+            ageing: AGEING,
+            shortcuts,
+            statics: Vec::new(),
+            spread: Vec::new(),
+        },
+    }
 }
 
 /// Returns port names: `to_h1`, and `to_h1_2` for a second link.
@@ -118,34 +133,32 @@ fn port_names(graph: &Graph<'_>, node: usize) -> Vec<String> {
     names
 }
 
-fn template(
-    cx: &mut Cx,
-    profile: &Profile<'_>,
+/// Returns the ports of a switch: the kind and the end of each of its links, with the port's name.
+fn virtual_ports<'r>(
+    graph: &'r Graph<'_>,
+    specs: &[LinkSpec],
+    profile: &'r Profile<'_>,
     ends: &[(usize, bool)],
-    names: &[String],
-    (graph, specs): (&Graph<'_>, &[LinkSpec]),
-) -> VirtualSwitch {
+    names: &'r [String],
+) -> Vec<VirtualPort<'r>> {
     let own = profile.ports.macsec.as_deref();
     let own = own.map(|said| (said, profile.at.key("defaults").key("macsec")));
-    let port = |(name, (kind, is_a)): (&'_ String, &(usize, bool))| {
+    let port = |(name, (kind, is_a)): (&'r String, &(usize, bool))| {
         let spec = &specs[*kind];
-        let link = spec.round_trip[usize::from(!is_a)];
-        // The peer waits for the response time of this end.
-        let response = spec.round_trip[usize::from(*is_a)].higher_layer;
-        let macsec = macsec::of_link(&graph.kinds[*kind]).or_else(|| own.clone());
-        (name.clone(), spec.line, link, response, macsec)
-    };
-    let ports: Vec<_> = names.iter().zip(ends).map(port).collect();
-    let ports: Vec<VirtualPort<'_>> = ports
-        .iter()
-        .map(|(name, line, link, response, macsec)| VirtualPort {
+        VirtualPort {
             name,
-            line: *line,
-            link: *link,
-            response: *response,
-            macsec: macsec.clone(),
-        })
-        .collect();
+            line: spec.line,
+            link: spec.round_trip[usize::from(!is_a)],
+            // The peer waits for the response time of this end.
+            response: spec.round_trip[usize::from(*is_a)].higher_layer,
+            macsec: links::link_macsec(&graph.kinds[*kind]).or_else(|| own.clone()),
+        }
+    };
+    names.iter().zip(ends).map(port).collect()
+}
+
+/// Resolves a profile for these ports.
+fn template(cx: &mut Cx, profile: &Profile<'_>, ports: &[VirtualPort<'_>]) -> VirtualSwitch {
     let rule = match profile.raw.headroom_check.unwrap_or_default() {
         HeadroomCheckName::Refuse => HeadroomRule::Refuse,
         HeadroomCheckName::Warn => HeadroomRule::Warn,
@@ -157,8 +170,8 @@ fn template(
         defaults: &profile.ports,
         congestion: profile.raw.congestion(),
     };
-    let switch = virtual_switch(cx, &profile.at, &said, &ports, rule);
-    congested::check_profile(cx, &profile.at, &switch.congestion);
+    let switch = virtual_switch(cx, &profile.at, &said, ports, rule);
+    check_profile(cx, &profile.at, &switch.congestion);
     switch
 }
 
@@ -185,6 +198,179 @@ fn plan(
         routing: RoutingPlan::default(),
         congestion: template.congestion.clone(),
         max_frame: template.max_frame,
+        // Each switch draws from a stream of its own, so adding one changes no other.
         seed: Rng::nth(seed, number as u64),
+    }
+}
+
+/// A profile, and its place in the file.
+pub(super) struct Profile<'a> {
+    pub raw: raw::Profile,
+    pub ports: Port,
+    pub at: Place<'a>,
+}
+
+pub(super) struct Profiles<'a> {
+    pub list: Vec<Profile<'a>>,
+    names: Vec<String>,
+    /// Profile of switches that name none.
+    default: usize,
+}
+
+#[derive(Default)]
+pub(super) struct Switches {
+    /// By node; `None` for hosts.
+    pub plans: Vec<Option<SwitchPlan>>,
+    /// Headroom of each shape, and the shape of each node.
+    pub headroom: Vec<Vec<HeadroomCheck>>,
+    pub shape_of: Vec<Option<usize>>,
+    /// Profile of each node.
+    pub profile_of: Vec<Option<usize>>,
+    /// True for switches that learn addresses.
+    pub learns: Vec<bool>,
+}
+
+impl<'a> Profiles<'a> {
+    pub fn new(at: &Place<'a>, lab: &raw::Lab) -> Self {
+        let at = at.key("profiles");
+        let profile = |raw: raw::Profile, at| Profile { ports: raw.defaults.as_port(), raw, at };
+        let mut list: Vec<_> =
+            lab.profiles.iter().map(|(name, raw)| profile(raw.clone(), at.key(name))).collect();
+        let names: Vec<String> = lab.profiles.keys().cloned().collect();
+        // One profile is for all switches; with several each switch has to name its own.
+        let default = if list.len() == 1 { 0 } else { list.len() };
+        // The built-in profile comes last. If the file has several, it is never used.
+        let mut built_in = raw::Profile::default();
+        // An empty `pfc` section is PFC with its defaults, lossless for priorities 3 and 4.
+        built_in.defaults.pfc = Some(config::raw::Pfc::default());
+        list.push(profile(built_in, at));
+        Self { list, names, default }
+    }
+
+    /// Returns the profile of a switch.
+    pub fn of(&self, cx: &mut Cx, node: &Node<'_>, said: Option<&String>) -> usize {
+        let at = node.at.key("profile");
+        match said {
+            Some(name) => self.names.iter().position(|n| n == name).unwrap_or_else(|| {
+                let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+                cx.error(&at, unknown_name("profile", name, &names));
+                self.list.len() - 1
+            }),
+            None => {
+                if self.names.len() > 1 {
+                    let what = format!(
+                        "the file has several profiles; say which one `{}` has, in `profile` or in \
+                         `defaults.switches`: {}",
+                        node.name,
+                        self.names.join(", ")
+                    );
+                    cx.error(&node.at.own, what);
+                }
+                self.default
+            }
+        }
+    }
+
+    /// True each if a profile does not configure the measurement, and PTP.
+    pub fn silent(&self, profile: usize) -> (bool, bool) {
+        let ports = &self.list[profile].ports;
+        (ports.measurement.is_none(), ports.ptp.is_none())
+    }
+
+    /// Returns the buffer section of a profile, and the place of the profile.
+    pub fn buffer(&self, profile: usize) -> (&config::raw::Buffer, &Place<'a>) {
+        (&self.list[profile].raw.buffer, &self.list[profile].at)
+    }
+}
+
+/// Largest payload that a message can quote in the virtual world, in bytes: what is kept of an untagged frame,
+/// less the two addresses.
+const MSDU_AT_HAND: u16 = FRAME_KEPT as u16 - 12;
+
+/// Sets the type of each port's peer: that of the profile, or that of the node at the other end.
+fn attach(
+    congestion: &mut CongestionPlan,
+    graph: &Graph<'_>,
+    node: usize,
+    hosts: &raw::Host,
+    said: Option<AttachedName>,
+) {
+    for (port, attached) in congestion.ports.iter_mut().enumerate() {
+        let (peer, _) = graph.peer(node, port);
+        attached.kind = match &graph.nodes[peer].kind {
+            Kind::Switch(_) => AttachedKind::Switch,
+            Kind::Host(host, _) => match said {
+                // Without a name the lab knows what the host obeys; a profile that names a type may be wrong on
+                // purpose.
+                None if hosts::obeys_sfc(&host.over(hosts)) => AttachedKind::SfcHost,
+                None | Some(AttachedName::Host) => AttachedKind::Host,
+                Some(AttachedName::SfcHost) => AttachedKind::SfcHost,
+                Some(AttachedName::Auto) => AttachedKind::Discovered,
+                Some(AttachedName::Switch) => AttachedKind::Switch,
+            },
+        };
+    }
+}
+
+/// Warns of messages that are configured to quote more of a frame than the virtual world keeps.
+fn check_profile(cx: &mut Cx, at: &Place<'_>, congestion: &CongestionPlan) {
+    let sfc = congestion.sfc.as_ref().and_then(|sfc| match sfc.form {
+        SfcmForm::Encapsulated => Some(sfc.min_header_octets),
+        SfcmForm::Simplified => None,
+    });
+    let cim = congestion.isolation.as_ref().map(|isolation| isolation.min_header_octets);
+    for (section, field, octets) in
+        [("sfc", "sfcMinHeaderOctets", sfc), ("congestion_isolation", "min-header-octets", cim)]
+    {
+        if let Some(octets) = octets.filter(|octets| *octets > MSDU_AT_HAND) {
+            let what = format!(
+                "the virtual world keeps {MSDU_AT_HAND} bytes of a frame, not {octets}: messages \
+                 quote as many"
+            );
+            cx.warn(&at.key(section).key(field), what);
+        }
+    }
+}
+
+/// Makes isolating switches known to each other, unless LLDP finds them.
+pub(super) fn peers(graph: &Graph<'_>, switches: &mut Switches) {
+    for node in 0..graph.nodes.len() {
+        let Some(own) = switches.plans[node].as_ref() else { continue };
+        if isolates(&own.congestion).is_none() {
+            continue;
+        }
+        let of_port = |port: usize| {
+            let found = own.ports[port].agents.as_ref().and_then(|agents| agents.dcbx.as_ref());
+            // LLDP tells such a port its peer during the run; a configured peer would hide that it did not.
+            if found.is_some_and(|dcbx| dcbx.isolation.is_some()) {
+                return None;
+            }
+            let (peer, far) = graph.peer(node, port);
+            let plan = switches.plans[peer].as_ref()?;
+            let theirs = isolates(&plan.congestion)?;
+            Some((PortId::new(port as u16)?, peer_of(theirs, far, plan.ports[far].mac)))
+        };
+        let mut found: Vec<_> = (0..own.ports.len()).filter_map(of_port).collect();
+        let isolation = switches.plans[node].as_mut().and_then(|s| s.congestion.isolation.as_mut());
+        if let Some(isolation) = isolation {
+            // The table has as many entries as the profile says, as a real one.
+            found.truncate(isolation.machine.peers_max);
+            isolation.peers = found;
+        }
+    }
+}
+
+fn isolates(plan: &CongestionPlan) -> Option<&CongestionIsolationPlan> {
+    plan.isolation.as_ref().filter(|isolation| isolation.machine.enabled)
+}
+
+fn peer_of(theirs: &CongestionIsolationPlan, port: usize, mac: Mac) -> Peer {
+    Peer {
+        cim_type: CimType::L2,
+        mac: theirs.points.get(port).and_then(|point| point.mac).unwrap_or(mac),
+        ipv4: None,
+        ipv6: None,
+        udp_port: 0,
+        encap_len: theirs.min_header_octets,
     }
 }

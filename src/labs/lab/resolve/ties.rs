@@ -1,15 +1,14 @@
 //! Warns of ties: flows whose frames arrive in the same order for the whole run.
 
+use super::graph::Graph;
+use super::links::LinkSpec;
+use super::switches::Switches;
 use crate::LabFlow;
 use buffer::{GroupKind, GroupPlan, SharedLimit};
 use config::{Cx, Place};
 use ground::units::{Cells, Priority};
 use host::{FlowPlan, Rate};
 use sim::{Direction, NodeKind, NodePlan};
-
-use super::graph::Graph;
-use super::links::LinkSpec;
-use super::profiles::Switches;
 
 /// Maximum number of flows that are compared.
 const SENDERS_MAX: usize = 64;
@@ -33,10 +32,16 @@ pub(super) struct Network<'a, 'g> {
 /// Warns of lossy flows of two hosts with one frame size and one rate that overload a line together and compete
 /// for one limit of the buffer. Every place that is freed meets the same flow, so one of them may lose
 /// everything, in every seed.
-pub(super) fn warn(cx: &mut Cx, at: &Place<'_>, network: &Network<'_, '_>, flows: &[LabFlow]) {
+pub(super) fn warn_of_ties(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    network: &Network<'_, '_>,
+    flows: &[LabFlow],
+) {
     let senders = flows.iter().filter_map(|flow| network.sender(flow));
     let senders: Vec<_> = senders.take(SENDERS_MAX).collect();
     for (n, one) in senders.iter().enumerate() {
+        // Clocks that drift apart break the tie: the order of arrival changes with every beat of the two.
         let tied = |other: &&Sender<'_>| {
             other.flow.from != one.flow.from
                 && other.flow.frame_len == one.flow.frame_len
@@ -76,6 +81,7 @@ impl Network<'_, '_> {
         let node = &self.nodes[flow.from.index()];
         let NodeKind::Host(station) = &node.kind else { return None };
         let plan = station.flows.iter().find(|plan| plan.id == flow.id)?;
+        // Lossless frames wait and are not lost, and random ON times give no fixed order.
         if flow.lossless || station.on_off.iter().any(|on_off| on_off.flow == flow.id) {
             return None;
         }
@@ -104,6 +110,7 @@ impl Network<'_, '_> {
         let priority = lossy.map_or(one.priority, |hop| hop.priority).index();
         let group = |flow: &LabFlow| -> Option<GroupPlan> {
             let before = flow.way.iter().position(|own| *own == line)?.checked_sub(1)?;
+            // The sender of the reverse direction is the receiver of the line before: the ingress port.
             let (_, input) = self.tail(flow.way[before].reverse());
             let group = switch.ports[input].classify.group[priority];
             Some(switch.buffer.groups[input][group.index()])
@@ -114,6 +121,7 @@ impl Network<'_, '_> {
         }
         let egress = &switch.ports[output];
         let queue = egress.queue_limits[egress.classify.class[priority].index()];
+        // A limit of the queue is one for both flows, whatever their groups are.
         queue != SharedLimit::Unlimited || fill(one.limit, other.limit, switch.buffer.total)
     }
 }
@@ -134,6 +142,7 @@ fn bits(plan: &FlowPlan, line: u64) -> u128 {
     let whole = size + u128::from(contracts::frame::LINE_OVERHEAD_BYTES);
     match plan.rate {
         Rate::LineShare(ppm) => line * u128::from(ppm) / 1_000_000,
+        // Bits of frames become bits of the line: the gap and the preamble take their part of it.
         Rate::FrameBits(rate) => u128::from(rate.get()) * whole / size.max(1),
         Rate::Frames(n) => u128::from(n) * whole * 8,
     }

@@ -77,6 +77,7 @@ pub(super) fn generate<'a>(
         ),
         ("ring", said.ring.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy))),
     ];
+    // Two topologies would share names of nodes, such as `s1`.
     let mut given = named.iter().filter_map(|(name, uplink)| uplink.map(|u| (*name, u)));
     let (Some((name, (rate, length, phy))), None) = (given.next(), given.next()) else {
         let what = "needs exactly one of `star`, `parking_lot`, `leaf_spine`, `fat_tree` and \
@@ -88,6 +89,7 @@ pub(super) fn generate<'a>(
     let mut uplink = defaults.links.clone();
     uplink.rate = rate.or(uplink.rate);
     uplink.phy = phy.or(uplink.phy);
+    // A default delay would win over the length that the topology gives its uplinks.
     if length.is_some() {
         (uplink.length, uplink.delay) = (length, None);
     }
@@ -100,12 +102,14 @@ pub(super) fn generate<'a>(
         raw::Topology { leaf_spine: Some(t), .. } => make_leaf_spine(cx, &at, t, &mut b),
         raw::Topology { fat_tree: Some(t), .. } => make_fat_tree(cx, &at, t, &mut b),
         raw::Topology { ring: Some(t), .. } => make_ring(cx, &at, t, &mut b),
+        // Exactly one is there, as was checked above.
         _ => {}
     }
 }
 
 /// True if a number is in range; else reports it.
 fn within(cx: &mut Cx, at: &Place<'_>, field: &str, n: u32, range: (u32, u32)) -> bool {
+    // `ranged` returns its default after an error; no 32-bit number can be this one.
     cx.ranged(&at.key(field), u64::from(n), (range.0.into(), range.1.into()), u64::MAX) != u64::MAX
 }
 
@@ -155,6 +159,7 @@ fn make_parking_lot(cx: &mut Cx, at: &Place<'_>, t: &raw::ParkingLot, b: &mut Bu
         last = Some(switch);
     }
     if let Some(last) = last {
+        // The receiver is at the last switch, so flows of earlier switches share more links with others.
         b.host("r".into(), last);
     }
 }
@@ -193,6 +198,7 @@ fn make_fat_tree(cx: &mut Cx, at: &Place<'_>, t: &raw::FatTree, b: &mut Builder<
     if t.k % 2 != 0 {
         return cx.error(&at.key("k"), format!("{} is odd; half of the ports lead up", t.k));
     }
+    // Al-Fares et al. (SIGCOMM 2008): k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores, k^3/4 hosts.
     let half = t.k / 2;
     let cores: Vec<usize> = (1..=half * half).map(|i| b.switch(format!("c{i}"))).collect();
     for pod in 1..=t.k {
@@ -204,6 +210,7 @@ fn make_fat_tree(cx: &mut Cx, at: &Place<'_>, t: &raw::FatTree, b: &mut Builder<
                 b.link(edge, *a);
             }
         }
+        // The i-th aggregation switch of every pod has the same k/2 cores, so two pods are joined by every core.
         for (a, cores) in aggregation.iter().zip(cores.chunks(half as usize)) {
             for core in cores {
                 b.link(*a, *core);
@@ -231,6 +238,7 @@ fn make_ring(cx: &mut Cx, at: &Place<'_>, t: &raw::Ring, b: &mut Builder<'_, '_>
     for (i, switch) in switches.iter().enumerate() {
         let next = switches[(i + 1) % switches.len()];
         let link = b.link(*switch, next);
+        // All traffic of the ring goes one way: that is the cyclic buffer dependency that the ring is for.
         b.graph.one_way.push((*switch, link));
     }
 }

@@ -6,8 +6,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::path;
-use super::places::Written;
+use super::path::{self, Written};
 use super::range::{Range, is_range};
 use config::quantity::{Length, Rate, Ratio, Size, Span};
 use config::tree::{self, Key, Kind, Node};
@@ -66,6 +65,7 @@ impl Short {
 
     const fn path(self) -> &'static str {
         match self {
+            // `**`: curves stand in profiles, in their queues and in defaults, and a study means all of them.
             Self::Kmin => "**.ecn.kmin",
             Self::Kmax => "**.ecn.kmax",
             Self::Pmax => "**.ecn.pmax",
@@ -104,6 +104,7 @@ fn exponent(text: &str) -> Result<i32, String> {
         Some((over, under)) => number(over).zip(number(under)).map(|(over, under)| over / under),
         None => number(text),
     };
+    // The file has exponents; powers of two are exact in `f64`, so they compare without a tolerance.
     let exponent = (-8..=8).find(|n| alpha == Some(2_f64.powi(*n)));
     exponent.ok_or_else(|| {
         format!("alpha: `{text}` is no power of two from 1/256 to 256; write 1/8, 0.5 or 2")
@@ -118,6 +119,7 @@ pub fn split_values(text: &str) -> Vec<String> {
         match c {
             '[' | '{' => depth += 1,
             ']' | '}' => depth = depth.saturating_sub(1),
+            // A comma within brackets belongs to a value that is a list or a mapping.
             ',' if depth == 0 => {
                 values.push(text[start..n].trim().to_owned());
                 start = n + 1;
@@ -164,6 +166,7 @@ impl Axis {
             |mark, what: String| Finding::new(Some(mark), &format!("{within}.{}", key.name), &what);
         let values = match &node.kind {
             Kind::Seq(items) => Values::List(items.iter().map(Entry::of).collect()),
+            // A quoted text is a value even if it has dots.
             Kind::Scalar { text, plain: true } if is_range(text) => {
                 Values::Range(Range::parse(text).map_err(|why| at(node.mark, why))?, node.mark)
             }
@@ -203,6 +206,7 @@ impl Axis {
                 return Err("no values".into());
             }
             let mut known = HashSet::new();
+            // Two equal values would be two runs with one name.
             if let Some(entry) = entries.iter().find(|entry| !known.insert(&entry.shown)) {
                 return Err(format!("{} is there twice", entry.shown));
             }
@@ -217,6 +221,7 @@ impl Axis {
         self.key.clone_from(&self.name);
         self.is_alpha = short == Short::Alpha;
         if self.is_alpha {
+            // All values are checked now: a sweep would otherwise fail in the middle.
             for n in 0..self.len() {
                 exponent(&self.shown(n))?;
             }
@@ -288,12 +293,14 @@ impl Axis {
             Ok(exponent) if self.is_alpha => return 2_f64.powi(exponent).into(),
             _ => {}
         }
+        // A quoted number in the file is text, and stays text in rows.
         let plain = match &self.values {
             Values::List(entries) => {
                 matches!(entries[n as usize].written.kind, Kind::Scalar { plain: true, .. })
             }
             Values::Range(..) => true,
         };
+        // JSON would also read `null`, or a text in quotes.
         let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         match &*shown {
             "true" if plain => true.into(),
@@ -340,7 +347,7 @@ impl Axis {
         // A value of a command has no place in the file: errors have that of the field.
         let keep_mark = self.mark.is_some();
         path::write(root, &self.path, written, keep_mark)
-            .map_err(|missing| missing.said(&self.path, &self.name))
+            .map_err(|missing| missing.message(&self.path, &self.name))
     }
 
     /// Returns the first two neighbours, with the place of the second, that are not in ascending order as
@@ -360,6 +367,7 @@ impl Axis {
         };
         let pair = entries.windows(2).find(|pair| {
             let (first, second) = (magnitude(&pair[0]), magnitude(&pair[1]));
+            // A text may be several kinds of quantity; only the kinds that both values can be are compared.
             first.into_iter().zip(second).any(|pair| matches!(pair, (Some(a), Some(b)) if a >= b))
         })?;
         Some((&pair[0].shown, &pair[1].shown, self.mark.map(|_| pair[1].written.mark)))
@@ -438,6 +446,7 @@ fn long_range(node: &Node) -> Result<Range, (Mark, String)> {
         return Err((node.mark, VALUES.into()));
     };
     let mut by = None;
+    // The three words behind `from` and `to` exclude each other.
     for word in &KNOWN[2..] {
         if let Some(n) = node.get(word) {
             if by.replace((*word, text(n)?)).is_some() {

@@ -1,8 +1,14 @@
-//! Writes a value at a path of a lab file's tree.
+//! Paths of a lab file's tree: values written at them, and the places to which they lead.
+//!
+//! A path may have several names: an entry of a list has its `name` and its index, and `*` stands for all of them. So
+//! whether two setters of a study and its command write over each other is decided by the places to which their paths
+//! lead in the tree of a run, not by their text.
 
+use std::collections::HashMap;
+
+use super::axis::Axis;
+use config::Finding;
 use config::tree::{Key, Kind, Node};
-
-use super::places::{Place, Step, Written};
 
 /// Part of a path that stands for any key or entry.
 const ANY: &str = "*";
@@ -38,7 +44,7 @@ pub(super) struct Missing {
 
 impl Missing {
     /// Says what is missing; `name` is the heading of the axis.
-    pub(super) fn said(self, path: &str, name: &str) -> String {
+    pub(super) fn message(self, path: &str, name: &str) -> String {
         match self.is_one {
             true => format!("the lab has no `{path}`{}", self.what),
             false => format!("the lab has no {name}: nothing in it is at `{path}`"),
@@ -58,10 +64,12 @@ pub(super) fn write(
     let is_one = !parts.iter().any(|part| part.starts_with(ANY));
     let (place, written) = (Vec::new(), Vec::new());
     let mut value = Value { value, placed, create: false, place, written };
+    // First only fields that the file has: `create` would add one below every mapping that `*` meets.
     if value.set(root, &parts) > 0 {
         return Ok(value.written);
     }
     value.create = true;
+    // Elsewhere a missing part is more likely a wrong name than a mapping that is to be made.
     if is_one && FIXED.contains(&parts[0]) {
         grow(root, &parts[..parts.len() - 1]);
     }
@@ -87,6 +95,7 @@ impl Value<'_> {
     fn set(&mut self, node: &mut Node, parts: &[&str]) -> usize {
         let [first, rest @ ..] = parts else { return 0 };
         if *first == DEEP {
+            // `**` also stands for no part at all.
             let here = self.set(node, rest);
             return here + self.set_children(node, parts);
         }
@@ -107,6 +116,7 @@ impl Value<'_> {
             if written > 0 {
                 return written;
             }
+            // A name that goes on with `*` would be no name; longer joins only repeat that.
             if rest.first().is_some_and(|part| part.starts_with(ANY)) {
                 break;
             }
@@ -144,6 +154,7 @@ impl Value<'_> {
             new
         };
         let (mut step, mut is_new) = (Step::Key(name.to_owned()), false);
+        // Before `node` is borrowed: it depends on the place alone.
         let others = self.alternatives(name);
         match &mut node.kind {
             Kind::Map(entries) => match entries.iter_mut().find(|(key, _)| key.name == *name) {
@@ -216,6 +227,7 @@ fn child<'a>(node: &'a mut Node, name: &str) -> Option<(Step, &'a mut Node)> {
             found.map(|(_, value)| (Step::Key(name.to_owned()), value))
         }
         Kind::Seq(items) => {
+            // A name has precedence over an index: entries may be called `0`.
             let named = items.iter().position(|item| text(item.get("name")) == Some(name));
             let place = named.or_else(|| name.parse().ok())?;
             items.get_mut(place).map(|item| (Step::Index(place), item))
@@ -250,6 +262,118 @@ fn missing(root: &mut Node, parts: &[&str]) -> String {
     String::new()
 }
 
+/// A place of a tree: the keys and indices that lead to it.
+pub(crate) type Place = Vec<Step>;
+
+/// A key of a mapping, or the index of an entry of a list.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// A place to which a value was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Written {
+    pub(super) place: Place,
+    /// True if the tree had no value there.
+    is_new: bool,
+}
+
+/// The part of a study that sets a field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Setter {
+    /// An option of the command.
+    Command,
+    Sweep,
+    Search,
+}
+
+/// All places that were set so far, in the tree of one run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Places {
+    all: HashMap<Place, Owner>,
+}
+
+/// The setter of a place, or of one below it.
+#[derive(Clone, PartialEq, Debug)]
+struct Owner {
+    setter: Setter,
+    path: String,
+    /// False if only places below this one are set.
+    is_whole: bool,
+}
+
+impl Places {
+    /// Adds a field of the lab that an option of the command sets.
+    ///
+    /// # Errors
+    /// It is set already.
+    pub(super) fn claim_field(&mut self, field: &str) -> Result<(), Finding> {
+        let written = Written { place: vec![Step::Key(field.into())], is_new: false };
+        self.claim(&[written], Setter::Command, field)
+            .map_err(|what| Finding::new(None, &format!("--{field}"), &what))
+    }
+
+    /// Adds the places to which an axis was written.
+    ///
+    /// # Errors
+    /// Another setter has written one of them, or a value within it.
+    pub(crate) fn claim_axis(
+        &mut self,
+        axis: &Axis,
+        written: &[Written],
+        setter: Setter,
+    ) -> Result<(), Finding> {
+        self.claim(written, setter, axis.key()).map_err(|mut what| {
+            if setter == Setter::Sweep && axis.mark().is_none() {
+                // Axes of a command are no part of a file.
+                what = what.replacen("another part of the sweep", "another axis", 1);
+            }
+            let within = match (setter, axis.mark()) {
+                (Setter::Sweep, Some(_)) => "sweep.",
+                (Setter::Search, Some(_)) => "search.",
+                _ => "",
+            };
+            Finding::new(axis.mark(), &format!("{within}{}", axis.key()), &what)
+        })
+    }
+
+    fn claim(&mut self, written: &[Written], setter: Setter, path: &str) -> Result<(), String> {
+        let taken = written.iter().find_map(|written| self.owner(written));
+        if let Some(owner) = taken {
+            let part = match (owner.setter, setter) {
+                (Setter::Command, _) => "the command",
+                (Setter::Sweep, Setter::Sweep) => "another part of the sweep",
+                (Setter::Sweep, _) => "the sweep",
+                (Setter::Search, _) => "the search",
+            };
+            let (what, own) = ("sets the same field", &owner.path);
+            return Err(format!("{part} {what} by `{own}`; leave out one of them"));
+        }
+        for Written { place, .. } in written {
+            // The places above are noted too, so that a later setter of a whole mapping meets this value.
+            for len in 1..=place.len() {
+                let is_whole = len == place.len();
+                let owner = Owner { setter, path: path.to_owned(), is_whole };
+                let known = self.all.entry(place[..len].to_vec());
+                known.and_modify(|known| known.is_whole |= is_whole).or_insert(owner);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the setter of a value that this one replaces: of the same place, of a place below it, or of
+    /// one above it that had a value here.
+    fn owner(&self, written: &Written) -> Option<&Owner> {
+        let Written { place, is_new } = written;
+        let above = (1..place.len()).filter_map(|len| self.all.get(&place[..len]));
+        // A field that is new below a mapping that another setter wrote adds to it and replaces nothing.
+        let above = above.filter(|owner| owner.is_whole && !is_new);
+        self.all.get(place).into_iter().chain(above).next()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,7 +392,7 @@ mod tests {
         assert_eq!(shown.unwrap(), wanted);
         assert!(write(&mut root, "p.a.x", &value, false).is_ok(), "created");
         assert!(root.get("p").unwrap().get("a").unwrap().get("x").is_some());
-        let missing = write(&mut root, "p.q.x", &value, false).err().unwrap().said("p.q.x", "x");
+        let missing = write(&mut root, "p.q.x", &value, false).err().unwrap().message("p.q.x", "x");
         assert_eq!(missing, "the lab has no `p.q.x`: no `q` there; there are a.b, a");
     }
 }

@@ -47,6 +47,7 @@ impl Number {
     fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let bad = || format!("`{text}` is no number, or number with a unit, such as 100 or 100m");
+        // Not `f64`: 0.1 has no exact value there, and steps of it would add up to another last digit.
         let (sign, rest) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
         let is_digit = |c: char| c.is_ascii_digit() || c == '.' || c == '_';
         let end = rest.find(|c| !is_digit(c)).unwrap_or(rest.len());
@@ -106,6 +107,7 @@ impl Range {
         }
         let (word, n) = by.unwrap_or(("step", "1"));
         let n = match (word, by) {
+            // Without a unit a step of 1 is what is meant; with one it could be any part of the range.
             ("step", None) if !low.unit.is_empty() => {
                 return Err(format!("a range of `{}` needs `step`, `factor` or `count`", low.unit));
             }
@@ -117,6 +119,7 @@ impl Range {
             let unit = if is_step { &*low.unit } else { "none" };
             return Err(format!("the unit of `{word}` is {unit}", unit = quoted_or(unit)));
         }
+        // The finest of all decimals: integers in this place hold both ends and every step exactly.
         let places = low.places.max(high.places).max(if is_step { n.places } else { 0 });
         let (from, to) = (low.at(places), high.at(places));
         if from > to {
@@ -133,11 +136,13 @@ impl Range {
         };
         let len = match steps {
             Steps::By(step) if step <= 0 => return Err("`step` must be above zero".into()),
+            // Rounded down: the last value is at or below the upper end. Too many for 64 bits is too many below.
             Steps::By(step) => u64::try_from((to - from) / step).unwrap_or(u64::MAX - 1) + 1,
             Steps::Times(_) if from <= 0 => {
                 return Err("a range with `factor` begins above zero".into());
             }
             Steps::Times(factor) => {
+                // Counted and not calculated by a logarithm, which is inexact at the ends.
                 let mut powers = std::iter::successors(Some(from), |n| n.checked_mul(factor));
                 powers.position(|n| n > to).map_or(u64::MAX, |n| n as u64)
             }
@@ -146,6 +151,7 @@ impl Range {
         if len > RUNS_MAX {
             return Err(format!("more than {RUNS_MAX} values"));
         }
+        // More values than there are steps of the last decimal would round to equal ones.
         if matches!(steps, Steps::Count(count) if i128::from(count) > to - from + 1) {
             let what = "the values are not all different; use fewer, or write more decimals";
             return Err(format!("`count`: {what}"));
@@ -180,6 +186,7 @@ impl Range {
             return format!("{sign}{whole}{}", self.unit);
         }
         let rest = format!("{rest:0width$}", width = self.places as usize);
+        // Without trailing zeros, so that 5.50 and 5.5 are one value with one name.
         format!("{sign}{whole}.{}{}", rest.trim_end_matches('0'), self.unit)
     }
 }

@@ -13,8 +13,8 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::fields::FIXED;
-use crate::{CheckOutcome, Outcome, Resolved, SlowdownOutcome, SteadyOutcome};
+use super::row_file::FIXED;
+use crate::{CheckOutcome, HopOutcome, Outcome, Resolved, SlowdownOutcome, SteadyOutcome};
 use ground::verdict::Verdict;
 
 /// A run in a file of rows.
@@ -110,9 +110,11 @@ impl Row {
 
 const HEADROOM: &str = "headroom_bytes";
 
-/// Returns the numbers of the results by name, in the order of [`FIELDS`](super::FIELDS).
+/// Returns the numbers of the results by name, in the order of [`FIELDS`](super::FIELDS): first those of every run,
+/// then those of the lines at each distance from a destination.
 fn figures(outcome: &Outcome) -> Vec<(String, Value)> {
     let f = &outcome.figures;
+    // A run without messages has null here and not 0, which would be the best of all times.
     let fct = |of: fn(&crate::CompletionOutcome) -> Value| f.fct.as_ref().map_or(Value::Null, of);
     let slowdown = |of: fn(&SlowdownOutcome) -> Value| f.slowdown.as_ref().map_or(Value::Null, of);
     let steady = |of: fn(&SteadyOutcome) -> Value| f.steady.as_ref().map_or(Value::Null, of);
@@ -134,6 +136,7 @@ fn figures(outcome: &Outcome) -> Vec<(String, Value)> {
         ("fairness", json!(f.fairness)),
         ("lost_frames", json!(f.lost_frames)),
         ("lossless_drops", json!(outcome.lossless_drops)),
+        // The plan has it and the outcome does not: `with_headroom` fills it in.
         (HEADROOM, Value::Null),
         ("headroom_peak_bytes", json!(headroom)),
         ("buffer_peak_bytes", json!(f.buffer_peak_bytes)),
@@ -166,17 +169,20 @@ fn figures(outcome: &Outcome) -> Vec<(String, Value)> {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    for hop in &f.hops {
-        let whose = if hop.hosts { "hosts" } else { "switches" };
-        let name = |what: &str| format!("hops.{}.{whose}.{what}", hop.distance);
-        all.extend([
-            (name("lines"), json!(hop.lines)),
-            (name("pauses"), json!(hop.pauses)),
-            (name("paused_ns"), json!(hop.paused_ns)),
-            (name("longest_ns"), json!(hop.longest_ns)),
-        ]);
-    }
+    all.extend(f.hops.iter().flat_map(hop_figures));
     all
+}
+
+/// Returns the numbers of the lines at one distance from a destination.
+fn hop_figures(hop: &HopOutcome) -> [(String, Value); 4] {
+    let whose = if hop.hosts { "hosts" } else { "switches" };
+    let name = |what: &str| format!("hops.{}.{whose}.{what}", hop.distance);
+    [
+        (name("lines"), json!(hop.lines)),
+        (name("pauses"), json!(hop.pauses)),
+        (name("paused_ns"), json!(hop.paused_ns)),
+        (name("longest_ns"), json!(hop.longest_ns)),
+    ]
 }
 
 /// Returns the received bits of all flows over the time of the run, in bit/s.
@@ -200,6 +206,7 @@ impl Serialize for Row {
         map.serialize_entry("point", &self.point)?;
         map.serialize_entry("lab", &self.lab)?;
         map.serialize_entry("variant", &self.variant)?;
+        // The seed is a field of every row, so as an axis it would be there twice.
         for (path, value) in self.axes.iter().filter(|(path, _)| path != "seed") {
             map.serialize_entry(path, value)?;
         }
@@ -207,6 +214,7 @@ impl Serialize for Row {
         map.serialize_entry("world", &self.world)?;
         map.serialize_entry("trace_hash", &self.trace_hash)?;
         map.serialize_entry("verdict", &self.verdict)?;
+        // One text and no list: rows are flat, so that every tool reads them as a table.
         map.serialize_entry("failed", &self.failed.join(", "))?;
         for (name, value) in &self.figures {
             map.serialize_entry(name, value)?;
@@ -238,13 +246,14 @@ impl<'de> Visitor<'de> for Reader {
         let mut fixed = serde_json::Map::new();
         let (mut axes, mut figures) = (Vec::new(), Vec::new());
         while let Some((name, value)) = map.next_entry::<String, Value>()? {
+            // Axes are whatever is neither fixed nor a figure, as their names are paths of the lab.
             match () {
                 () if FIXED.contains(&name.as_str()) => {
                     if fixed.insert(name.clone(), value).is_some() {
                         return Err(A::Error::custom(format!("`{name}` is there twice")));
                     }
                 }
-                () if super::fields::is_figure(&name) => figures.push((name, value)),
+                () if super::row_file::is_figure(&name) => figures.push((name, value)),
                 () => axes.push((name, value)),
             }
         }
@@ -290,8 +299,8 @@ struct Fixed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fields::{FIELDS, field};
     use super::*;
+    use crate::study::row_file::{FIELDS, field};
     use crate::{Options, World, run};
 
     const LAB: &str = "\

@@ -1,17 +1,19 @@
-//! Files of rows: a JSON object on each line, written as runs end.
+//! Files of rows: a JSON object on each line, written as runs end; the names, units and meanings of the fields of a
+//! row; and the part of the runs that one of several machines has.
 //!
-//! A line is whole or missing: it is written in one call, and a last line that was cut off, such as by a
-//! kill, is removed before others follow.
+//! A line is whole or missing: it is written in one call, and a last line that was cut off, such as by a kill, is
+//! removed before others follow.
 
+use core::fmt;
+use core::str::FromStr;
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use super::{Row, Study};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-use super::{Row, Study};
 
 /// The reason why a file of rows cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +50,7 @@ pub fn each_row<R: DeserializeOwned>(
     for n in 1.. {
         line.clear();
         let len = reader.read_until(b'\n', &mut line)?;
+        // A line that was cut off by a kill is not read; `resume` removes it from the file.
         if line.last() != Some(&b'\n') {
             break;
         }
@@ -94,12 +97,14 @@ impl RowFile {
             // A line has the seed once, also where it is an axis.
             row.axes =
                 studies[study].run(row.n).point.map_or_else(Vec::new, |point| point.fields());
+            // Two rows of a run would count twice in every mean.
             if !known.insert((study, row.n)) {
                 return Err(RowError::Twice(line, row.n, row.lab));
             }
             take(study, row);
             Ok(())
         })?;
+        // Reading has moved the position of the file, which may also end in part of a line.
         if file.metadata()?.is_file() {
             file.set_len(whole)?;
             file.seek(SeekFrom::End(0))?;
@@ -114,6 +119,7 @@ impl RowFile {
     pub fn add(&mut self, row: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(row)?;
         line.push(b'\n');
+        // In one call and without a buffer, so a kill between two rows leaves whole lines.
         self.file.write_all(&line)
     }
 }
@@ -132,6 +138,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// Returns the number of the study of a row, or a description of the row's study.
 fn study_of(row: &Row, studies: &[Study]) -> Result<usize, String> {
+    // Another version may give other results for the same lab, and one table would mix both.
     let version = ground::program::version();
     if row.version != version {
         return Err(format!("version {} of Sluice, and this is {version}", row.version));
@@ -148,4 +155,262 @@ fn study_of(row: &Row, studies: &[Study]) -> Result<usize, String> {
         return Err(format!("run {} ({}), which the lab does not have", row.n, row.point));
     }
     Ok(study)
+}
+
+/// A field of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Field {
+    /// Name; `*` stands for a number, or for `hosts` or `switches`.
+    pub name: &'static str,
+    /// Unit; empty for text, counts and truth values.
+    pub unit: &'static str,
+    pub meaning: &'static str,
+}
+
+const fn f(name: &'static str, unit: &'static str, meaning: &'static str) -> Field {
+    Field { name, unit, meaning }
+}
+
+/// Fields of every row, in their order. The values of axes follow `variant`, under the axes' paths.
+pub const FIELDS: &[Field] = &[
+    f("n", "", "number of the run in its lab, from 0"),
+    f("runs", "", "number of runs of the lab"),
+    f("point", "", "name of the point; empty without a sweep"),
+    f("lab", "", "name of the lab"),
+    f("variant", "", "name of the variant, or null"),
+    f("seed", "", "seed of everything random"),
+    f("world", "", "`virtual` or `real`"),
+    f("trace_hash", "", "hash of all events; null in the real world"),
+    f("verdict", "", "`pass`, `not_judged`, `inconclusive` or `fail`"),
+    f("failed", "", "checks that are inconclusive or FAIL, separated by commas"),
+    f("elapsed_ns", "ns", "time of the run on the network's clock"),
+    f("done", "", "true if all traffic was sent, and had arrived or was lost"),
+    f("rx_bps", "bit/s", "received bits of all flows over the whole run, FCS included"),
+    f("latency_p99_ns", "ns", "largest 99th percentile of the frame latency of a flow"),
+    f("fct.messages", "", "completed messages"),
+    f("fct.min_ns", "ns", "shortest completion time of a message"),
+    f("fct.p50_ns", "ns", "median of completion times"),
+    f("fct.p99_ns", "ns", "99th percentile of completion times"),
+    f("fct.max_ns", "ns", "longest completion time"),
+    f("victim_bps", "bit/s", "goodput of the victim flows in the measurement interval"),
+    f("fairness", "", "Jain's index of the throughput of the flows that are not victims"),
+    f("lost_frames", "", "lost frames of flows, retransmitted or not"),
+    f("lossless_drops", "", "frames of lossless groups dropped because of congestion"),
+    f("headroom_bytes", "B", "largest configured headroom of a group of a port"),
+    f("headroom_peak_bytes", "B", "largest use of headroom by a group of a port"),
+    f("buffer_peak_bytes", "B", "largest use of a switch's buffer, an upper bound"),
+    f("queue_peak_bytes", "B", "longest egress queue of a switch"),
+    f("pauses.first_ns", "ns", "time at which a group first crossed its XOFF threshold"),
+    f("pauses.xoffs", "", "XOFF crossings of groups of switches"),
+    f("pauses.frames_sent", "", "PFC and PAUSE frames that switches sent"),
+    f(
+        "pauses.paused_ns",
+        "ns",
+        "sum of the pause times of all priorities of hosts; with PAUSE, of their lines",
+    ),
+    f("pauses.longest_ns", "ns", "longest uninterrupted pause of a priority"),
+    f("marks", "", "frames that switches marked CE"),
+    f("deadlocks", "", "cyclic buffer dependencies found"),
+    f("signals.cnps", "", "RoCEv2 congestion notification packets sent"),
+    f("signals.cnms", "", "congestion notification messages of QCN sent"),
+    f("signals.sfcms", "", "source flow control messages sent"),
+    f("signals.cims", "", "congestion isolation messages sent"),
+    f("slowdown.messages", "", "completed messages of which the slowdown is known"),
+    f("slowdown.unfinished", "", "messages that were due and not complete at the end"),
+    f("slowdown.left_out", "", "completed messages whose times were not kept"),
+    f("slowdown.mean", "", "mean of completion time over that on an idle path"),
+    f("slowdown.p50", "", "median of the same"),
+    f("slowdown.p99", "", "99th percentile of the same"),
+    f("slowdown.max", "", "maximum of the same"),
+    f("steady.rule", "", "rule that gave the steady state: `mser_5` or `measure`"),
+    f("steady.from_ns", "ns", "start of the steady state; null if there is none"),
+    f("steady.to_ns", "ns", "end of the steady state"),
+    f("steady.flows", "", "flows without an end, and those with an offered load"),
+    f(
+        "steady.throughput_bps",
+        "bit/s",
+        "sum of their mean payload rates in the steady state, without headers",
+    ),
+    f("steady.fairness", "", "Jain's index of the flows without an end that are not victims"),
+    f("steady.queue_mean_bytes", "B", "mean of the bytes in the buffers of all switches"),
+    f("hops.*.*.lines", "", "lines *n* lines before the destination, at hosts or switches"),
+    f("hops.*.*.pauses", "", "pauses of these lines"),
+    f(
+        "hops.*.*.paused_ns",
+        "ns",
+        "sum of the pause times of their priorities; with PAUSE, of the lines",
+    ),
+    f("hops.*.*.longest_ns", "ns", "longest uninterrupted pause of a priority of them"),
+    f("wall_ms", "ms", "duration of the run in real time"),
+    f("version", "", "version of Sluice, with the commit of its sources"),
+    f(
+        "study",
+        "",
+        "digest of the lab's text, of the files that it names, and of options that change the results",
+    ),
+];
+
+/// Fields that are neither axes nor figures.
+pub(super) const FIXED: [&str; 13] = [
+    "n",
+    "runs",
+    "point",
+    "lab",
+    "variant",
+    "seed",
+    "world",
+    "trace_hash",
+    "verdict",
+    "failed",
+    "wall_ms",
+    "version",
+    "study",
+];
+
+/// Returns the field of a name, such as `hops.2.hosts.pauses`.
+#[must_use]
+pub fn field(name: &str) -> Option<&'static Field> {
+    let parts = || name.split('.');
+    FIELDS.iter().find(|field| {
+        let own = || field.name.split('.');
+        own().count() == parts().count() && own().zip(parts()).all(|(a, b)| a == "*" || a == b)
+    })
+}
+
+/// True for a number of the results: its first part is not the name of an axis, which is a field of a lab.
+pub(super) fn is_figure(name: &str) -> bool {
+    // The first part decides, as `hops.2.hosts.pauses` has as many names as there are distances.
+    let first = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    !FIXED.contains(&name) && FIELDS.iter().any(|field| first(field.name) == first(name))
+}
+
+/// Every `of`th run, from number `part - 1` on: neighbours differ in the last axis alone and take about as
+/// long, so parts take about as long as each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shard {
+    /// Number of the part, from 1 to `of`.
+    part: u64,
+    /// Number of parts.
+    of: u64,
+}
+
+/// Most parts. A choice: more than the indices of an array job.
+const PARTS_MAX: u64 = 1_000_000;
+
+impl Shard {
+    /// All runs: the only part.
+    pub const WHOLE: Self = Self { part: 1, of: 1 };
+
+    /// True if the part has a run.
+    #[must_use]
+    pub const fn has(self, n: u64) -> bool {
+        n % self.of == self.part - 1
+    }
+
+    /// Returns the number of the part, from 1, and that of all parts.
+    #[must_use]
+    pub const fn numbers_of_parts(self) -> (u64, u64) {
+        (self.part, self.of)
+    }
+
+    /// Returns the numbers of the part's runs among `len`.
+    pub fn numbers(self, len: u64) -> impl Iterator<Item = u64> + Send {
+        (self.part - 1..len).step_by(self.of as usize)
+    }
+
+    /// Returns the number of the part's runs among `len`.
+    #[must_use]
+    pub const fn len_of(self, len: u64) -> u64 {
+        // Rounded up where the part's first run is among the remainder.
+        (len + self.of - self.part) / self.of
+    }
+
+    /// True for all runs.
+    #[must_use]
+    pub const fn is_whole(self) -> bool {
+        self.of == 1
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.part, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.parse::<u64>().ok();
+        let parts = text.split_once('/').and_then(|(part, of)| number(part).zip(number(of)));
+        match parts {
+            Some((part, of)) if (1..=of).contains(&part) && of <= PARTS_MAX => {
+                Ok(Self { part, of })
+            }
+            _ => Err(format!(
+                "write the number of the part, from 1, and the number of parts up to {PARTS_MAX}, \
+                 such as 1/4"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_has_every_field_with_its_unit_and_no_other() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/src/studies.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let head = "| field | unit | meaning |\n| --- | --- | --- |\n";
+        let (_, found) = page.split_once(head).expect("the page has the table");
+        let line = |f: &Field| format!("| `{}` | {} | {} |", f.name, f.unit, f.meaning);
+        let wanted: Vec<String> = FIELDS.iter().map(line).collect();
+        let found: Vec<&str> = found.lines().take_while(|line| line.starts_with("| ")).collect();
+        assert_eq!(found, wanted, "the table of docs/src/studies.md");
+    }
+
+    #[test]
+    fn figures_are_told_from_axes_by_the_first_part_of_their_names() {
+        for figure in ["fct.p99_ns", "hops.3.hosts.pauses", "marks", "fct.new"] {
+            assert!(is_figure(figure), "{figure}");
+        }
+        let schema = crate::lab_schema();
+        let lab = schema["properties"].as_object().unwrap().keys().map(String::as_str);
+        let shorts = crate::study::Short::ALL.map(crate::study::Short::name);
+        for axis in lab.chain(shorts).chain(["points", "*", "**"]) {
+            assert!(!is_figure(axis), "{axis} is an axis, so no figure may begin with it");
+        }
+        assert_eq!(field("hops.2.switches.paused_ns").map(|field| field.unit), Some("ns"));
+        assert_eq!(field("hops.2.paused_ns"), None);
+    }
+
+    #[test]
+    fn parts_have_every_run_once_and_as_many_as_they_say() {
+        for of in 1..9 {
+            for len in [0, 1, 7, 8, 100] {
+                let mut all = Vec::new();
+                for part in 1..=of {
+                    let shard: Shard = format!("{part}/{of}").parse().unwrap();
+                    let own: Vec<u64> = shard.numbers(len).collect();
+                    assert_eq!(own.len() as u64, shard.len_of(len), "{shard} of {len}");
+                    assert!(own.iter().all(|n| shard.has(*n)), "{shard} of {len}");
+                    all.extend(own);
+                }
+                all.sort_unstable();
+                assert_eq!(all, (0..len).collect::<Vec<_>>(), "{of} parts of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_is_one_of_the_parts() {
+        for bad in ["0/4", "5/4", "1", "1/", "/4", "1/0", "-1/4", "1/4/2", "1/1000001"] {
+            assert!(bad.parse::<Shard>().unwrap_err().contains("such as 1/4"), "{bad}");
+        }
+        assert!("1/1".parse::<Shard>().unwrap().is_whole());
+        assert_eq!("3/8".parse::<Shard>().unwrap().to_string(), "3/8");
+    }
 }

@@ -1,9 +1,8 @@
 //! The search of a lab file: the least or the largest value of a field for which checks hold.
 //!
 //! Every run of the study, of its variants and its sweep, has a search of its own. A value holds if the
-//! named checks pass with all seeds, and one that is not judged does not; without names the runs' verdicts decide. The edge is found by bisection.
-
-mod edge;
+//! named checks pass with all seeds, and one that is not judged does not; without names the runs' verdicts decide.
+//! The edge is found by bisection.
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -159,6 +158,7 @@ impl Search {
         };
         let place = |name: &str| entries.iter().find(|(key, _)| key.name == *name);
         let seeds = place("seed").map(|(key, node)| Axis::read(key, node, FIELD)).transpose()?;
+        // Bisection needs an order in which values get better, and seeds have none.
         if axis.path() == SEED {
             return Err(at(values.mark, name, "`seed` has no order; name another field"));
         }
@@ -196,6 +196,7 @@ impl Search {
     /// Most runs of one search, if no value fails early: those of bisection and of the four probes.
     #[must_use]
     pub fn runs_max(&self) -> u64 {
+        // Both ends, the halvings, and up to four probes; a short axis has fewer values than that.
         (self.axis.len().ilog2() as u64 + 2 + 1 + 4).min(self.axis.len()) * self.seeds()
     }
 
@@ -241,6 +242,7 @@ impl Search {
                 Verdict::of_all(self.checks.iter().map(verdict))
             }
         };
+        // Not judged checks are named only where they are the reason that the value does not hold.
         let is_bad = |one: Verdict| one > Verdict::NotJudged || one == verdict;
         let failed = all().filter(|check| verdict != Verdict::Pass && is_bad(check.verdict));
         let failed = failed.map(|check| Failed {
@@ -276,6 +278,7 @@ fn share(node: &Node) -> Result<f64, config::Mark> {
 /// `seeds` of `seeds` that were drawn (Clopper-Pearson, without a failure).
 #[must_use]
 pub fn share_at_least(seeds: u64, confidence: f64) -> f64 {
+    // With a true share p all seeds hold with probability p^seeds; the bound is the p with 1 - confidence.
     (1.0 - confidence).powf(1.0 / seeds as f64)
 }
 
@@ -288,6 +291,7 @@ impl Study {
     pub fn check_search(&self, search: &Search) -> Result<(), ConfigError> {
         let points = self.points();
         for n in (0..self.len()).step_by(points.max(1) as usize) {
+            // The ends of the axis; values between have the same fields.
             for index in [0, search.axis.len() - 1] {
                 let resolved = self.resolve_value(n, search, index, 0)?;
                 let known: Vec<&str> =
@@ -316,6 +320,7 @@ impl Study {
         let one = |finding| ConfigError::one(self.file.name(), finding);
         let resolve = || {
             let (mut root, mut places) = self.tree(&run)?;
+            // Written behind the sweep's values, so a field that both set is refused and not overwritten.
             for (axis, index) in [(Some(&search.axis), index), (search.seeds.as_ref(), seed)] {
                 let Some(axis) = axis else { continue };
                 let path = format!("{FIELD}.{}", axis.key());
@@ -333,7 +338,8 @@ impl Study {
             }
             error
         };
-        let (mut resolved, _) = resolve().map_err(with).map_err(|error| Self::told(&run, error))?;
+        let (mut resolved, _) =
+            resolve().map_err(with).map_err(|error| Self::with_name(&run, error))?;
         resolved.plan.variant = run.variant.map(Into::into);
         Ok(resolved)
     }
@@ -348,6 +354,7 @@ impl Study {
         progress: &Progress<'_>,
     ) -> Result<Option<Tried>, StudyError> {
         let index = search.index(rank);
+        // Only the seed, the trace and the verdict are kept of a run: all other results may be large.
         let work = |seed: &u64| -> Option<Result<_, StudyError>> {
             let outcome = self.resolve_value(n, search, index, *seed).map_err(StudyError::Config);
             let outcome = outcome.and_then(|resolved| {
@@ -382,6 +389,8 @@ impl Study {
                 tried.traces.extend(trace.map(|trace| (seed, trace)));
                 ControlFlow::Continue(())
             }
+            // The first seed that fails, in the order of seeds, decides; so the result does not depend on the
+            // threads.
             Ok((seed, trace, (verdict, failed))) => {
                 tried.traces.extend(trace.map(|trace| (seed, trace)));
                 tried = Tried {
@@ -398,6 +407,7 @@ impl Study {
                 ControlFlow::Break(())
             }
         });
+        // Without a failure a value holds only if all of its seeds were run.
         let is_whole = tried.seeds == search.seeds() || tried.seed.is_some();
         wrong.map_or(Ok(is_whole.then_some(tried)), Err)
     }
@@ -411,7 +421,7 @@ impl Study {
         progress: &Progress<'_>,
     ) -> Result<Option<Found>, StudyError> {
         let mut tried = std::collections::BTreeMap::new();
-        let edge = edge::find(search.axis.len(), |rank| -> Result<_, StudyError> {
+        let edge = super::edge::find(search.axis.len(), |rank| -> Result<_, StudyError> {
             let Some(one) = self.try_value(n, search, rank, jobs, progress)? else {
                 return Ok(None);
             };
@@ -423,6 +433,7 @@ impl Study {
         let beside = edge.before().and_then(|rank| tried.get(&rank).cloned());
         let contradiction =
             edge.contradiction().map(|(holds, not)| (search.shown(holds), search.shown(not)));
+        // An edge is one between PASS and FAIL; beside a value that was not judged there is none.
         let is_judged = beside.as_ref().is_none_or(|beside| beside.verdict == Verdict::Fail);
         let verdict = match (edge.first, &contradiction) {
             (_, Some(_)) => Verdict::Inconclusive,
@@ -476,7 +487,7 @@ impl Study {
             Ok(one) => {
                 found.push(one);
                 progress.ended.fetch_add(1, Ordering::Relaxed);
-                progress.told();
+                progress.report();
                 ControlFlow::Continue(())
             }
             Err(why) => {
@@ -522,10 +533,10 @@ impl Progress<'_> {
     /// Counts a run.
     fn count(&self) {
         self.runs.fetch_add(1, Ordering::Relaxed);
-        self.told();
+        self.report();
     }
 
-    fn told(&self) {
+    fn report(&self) {
         (self.tell)(self.ended.load(Ordering::Relaxed), self.runs.load(Ordering::Relaxed));
     }
 }

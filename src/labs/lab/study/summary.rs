@@ -1,12 +1,13 @@
-//! Results of a study: its rows, and those that differ in the seed alone taken together.
+//! Results of a study: its rows, and those that differ in the seed alone taken together. Variants with one trace are
+//! found: what they differ in had no effect, so nothing was compared.
 
 use std::collections::BTreeMap;
 
+use super::Row;
+use super::sweep::SEED;
+use ground::verdict::Verdict;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-
-use super::{Row, SameTrace, Traced, sweep::SEED};
-use ground::verdict::Verdict;
 
 /// The rows of a study, or of part of its runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -112,6 +113,7 @@ impl Studied {
     /// Adds the row of a run.
     pub fn add(&mut self, row: Row) {
         *self.verdicts.entry(row.verdict.name()).or_default() += 1;
+        // By the plan and not by the count: a table with the first rows alone would mislead.
         if self.planned <= SHOWN_MAX {
             self.rows.push(row);
         }
@@ -124,10 +126,12 @@ impl Studied {
         let mut labs = BTreeMap::<String, usize>::new();
         for row in &self.rows {
             let next = labs.len();
+            // Studies in the order of their first rows, which is that of the files of the command.
             labs.entry(row.study.clone()).or_insert(next);
         }
         self.rows.sort_by_key(|row| (labs[&row.study], row.n));
         let ended = Verdict::ALL.into_iter().filter(|verdict| self.verdicts[verdict.name()] > 0);
+        // A run that is missing may have failed.
         let is_part = self.verdicts.values().sum::<u64>() < self.planned;
         self.verdict = Verdict::of_all(ended.chain(is_part.then_some(Verdict::Inconclusive)));
         if self.axes.iter().any(|axis| axis.path == SEED) {
@@ -199,9 +203,11 @@ impl Spread {
         let mut all: Vec<f64> = values.collect();
         all.sort_by(f64::total_cmp);
         let (min, max) = (*all.first()?, *all.last()?);
+        // The two in the middle are one for an odd number.
         let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
         let rank = |percent: usize| all[(all.len() * percent).div_ceil(100).max(1) - 1];
         Some(Self {
+            // Not (low + high) / 2, which overflows for large ones.
             median: low + (high - low) / 2.0,
             min,
             max,
@@ -209,6 +215,78 @@ impl Spread {
             p95: rank(95),
             runs: all.len() as u64,
         })
+    }
+}
+
+/// A run of a variant: its lab, its variant, what else tells it from other runs, and its trace.
+#[derive(Clone, Debug)]
+pub struct Traced<'a> {
+    pub lab: &'a str,
+    pub variant: &'a str,
+    /// Point and seed.
+    pub point: String,
+    pub trace: &'a str,
+}
+
+/// Two variants that have the same trace at some points.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SameTrace {
+    pub lab: String,
+    pub variants: [String; 2],
+    /// Number of points and seeds at which the traces are the same, and at which both variants were run.
+    pub same: u64,
+    pub of: u64,
+}
+
+impl SameTrace {
+    /// Returns the pairs of variants with an equal trace at any point, in the order of their first runs.
+    #[must_use]
+    pub fn find<'a>(runs: impl Iterator<Item = Traced<'a>>) -> Vec<Self> {
+        let mut points: BTreeMap<(&str, String), Vec<(&str, &str)>> = BTreeMap::new();
+        let mut order: Vec<(&str, &str)> = Vec::new();
+        for Traced { lab, variant, point, trace } in runs {
+            // A file has at most 64 variants, so a list is fast enough and keeps the order.
+            if !order.contains(&(lab, variant)) {
+                order.push((lab, variant));
+            }
+            points.entry((lab, point)).or_default().push((variant, trace));
+        }
+        let place = |lab: &str, variant: &str| order.iter().position(|own| *own == (lab, variant));
+        let mut pairs: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+        for ((lab, _), variants) in &points {
+            for (n, (a, trace)) in variants.iter().enumerate() {
+                for (b, other) in &variants[n + 1..] {
+                    let mut pair = [(place(lab, a), *a), (place(lab, b), *b)];
+                    // Sorted by the place in the order of runs, so that a pair has one key whichever row came first.
+                    pair.sort_unstable();
+                    let (same, of) = pairs.entry((pair, *lab)).or_default();
+                    *same += u64::from(trace == other);
+                    *of += 1;
+                }
+            }
+        }
+        let found = pairs.into_iter().filter(|(_, (same, _))| *same > 0);
+        let pair = |(([(_, a), (_, b)], lab), (same, of)): (([_; 2], &str), _)| Self {
+            lab: lab.to_owned(),
+            variants: [str::to_owned(a), str::to_owned(b)],
+            same,
+            of,
+        };
+        found.map(pair).collect()
+    }
+
+    /// Says it in a line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let Self { lab, variants: [a, b], same, of } = self;
+        let (runs, place) = match (same, of) {
+            (_, 1) => ("their only run".to_owned(), ""),
+            (same, of) if same == of => (format!("all {of} runs"), ""),
+            _ => (format!("{same} of {of} runs"), " there"),
+        };
+        format!(
+            "{lab}: {a} and {b} have the same trace in {runs}: what they differ in had no effect{place}"
+        )
     }
 }
 
@@ -227,5 +305,34 @@ mod tests {
         assert_eq!((spread.p5, spread.p95), (5.0, 95.0));
         assert_eq!(of(&[7.0]).map(|one| (one.p5, one.p95)), Some((7.0, 7.0)));
         assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn variants_are_compared_where_both_were_run() {
+        let run =
+            |variant, n: u32, trace| Traced { lab: "l", variant, point: n.to_string(), trace };
+        let runs = [
+            run("pfc", 0, "x"),
+            run("pfc", 1, "y"),
+            run("dcqcn", 0, "x"),
+            run("dcqcn", 1, "y"),
+            run("sfc", 0, "x"),
+            run("sfc", 1, "z"),
+            run("none", 0, "n"),
+            Traced { lab: "other", ..run("pfc", 0, "x") },
+        ];
+        let found = SameTrace::find(runs.into_iter());
+        let lines: Vec<String> = found.iter().map(SameTrace::line).collect();
+        assert_eq!(
+            lines,
+            [
+                "l: pfc and dcqcn have the same trace in all 2 runs: what they differ in had no effect",
+                "l: pfc and sfc have the same trace in 1 of 2 runs: what they differ in had no effect there",
+                "l: dcqcn and sfc have the same trace in 1 of 2 runs: what they differ in had no effect there",
+            ]
+        );
+        // Runs of one variant with other seeds are no comparison.
+        let one = [run("pfc", 0, "x"), run("pfc", 1, "x")];
+        assert_eq!(SameTrace::find(one.into_iter()), []);
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::RUNS_MAX;
 use super::axis::Axis;
-use super::places::{Places, Setter};
+use super::path::{Places, Setter};
 use config::Finding;
 use config::tree::{self, Key, Kind, Node};
 
@@ -84,6 +84,7 @@ impl Sweep {
     }
 
     fn of(dimensions: Vec<Dimension>) -> Self {
+        // Saturating: the limit is checked on the product, which may be beyond 64 bits.
         let len = dimensions.iter().fold(1_u64, |n, one| n.saturating_mul(one.len()));
         Self { dimensions, len }
     }
@@ -98,6 +99,7 @@ impl Sweep {
         let root = tree::read(text, "give axes by path").map_err(unplaced)?;
         let key = Key { mark: root.mark, name: FIELD.to_owned().into() };
         let mut sweep = Self::read(&key, &root).map_err(unplaced)?;
+        // Lines of the text of a command are no lines of the lab file.
         sweep.dimensions.iter_mut().flat_map(Dimension::all).for_each(Axis::unplace);
         Ok(sweep)
     }
@@ -164,6 +166,7 @@ impl Sweep {
             Dimension::Points(_) => &mut [],
         }) {
             let others = || all.iter().filter(|(key, _)| key != axis.key());
+            // From the last part of the path on, a part more each time, until no other axis ends in it.
             let ends = axis.key().rmatch_indices('.').map(|(n, _)| &axis.key()[n + 1..]);
             let is_own = |end: &&str| {
                 others().all(|(key, name)| name != end && !key.ends_with(&format!(".{end}")))
@@ -238,6 +241,7 @@ impl Sweep {
     /// values of the others, at most `most` of an axis, evenly spread.
     pub(super) fn covering(&self, most: u64) -> Vec<u64> {
         let mut all = vec![0];
+        // The number of points between two values of the dimension: the product of those behind it.
         let mut scale = self.len;
         for dimension in &self.dimensions {
             let len = dimension.len();
@@ -311,6 +315,7 @@ fn points(key: &Key, node: &Node) -> Result<Dimension, Finding> {
         }
         let sets = match &node.kind {
             Kind::Map(sets) => sets.as_slice(),
+            // A point without fields is the lab as it is, to compare others with.
             _ if node.is_null() => &[],
             _ => {
                 let what = "needs values by path, such as `{defaults.links.length: 5m}`, or `{}`";
@@ -405,6 +410,7 @@ impl<'a> Point<'a> {
         for (dimension, n) in self.values() {
             let (axes, n) = match dimension {
                 Dimension::Axes(axes) => (axes, n),
+                // Each field of a named point is an axis with one value.
                 Dimension::Points(points) => (&points[n as usize].1, 0),
             };
             for axis in axes {

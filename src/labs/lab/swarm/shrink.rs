@@ -41,17 +41,20 @@ pub(super) fn shrink_with(
         while start.elapsed() < most {
             let Some(smaller) = candidate(&best.lab, n) else { break };
             n += 1;
+            // The reduction had nothing to reduce here, such as optional fields that are not set.
             if smaller == best.lab {
                 continue;
             }
             best.tried += 1;
             let mut found = run(&smaller).failures.into_iter();
+            // Another failure is another bug: following it would lose the one that is looked for.
             if let Some(failure) = found.find(|found| found.check == failure.check) {
                 (best.lab, best.failure) = (smaller, failure);
                 // This index is another part now.
                 n -= 1;
             }
         }
+        // A removal may make earlier reductions possible, so rounds go on until one changes nothing.
         if best.lab == before || start.elapsed() >= most {
             return best;
         }
@@ -81,6 +84,7 @@ struct Kind {
 
 /// Large parts first.
 const KINDS: &[Kind] = &[
+    // Each run takes time, so what makes the lab smallest is tried first.
     Kind { places: |lab| lab.faults.len(), apply: |lab, n| drop(lab.faults.remove(n)) },
     Kind { places: |lab| lab.flows.len(), apply: |lab, n| drop(lab.flows.remove(n)) },
     Kind { places: |lab| hosts(lab).len(), apply: without_host },
@@ -191,6 +195,7 @@ fn without_host(lab: &mut Lab, n: usize) {
     let none = |chosen: &Option<Chosen>| {
         chosen.as_ref().and_then(Chosen::names).is_some_and(<[_]>::is_empty)
     };
+    // An entry without senders or receivers would be an error of the file.
     lab.flows.retain(|flow| !none(&flow.from) && !none(&flow.to));
     for route in &mut lab.routes {
         others(&mut route.to);
@@ -219,6 +224,7 @@ fn without_links(lab: &mut Lab, node: &str) {
     let is_its = |end: &Option<String>| end.as_deref() == Some(node);
     lab.links.retain(|link| !is_its(&link.from) && !is_its(&link.to));
     lab.faults.retain(|fault| match fault.kind.as_ref().map(FaultKind::place) {
+        // Generated links are named after their ends.
         Some(FaultPlace::Link(link)) => link.split('-').all(|end| end != node),
         Some(FaultPlace::Node(name, port)) => name != node && port != Some(node),
         None => true,
@@ -227,6 +233,7 @@ fn without_links(lab: &mut Lab, node: &str) {
 
 /// Removes the first or second half of the senders, or of the receivers if there is one sender.
 fn fewer_senders(flow: &mut Flow, first: bool) {
+    // A permutation needs as many receivers as senders; half of one end is no permutation.
     if flow.pattern == Some(Pattern::Permutation) {
         return;
     }
@@ -236,6 +243,7 @@ fn fewer_senders(flow: &mut Flow, first: bool) {
         if first {
             list.drain(..middle);
         } else {
+            // The first half is at most as large as what stays, so a list never becomes empty.
             list.truncate(list.len() - middle);
         }
     };

@@ -6,7 +6,7 @@ use std::thread;
 
 use super::*;
 use crate::file::DEFECT_SPELLINGS;
-use crate::swarm::harm::Harm;
+use crate::swarm::trial::Harm;
 
 /// Two switches. Three hosts blast at a fourth, which pauses its switch now and then, over two priorities; all
 /// else is in the way of the features. A name in capitals is a place where a feature adds its text.

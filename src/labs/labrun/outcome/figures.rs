@@ -1,18 +1,17 @@
-//! Key figures for comparing runs of one lab with different switches.
+//! Key figures for comparing runs of one lab with different switches, and distributions of message completion
+//! times, for plots. Both come from the same histograms.
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use super::completions::all_completions;
 use super::gather::pauses_at;
 use super::steady::jain;
 use super::{FlowOutcome, NodeOutcome, SlowdownOutcome, SteadyOutcome, SwitchOutcome};
-use crate::ends::{Ends, ends, transport};
-use crate::plan::LabPlan;
-use crate::population::Population;
+use crate::plan::{Ends, LabPlan, Source, ends, transport};
+use crate::population::{HostCounts, Population, station};
 use crate::record::Recorder;
 use ground::time::Duration;
+use host::Latency;
+use serde::Serialize;
 use sim::{Direction, NodeKind};
 
 /// Key figures of a run.
@@ -105,7 +104,8 @@ pub(super) fn figures(
     let switches = || outcomes.iter().filter_map(NodeOutcome::as_switch);
     let ports = switches().flat_map(|s| &s.ports);
     let priorities = ports.flat_map(|port| &port.summary.port.counters.priorities);
-    let told = |name: &str| switches().filter_map(|s| s.congestion.get(name)).sum::<u64>();
+    // Congestion counters are there by name, and absent where they are 0.
+    let congestion = |name: &str| switches().filter_map(|s| s.congestion.get(name)).sum::<u64>();
     let ends = ends(plan);
     let (victims, others): (Vec<_>, Vec<_>) =
         plan.flows.iter().zip(flows).zip(&ends).partition(|((flow, _), _)| flow.victim);
@@ -123,10 +123,10 @@ pub(super) fn figures(
         hops: hops(plan, recorder),
         signals: Signals {
             cnps: flows.iter().filter_map(|f| f.transport).map(|t| t.receiver.cnps).sum::<u64>()
-                + told("fast_cnp_sent"),
-            cnms: told("cpTransmittedCnms"),
-            sfcms: told("sfcTransmittedSFCMs"),
-            cims: told("ci_cim_sent_add") + told("ci_cim_sent_del"),
+                + congestion("fast_cnp_sent"),
+            cnms: congestion("cpTransmittedCnms"),
+            sfcms: congestion("sfcTransmittedSFCMs"),
+            cims: congestion("ci_cim_sent_add") + congestion("ci_cim_sent_del"),
         },
         slowdown: None,
         steady: None,
@@ -155,6 +155,7 @@ fn buffer_peak(switch: &SwitchOutcome) -> u64 {
 /// Returns the goodput of a flow in bit/s; `message` is the message size in bytes.
 fn goodput(flow: &FlowOutcome, message: Option<u64>) -> f64 {
     let by_message = message.zip(flow.transport).and_then(|(octets, t)| {
+        // Goodput of messages: idle time between them is no lack of throughput.
         let took = t.sender.completions.fct_mean()?.as_secs_f64();
         (took > 0.0).then_some(8.0 * octets as f64 / took)
     });
@@ -196,14 +197,94 @@ fn hops(plan: &LabPlan, recorder: &Recorder) -> Vec<HopOutcome> {
 pub fn distances(plan: &LabPlan) -> BTreeMap<Direction, usize> {
     let mut found = BTreeMap::<Direction, (bool, usize)>::new();
     for flow in &plan.flows {
+        // The last line is left out by `zip`: nothing pauses behind it.
         let rest = (1..flow.way.len()).rev();
         for (line, distance) in flow.way.iter().zip(rest) {
+            // Ordered pairs: another flow wins over a victim at any distance, and of equals the farthest wins.
             let this = (!flow.victim, distance);
             let farthest = found.entry(*line).or_insert(this);
             *farthest = this.max(*farthest);
         }
     }
     found.into_iter().map(|(line, (_, distance))| (line, distance)).collect()
+}
+
+/// Most flows with a distribution of their own: those with the most messages.
+pub const FLOWS_MAX: usize = 64;
+
+/// Steps in the lower part of a distribution, and the share of the messages beyond a step that the
+/// next one is to reach at least.
+const STEPS: f64 = 300.0;
+const TAIL: f64 = 0.1;
+
+/// Completion times of messages, from a message becoming due to the acknowledgement of its last byte.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CompletionTimes {
+    /// Number of completed messages.
+    pub messages: u64,
+    /// Times, to three digits and ascending, with the number of messages that took no longer. The last
+    /// one is the exact maximum.
+    pub steps: Vec<(Duration, u64)>,
+}
+
+impl CompletionTimes {
+    /// Takes a distribution; steps that no plot shows are left out.
+    fn new(times: &Latency) -> Self {
+        let messages = times.count();
+        let mut steps: Vec<(Duration, u64)> = Vec::new();
+        let mut kept = 0;
+        for (time, seen) in times.cumulative() {
+            let (new, left) = ((seen - kept) as f64, (messages - kept) as f64);
+            // The tail gets steps by what is left beyond it, as it is what such a plot is for.
+            if new >= messages as f64 / STEPS || new >= left * TAIL {
+                steps.push((time, seen));
+                kept = seen;
+            }
+        }
+        Self { messages, steps }
+    }
+}
+
+/// Completion times of a run.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Completions {
+    /// Messages of all flows; `None` if none was completed.
+    pub all: Option<CompletionTimes>,
+    /// Flows with several messages: their places in the lab, in its order.
+    pub flows: Vec<(usize, CompletionTimes)>,
+}
+
+/// Returns the distributions of a run.
+pub(crate) fn completions(plan: &LabPlan, nodes: &mut impl Population) -> Completions {
+    let ends = ends(plan);
+    let all = all_completions(&ends, nodes);
+    let mut flows: Vec<(usize, CompletionTimes)> = Vec::new();
+    for (place, ends) in ends.iter().enumerate() {
+        let Source::Answered(n, _) = ends.source else { continue };
+        let times = station(nodes, ends.from).completion_times(n).filter(|times| times.count() > 0);
+        flows.extend(times.map(|times| (place, CompletionTimes::new(times))));
+    }
+    flows.sort_by_key(|(place, times)| (core::cmp::Reverse(times.messages), *place));
+    flows.truncate(FLOWS_MAX);
+    flows.sort_by_key(|(place, _)| *place);
+    Completions { all: (all.count() > 0).then(|| CompletionTimes::new(&all)), flows }
+}
+
+/// Returns the completion times of all messages of all flows.
+fn all_completions(ends: &[Ends], nodes: &mut impl Population) -> Latency {
+    let mut all = Latency::default();
+    for ends in ends {
+        let Source::Answered(n, _) = ends.source else { continue };
+        let sender = station(nodes, ends.from);
+        let only = sender.sender(n).and_then(|s| s.completions.fct);
+        match (sender.completion_times(n), only) {
+            (Some(times), _) => all.add(times),
+            // A flow of a single message has no histogram of its own.
+            (None, Some(took)) => all.record(took),
+            (None, None) => {}
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -215,5 +296,26 @@ mod tests {
         assert_eq!(jain(&[3.0, 3.0, 3.0]), Some(1.0));
         assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0]), Some(0.25));
         assert_eq!((jain(&[1.0]), jain(&[0.0, 0.0])), (None, None));
+    }
+
+    #[test]
+    fn few_messages_have_a_step_each_and_many_keep_the_tail() {
+        let mut few = Latency::default();
+        for us in [7, 3, 3, 900] {
+            few.record(Duration::from_micros(us));
+        }
+        let few = CompletionTimes::new(&few);
+        assert_eq!(few.steps.iter().map(|(_, seen)| *seen).collect::<Vec<_>>(), [2, 3, 4]);
+        assert_eq!(few.steps[2].0, Duration::from_micros(900));
+        let mut many = Latency::default();
+        for n in 0..1_000_000 {
+            many.record(Duration::from_nanos(1_000 + n));
+        }
+        let many = CompletionTimes::new(&many);
+        assert!((200..=500).contains(&many.steps.len()), "{}", many.steps.len());
+        assert!(many.steps.windows(2).all(|two| two[0].0 <= two[1].0 && two[0].1 < two[1].1));
+        assert_eq!(many.steps.last(), Some(&(Duration::from_nanos(1_000_999), 1_000_000)));
+        let beyond = |share: f64| many.steps.iter().filter(|s| s.1 as f64 > share * 1e6).count();
+        assert!(beyond(0.99) > 9, "{} steps beyond 99 %", beyond(0.99));
     }
 }

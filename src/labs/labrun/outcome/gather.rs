@@ -1,25 +1,29 @@
-//! Collects the results of a network after its run.
+//! Collects the results of a network after its run, with those of its checks and of its traffic generator.
 
-use super::ended::{Counted, Ended, Window, station};
 use super::figures::figures;
-use super::flows::flows;
-use super::lossless_flows::lossless_flows;
-use super::lossy_way::lossy_way;
+use super::flows::{flows, workloads};
+use super::losses::{lossless_flows, lossy_way};
 use super::messages::{records, slowdown};
-use super::nodes::{self, Far};
+use super::nodes::{self, Far, HostCounters};
 use super::steady::steady;
-use super::tester::tester;
-use super::workloads::workloads;
 use super::*;
-use crate::ends::{Ends, Source};
-use crate::plan::LabPlan;
-use crate::population::{HostCounts, Population};
-use crate::record::Recorder;
+use crate::plan::{Check, Ends, LabPlan, Source};
+use crate::population::{Counted, Ended, HostCounts, Population, Window, station};
+use crate::record::{FirstDrop, Recorder};
+use crate::run::World;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PRIORITIES, PortId};
 use ground::verdict::Verdict;
+use host::StationSnapshot;
 use pfc::FlowControl;
+use serde::Serialize;
+use sim::check::Excuse;
 use sim::{Fault, LinkId, NodeId, NodeKind, NodePlan};
+use tester::report::{Report, Stamps};
+use tester::seen::Seen;
+use tester::standing;
+use tester::tally::{is_control, report};
+use tester::virtual_run::exact;
 
 /// Returns the data of each flow that has arrived so far.
 pub(crate) fn flow_counts(ends: &[Ends], nodes: &mut impl Population) -> Vec<Counted> {
@@ -46,7 +50,8 @@ pub(crate) fn gather(
     let elapsed = ended.at.since(Instant::ZERO);
     let flows = flows(plan, ended, window, recorder, nodes);
     let tester = tester(plan, ended, nodes);
-    let outcomes = look(plan, ended, elapsed, recorder, nodes);
+    let outcomes = node_outcomes(plan, ended, elapsed, recorder, nodes);
+    // The checks are missing: they are judged from these results, which have to be complete first.
     let figures = Figures {
         steady: steady(plan, ended, window),
         slowdown: slowdown(&records(plan, ended.at, nodes)),
@@ -55,14 +60,7 @@ pub(crate) fn gather(
     let workloads = workloads(plan, nodes);
     let nodes = outcomes;
     let counts = recorder.counts();
-    let name = |id: NodeId| plan.network.nodes[id.index()].name().to_owned();
-    let first_drop = counts.first_drop.map(|drop| DropOutcome {
-        at_ns: drop.at.since_start(),
-        node: name(drop.node),
-        port: port_name(&nodes[drop.node.index()], drop.port.index()),
-        priority: drop.priority.map(|p| p.get()),
-        reason: drop.reason.name(),
-    });
+    let first_drop = counts.first_drop.map(|drop| drop_outcome(&drop, &nodes));
     let line_losses = counts.line_losses;
     let lossy_way = lossy_way(plan, &flows, &nodes, &line_losses);
     let lossless_flows = lossless_flows(plan, ended, &flows, tester.as_ref());
@@ -108,8 +106,19 @@ pub(crate) fn gather(
     }
 }
 
+fn drop_outcome(drop: &FirstDrop, nodes: &[NodeOutcome]) -> DropOutcome {
+    let node = &nodes[drop.node.index()];
+    DropOutcome {
+        at_ns: drop.at.since_start(),
+        node: node.name().to_owned(),
+        port: port_name(node, drop.port.index()),
+        priority: drop.priority.map(|p| p.get()),
+        reason: drop.reason.name(),
+    }
+}
+
 /// Returns the results of all nodes.
-fn look(
+fn node_outcomes(
     plan: &LabPlan,
     ended: &Ended,
     elapsed: Duration,
@@ -117,9 +126,10 @@ fn look(
     nodes: &mut impl Population,
 ) -> Vec<NodeOutcome> {
     let peers = peers(plan);
-    let look = |(n, node): (u32, &NodePlan)| {
+    let outcome = |(n, node): (u32, &NodePlan)| {
         let id = NodeId(n);
         let far = |port: usize| peers[id.index()][port];
+        // Counters with a running time, such as an open pause, end at the node's own time.
         let local = nodes.local(id, ended.now);
         let agents = nodes.agents(id, ended.now);
         let agents = (&agents, local);
@@ -130,10 +140,10 @@ fn look(
         let host = station(nodes, id);
         let (counters, secy) = (host.all(local), host.secy());
         let sfcm = host.reactions(local).and_then(|reactions| reactions.sfcm);
-        let own = (counters, secy.as_deref());
-        NodeOutcome::Host(nodes::host(node, own, sfcm.as_ref(), far(0), agents))
+        let found = HostCounters { counters, secy: secy.as_deref(), sfcm: sfcm.as_ref() };
+        NodeOutcome::Host(nodes::host(node, found, far(0), agents))
     };
-    (0..).zip(&plan.network.nodes).map(look).collect()
+    (0..).zip(&plan.network.nodes).map(outcome).collect()
 }
 
 /// Returns link and node at the far end of every port.
@@ -162,6 +172,7 @@ fn pauses(plan: &LabPlan, recorder: &Recorder, nodes: &[NodeOutcome]) -> PauseOu
     let counts = recorder.counts();
     let hosts = plan.network.nodes.iter().zip(nodes).filter_map(|(plan, node)| match node {
         NodeOutcome::Host(host) => {
+            // With PAUSE all priorities stop together; the first one stands for the line.
             let all = host.ports[0].counters.priorities.iter();
             Some(all.take(pauses_at(plan, PortId::MIN)))
         }
@@ -174,6 +185,7 @@ fn pauses(plan: &LabPlan, recorder: &Recorder, nodes: &[NodeOutcome]) -> PauseOu
     }
     let directions =
         (0..plan.network.links.len() as u32).flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);
+    // By the recorder, which sees the pauses of switches as well; sums above are those of hosts.
     let longest = directions.flat_map(|d| recorder.pauses(d)).map(|(_, line)| line.longest).max();
     PauseOutcome {
         first_ns: counts.first_xoff.map(Instant::since_start),
@@ -205,4 +217,86 @@ fn faults(plan: &LabPlan, end: Instant) -> Vec<FaultOutcome> {
     let fault =
         |f: &&Fault| FaultOutcome { at_ns: f.at.since_start(), what: f.kind.describe(network) };
     happened.iter().map(fault).collect()
+}
+
+/// Returns the generator's report, if the lab has a generator.
+fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population) -> Option<Report> {
+    let tester = plan.tester.as_ref()?;
+    let stations: Vec<StationSnapshot> = tester
+        .hosts
+        .iter()
+        .map(|host| {
+            let local = nodes.local(*host, ended.now);
+            station(nodes, *host).whole(local)
+        })
+        .collect();
+    let (start, now) = (Instant::ZERO, ended.now);
+    let stamps = match ended.world {
+        World::Virtual => exact(),
+        // Ports of rings are stamped by the clocks of threads.
+        World::Real => Stamps {
+            source: "tsc",
+            resolution_ns: 1.0,
+            uncertainty_ns: ended.uncertainty.as_nanos_f64(),
+        },
+    };
+    let mut report = report(Seen {
+        plan: &tester.plan.ports,
+        world: ended.world.name(),
+        stamps,
+        elapsed: Some(now.total_since(start)),
+        stations: &stations,
+        counted: None,
+        ports: &standing::ports(&stations, &tester.rates, start, now),
+        flows: &standing::flows(&tester.plan, &stations, start, now),
+        warnings: Vec::new(),
+        machine: None,
+    });
+    let plans = &tester.plan.flows;
+    for ((flow, pending), plan) in report.flows.iter_mut().zip(&ended.pending_of_tester).zip(plans)
+    {
+        // A switch consumes pauses and forwards none, so they are not lost.
+        if is_control(plan) {
+            flow.loss_percent = 0.0;
+            continue;
+        }
+        // A frame on the way is no loss yet; the generator itself, which sees its ports alone, cannot tell.
+        let queued = (*pending).min(flow.frames_tx.saturating_sub(flow.frames_rx));
+        flow.queued_frames = Some(queued);
+        if flow.frames_tx > 0 {
+            let queued = 100.0 * queued as f64 / flow.frames_tx as f64;
+            flow.loss_percent = (flow.loss_percent - queued).max(0.0);
+        }
+    }
+    Some(report)
+}
+
+/// Result of a check.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CheckOutcome {
+    /// Name in the lab.
+    pub name: String,
+    /// Verdict; the detail gives the reason if it is neither PASS nor FAIL.
+    pub verdict: Verdict,
+    /// Findings, as a sentence.
+    pub detail: String,
+    /// Causes of losses that are not judged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub excuses: Vec<Excuse>,
+    /// Source of the expected value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+impl CheckOutcome {
+    pub(crate) fn new(check: &Check, verdict: Verdict, detail: String) -> Self {
+        let (name, source) = (check.name.clone(), check.source.clone());
+        Self { name, verdict, detail, excuses: vec![], source }
+    }
+
+    /// Returns the outcome of a check that the real world cannot judge, with the reason.
+    #[cfg(feature = "dpdk")]
+    pub(crate) fn not_judged(check: &Check, why: impl Into<String>) -> Self {
+        Self::new(check, Verdict::NotJudged, why.into())
+    }
 }

@@ -1,20 +1,23 @@
-//! Results of each node.
+//! Results of each node, with those of the link protocols of its ports: counters, measured link delays, and the
+//! actions of a switch.
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use super::agents::{self, MeasuredOutcome, StepOutcome};
 use crate::population::NodeAgents;
 use crate::record::{Onset, Recorder};
+use buffer::GroupKind;
 use contracts::stats::{Drops, NicCounters, SharedPool, Storms, SwitchSnapshot};
 use ground::time::{Duration, Instant, Total};
 use ground::units::{BitsPerSec, PortId, PriorityGroup};
+use headroom::Accuracy;
 use host::{SfcmCounters, StationCounters};
+use link::AgentsSnapshot;
 use results::{AgentsSummary, BalanceSummary, MacsecSummary, PortSummary, Summary};
 use runtime::{LosslessLosses, RunSnapshot};
 use secure::SecySnapshot;
+use serde::Serialize;
 use sim::{NodeId, NodePlan};
+use switch::{Reconciler, delay_found};
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -180,13 +183,15 @@ pub(super) fn switch<'a>(
     let nics = vec![NicCounters::NO_DEVICE; snapshot.ports.len()];
     let congestion = recorder.lossless_lost(id);
     let lossless_lost = LosslessLosses { congestion, ..LosslessLosses::default() };
+    // A real switch's summary has more; what labs have instead is in results of their own.
     let (lossless, polls) = (Vec::new(), Vec::new());
     let run = RunSnapshot { switch: snapshot, nics, lossless_lost, lossless, polls };
     let summary = Summary::new(&run, elapsed);
     let port = |(n, summary): (usize, PortSummary)| {
         let id_of = PortId::new(n as u16).expect("a switch's ports have ids");
-        let found = agents::port(agents.0, id_of, agents.1);
+        let found = port(agents.0, id_of, agents.1);
         let onsets = recorder.onsets(id, id_of).into_iter().flatten();
+        // Groups that never paused or dropped would fill the results with nulls.
         let groups = PriorityGroup::ALL.into_iter().zip(onsets).filter(|(_, o)| o.is_set());
         SwitchPort {
             summary: PortSummary { agents: found.summary, ..summary },
@@ -220,11 +225,17 @@ fn group(group: PriorityGroup, onset: &Onset) -> GroupOutcome {
     }
 }
 
+/// Counters of a host at the end of a run.
+pub(super) struct HostCounters<'a> {
+    pub(super) counters: StationCounters,
+    pub(super) secy: Option<&'a SecySnapshot>,
+    pub(super) sfcm: Option<&'a SfcmCounters>,
+}
+
 /// Returns the results of a host.
 pub(super) fn host(
     plan: &NodePlan,
-    (counters, secy): (StationCounters, Option<&SecySnapshot>),
-    sfcm: Option<&SfcmCounters>,
+    found: HostCounters<'_>,
     far: Far<'_>,
     agents: (&NodeAgents, Instant),
 ) -> HostOutcome {
@@ -232,10 +243,107 @@ pub(super) fn host(
         name: far.link.to_owned(),
         peer: far.node.to_owned(),
         rate_bps: far.rate.get(),
-        counters,
-        agents: agents::port(agents.0, PortId::MIN, agents.1).summary,
-        sfcm: sfcm.map(SfcmOutcome::new),
-        macsec: secy.map(MacsecSummary::new),
+        counters: found.counters,
+        agents: port(agents.0, PortId::MIN, agents.1).summary,
+        sfcm: found.sfcm.map(SfcmOutcome::new),
+        macsec: found.secy.map(MacsecSummary::new),
     };
     HostOutcome { name: plan.name().to_owned(), ports: vec![port] }
+}
+
+/// Measured delay of a port's link, and the headroom calculated from it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MeasuredOutcome {
+    /// Method: `round_trip` or `ptp`.
+    pub method: &'static str,
+    /// Number of exchanges.
+    pub rounds: u16,
+    /// Measured delay: the round trip, or for PTP the mean path delay (one way).
+    pub delay_ns: Duration,
+    /// Uncertainty of the delay, in either direction.
+    pub uncertainty_ns: Duration,
+    /// Uncertainty in pause quanta of the link.
+    pub uncertainty_quanta: f64,
+    /// Uncertainty in frames of the link's maximum length.
+    pub uncertainty_max_frames: f64,
+    /// Delay of the medium in both directions and internal delays at both ends, the peer's response
+    /// time included, in bit times.
+    pub medium_and_internal_bits: u64,
+    /// Delay value of 802.1Q Annex N, in bytes: the above and the frames that no pause can stop.
+    pub delay_value_bytes: u64,
+    /// Current headroom of each of the port's lossless groups, in bytes.
+    pub given_bytes: u64,
+}
+
+/// An action of a switch that follows from a port's link protocols.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct StepOutcome {
+    /// Time, by the switch's clock.
+    pub at_ns: Duration,
+    /// Description with numbers.
+    pub what: String,
+    /// True for an error or a warning.
+    pub trouble: bool,
+}
+
+/// Link protocol results of one port.
+#[derive(Clone, Debug, Default)]
+struct PortFindings {
+    summary: Option<AgentsSummary>,
+    measured: Option<MeasuredOutcome>,
+    steps: Vec<StepOutcome>,
+}
+
+/// Returns the link protocol results of one port; `now` is the reading of the node's clock.
+fn port(agents: &NodeAgents, port: PortId, now: Instant) -> PortFindings {
+    let reconciler = agents.reconciler.as_ref();
+    let headroom = reconciler.and_then(|reconciler| reconciler.headroom(port));
+    let cell = reconciler.map_or(1, |reconciler| reconciler.plan().buffer.cell_bytes);
+    let summary = |(_, snapshot): &(PortId, AgentsSnapshot)| {
+        AgentsSummary::new(snapshot, headroom, cell, now)
+    };
+    PortFindings {
+        summary: agents.ports.iter().find(|(id, _)| *id == port).map(summary),
+        measured: reconciler.and_then(|reconciler| measured(reconciler, port)),
+        steps: reconciler.map_or_else(Vec::new, |reconciler| steps(reconciler, port)),
+    }
+}
+
+fn steps(reconciler: &Reconciler, port: PortId) -> Vec<StepOutcome> {
+    let of_port = reconciler.steps().1.filter(|step| step.port == port);
+    of_port
+        .map(|step| StepOutcome {
+            at_ns: step.at.since_start(),
+            what: step.kind.to_string(),
+            trouble: step.kind.is_trouble(),
+        })
+        .collect()
+}
+
+fn measured(reconciler: &Reconciler, port: PortId) -> Option<MeasuredOutcome> {
+    let found = &reconciler.headroom(port)?.found;
+    let plan = reconciler.plan();
+    let auto = plan.ports[port.index()].agents.as_ref()?.auto.as_ref()?;
+    let frames = auto.link.frames();
+    let rate = auto.link.rate();
+    // In quanta and maximum frames, as nanoseconds say little without the rate of the link (S4).
+    let accuracy = Accuracy::of(found.uncertainty, rate, frames);
+    let value = delay_found(auto, found, auto.shims);
+    let given = plan.buffer.groups[port.index()].iter().filter_map(|group| match group.kind {
+        GroupKind::Lossless { headroom, .. } => Some(headroom.0),
+        GroupKind::Lossy => None,
+    });
+    Some(MeasuredOutcome {
+        method: found.method.name(),
+        rounds: found.rounds,
+        delay_ns: found.delay.chosen,
+        uncertainty_ns: found.uncertainty,
+        uncertainty_quanta: accuracy.quanta,
+        uncertainty_max_frames: accuracy.max_frames,
+        // Without the frames that no pause can stop, which are no delay of the link.
+        medium_and_internal_bits: value.bits() - frames.unstoppable(),
+        delay_value_bytes: value.bytes().0,
+        // The least of all groups: that is the one that may overflow.
+        given_bytes: u64::from(given.min().unwrap_or(0)) * u64::from(plan.buffer.cell_bytes),
+    })
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::collect::Firsts;
-use super::collect::RealRun;
+use super::collect::{Firsts, RealRun};
 use super::judged::lossless_of;
 use super::log::{Event, Happening};
 use super::node::Snapshot;
@@ -32,7 +31,7 @@ struct Judgement {
 
 impl Judgement {
     /// Judges `count` items; `without` is the reason if there are none.
-    fn new(held: bool, detail: String, (count, without): (u64, &str)) -> Self {
+    fn new(held: bool, detail: String, count: u64, without: &str) -> Self {
         let verdict = Verdict::of_judged(held, count);
         let detail = if verdict == Verdict::NotJudged { without.into() } else { detail };
         Self { verdict, detail }
@@ -78,7 +77,7 @@ impl RealRun {
                 CheckKind::LosslessDelivery => {
                     let Judgement { verdict, detail } = self.lossless(outcome);
                     let planned = self.planned_losses(outcome);
-                    let (verdict, detail) = verdict::lossless((verdict, detail, planned), &results);
+                    let (verdict, detail) = verdict::lossless((verdict, detail), planned, &results);
                     Judgement { verdict, detail }
                 }
                 CheckKind::PausesEnd => {
@@ -92,7 +91,7 @@ impl RealRun {
                 CheckKind::EcnBeforePfc => self.ecn_before_pfc(),
                 CheckKind::NoDeadlock if self.quiet => {
                     let detail = "nothing was held and nothing waited in the end".into();
-                    Judgement::new(true, detail, (self.received().0, NOTHING_RECEIVED))
+                    Judgement::new(true, detail, self.received().0, NOTHING_RECEIVED)
                 }
                 CheckKind::Value { .. }
                 | CheckKind::Fairness { .. }
@@ -131,6 +130,8 @@ impl RealRun {
                     }
                     switches += 1;
                     for port in &switch.ports {
+                        // Drops with a priority are data; others may be pauses, or frames that were dropped before
+                        // they were classified.
                         let by_priority = port.counters.priorities.iter();
                         let data = by_priority.map(|p| p.dropped).sum::<u64>();
                         dropped += data;
@@ -149,9 +150,10 @@ impl RealRun {
             }
         }
         let all = format!("every frame is accounted for, switch by switch ({switches})");
-        let extent = (self.received().0, NOTHING_RECEIVED);
+        let frames = self.received().0;
+        // Frames under way, repeated or copied make the sums of hosts say nothing about losses.
         if !self.quiet || answered || copied > 0 {
-            return Judgement::new(true, all, extent);
+            return Judgement::new(true, all, frames, NOTHING_RECEIVED);
         }
         let lost = sent.saturating_sub(arrived);
         let known = dropped + flushed;
@@ -166,7 +168,7 @@ impl RealRun {
         );
         // Frames dropped at a port that is down may be data or pauses.
         let holds = sent >= arrived && (known..=known + unknown).contains(&lost);
-        Judgement::new(holds, detail, extent)
+        Judgement::new(holds, detail, frames, NOTHING_RECEIVED)
     }
 
     /// Returns the frames that switches received, in all groups and in lossless groups.
@@ -188,6 +190,7 @@ impl RealRun {
 
     /// No frame of a lossless group was dropped.
     fn lossless(&self, outcome: &Outcome) -> Judgement {
+        // Losses of flows that are lossy at a later switch have a verdict of their own; here they would count twice.
         let elsewhere = outcome.lossy_way.as_ref().map_or(0, |way| way.lost_frames);
         let lost = outcome.lossless_drops - elsewhere;
         let detail = match lost {
@@ -195,7 +198,7 @@ impl RealRun {
             n => format!("{} frames of lossless priorities were dropped", count(n)),
         };
         let without = "no frame of a lossless priority arrived at a switch";
-        Judgement::new(lost == 0, detail, (self.received().1, without))
+        Judgement::new(lost == 0, detail, self.received().1, without)
     }
 
     /// Frames that switches dropped because of links that went down, and by their watchdogs if hosts send
@@ -247,7 +250,7 @@ impl RealRun {
             return Judgement { verdict: Verdict::NotJudged, detail: what };
         }
         let detail = format!("{marked} switches marked, none paused before it had");
-        Judgement::new(true, detail, (judged, "no switch that marks marked or paused anything"))
+        Judgement::new(true, detail, judged, "no switch that marks marked or paused anything")
     }
 }
 
@@ -264,6 +267,7 @@ fn pauses_end(
     let mut last = BTreeMap::new();
     for event in events {
         if let Happening::Noted(Note::Crossed { port, group, xoff }) = event.what {
+            // Events are in the order of time, so the last entry of a group is its state at the end.
             last.insert((event.node, port, group), xoff);
         }
     }
@@ -275,7 +279,8 @@ fn pauses_end(
         None => Judgement::new(
             true,
             format!("{} groups paused their peers, none still does", last.len()),
-            (last.len() as u64, "no group paused its peer"),
+            last.len() as u64,
+            "no group paused its peer",
         ),
     }
 }

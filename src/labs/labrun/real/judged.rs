@@ -7,8 +7,8 @@
 
 use serde_json::Value;
 
-use super::rings::Rings;
-use crate::path::find;
+use super::rig::Rings;
+use crate::outcome::find;
 use crate::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
 use buffer::GroupKind;
 use ground::time::Duration;
@@ -65,6 +65,7 @@ impl Judged {
             let frame = Line::new(link.rate, link.line).time_for(rings.longest);
             longest(&link.ab).max(longest(&link.ba)) + frame
         };
+        // An upper bound for any path: all lines of the lab, as if a frame took each of them.
         let slack = plan.network.links.iter().map(one).fold(rings.uncertainty(), |sum, d| sum + d);
         let unjudged = plan.checks.iter().map(|check| unjudged(check, plan, slack)).collect();
         Self { unjudged, slack }
@@ -101,6 +102,7 @@ fn unjudged(check: &Check, plan: &LabPlan, slack: Duration) -> Option<String> {
             Some("the lines of rings are not watched, and take no time".into())
         }
         CheckKind::Value { path, same_as, expect } => {
+            // Two times of one run differ by what both are off, so none of them can serve as the other's value.
             let other = same_as.as_deref().filter(|other| is_time(path) || is_time(other));
             let times = other.map(|other| {
                 format!(
@@ -127,6 +129,7 @@ fn value(path: &str, expect: &Expectation, plan: &LabPlan, slack: Duration) -> O
         let why = "depends on the frames on a cable at XOFF, and rings have no cable";
         return Some(format!("{last} {why}"));
     }
+    // An expectation of none is judged: more headroom loses no more.
     if let Some(name) = has(&OVERRUNS).filter(|_| wants_some(expect) && any_lossless(plan)) {
         let why = "depends on the headroom, which is enlarged here by what rings hold";
         return Some(format!("{name} {why}"));
@@ -136,6 +139,7 @@ fn value(path: &str, expect: &Expectation, plan: &LabPlan, slack: Duration) -> O
             "{name} depends on losses that lines were to have, and rings lose nothing"
         ));
     }
+    // Only an expected value with less tolerance than clocks differ; bounds are judged, and `too_close` looks again.
     let exact = is_time(path) && allowed(expect).is_some_and(|by| by < slack.as_nanos_f64());
     exact.then(|| format!("times are good to about {slack} here, and more is expected of {last}"))
 }

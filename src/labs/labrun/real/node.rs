@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::error::RealError;
-use super::log::Event;
-use super::tap::{Moment, SeenPort};
-use super::watch::Watch;
+use super::RealError;
+use super::log::{Event, Moment, ObservedPort, Watch};
 use crate::population::{NodeAgents, of_host, of_switch};
 use crate::record::Recorder;
 use contracts::frame::{Burst, Frame};
@@ -25,13 +23,13 @@ pub(super) enum Rings {}
 
 impl World for Rings {
     type Frame = Mbuf;
-    type Port = SeenPort<Secured<DpdkPort<Started>>>;
+    type Port = ObservedPort<Secured<DpdkPort<Started>>>;
     type Events = Watch;
     type Handoff = Alone;
 }
 
 /// A host on a ring.
-pub(super) type Host = Station<SeenPort<Secured<SourcePort>>>;
+pub(super) type Host = Station<ObservedPort<Secured<SourcePort>>>;
 
 pub(super) enum Kind {
     Switch(Box<Switch<Rings>>),
@@ -82,7 +80,7 @@ pub(super) enum Operation {
 
 /// A node at the end of its run.
 #[derive(Debug)]
-pub(super) struct Over {
+pub(super) struct NodeEnd {
     pub(super) id: NodeId,
     pub(super) snapshot: Snapshot,
     pub(super) agents: NodeAgents,
@@ -123,7 +121,7 @@ fn empty(port: &mut impl Port<Frame = Mbuf>, mut show: impl FnMut(&Mbuf)) {
 
 /// Returns the frames that a port has put into its ring and taken from it. Frames that end at its
 /// `SecY` are in the ring but not above it, or the other way round.
-fn traffic_of<P: Port>(port: &SeenPort<Secured<P>>) -> (u64, u64) {
+fn traffic_of<P: Port>(port: &ObservedPort<Secured<P>>) -> (u64, u64) {
     let lost = port.port.lost();
     (port.tap.sent - lost.sent, port.tap.received + lost.received)
 }
@@ -147,6 +145,7 @@ impl Node {
         }
         self.moment.set(now);
         let reconciler = &mut self.reconciler;
+        // At one time of the clock: what arrives meanwhile is forwarded now, so a poll leaves nothing behind.
         let polls = until_quiet(|| match &mut self.kind {
             Kind::Switch(switch) => {
                 let progressed = switch.poll(now).progressed;
@@ -188,9 +187,11 @@ impl Node {
     pub(super) fn act(&mut self, now: Instant, operation: Operation) -> Result<bool, RealError> {
         let change = match (operation, &mut self.kind) {
             (Operation::Stall(span), _) => {
+                // A second stall adds to the first one, as a CPU that is busy twice.
                 self.stalled_until = self.stalled_until.max(now).saturating_add(span);
                 return Ok(true);
             }
+            // A host has one link, so its port needs no name.
             (Operation::Link { up, .. }, Kind::Host(host)) => {
                 host.set_link(now, up, None);
                 return Ok(true);
@@ -201,12 +202,14 @@ impl Node {
             (Operation::Change(change), _) => change,
         };
         let Kind::Switch(switch) = &mut self.kind else { return Ok(true) };
+        // The reconciler owns measured values: it keeps them in a change that does not mean them.
         let change = match &mut self.reconciler {
             Some(reconciler) => reconciler.amend(change),
             None => change,
         };
         match switch.apply(now, change) {
             Ok(()) => Ok(true),
+            // Cells in use go away with time, so the caller tries again; other refusals are errors of the plan.
             Err(error) if matches!(error.as_refused(), Refused::Now(_)) => Ok(false),
             Err(source) => Err(RealError::Change { node: self.name.clone(), source }),
         }
@@ -262,7 +265,7 @@ impl Node {
 
     /// Returns its counters and records at the end. Adds the frames of each flow that have not
     /// arrived to `pending`.
-    pub(super) fn end(mut self, now: Instant, pending: &mut BTreeMap<FlowId, u64>) -> Over {
+    pub(super) fn end(mut self, now: Instant, pending: &mut BTreeMap<FlowId, u64>) -> NodeEnd {
         let mut events = Vec::new();
         let left_off = self.hand_over(&mut events);
         // The events of each observer are in order; a stable sort merges them.
@@ -284,6 +287,6 @@ impl Node {
                 *pending.entry(probe.flow).or_default() += 1;
             }
         });
-        Over { id: self.id, snapshot, agents, recorder, events, left_off }
+        NodeEnd { id: self.id, snapshot, agents, recorder, events, left_off }
     }
 }

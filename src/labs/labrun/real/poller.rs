@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crossbeam::utils::CachePadded;
 
-use super::error::RealError;
+use super::RealError;
 use super::node::{Action, Arrivals, Node};
 use dpdk::TscClock;
 use ground::time::{Instant, Total};
@@ -20,7 +20,7 @@ pub(super) struct Shared {
     /// True after the end of the run.
     pub(super) stop: AtomicBool,
     /// By thread.
-    pub(super) boards: Vec<CachePadded<Board>>,
+    boards: Vec<CachePadded<Board>>,
 }
 
 /// State of one thread. Only that thread writes it, in the order of the fields.
@@ -126,7 +126,8 @@ impl Poller {
         mut clock: Tether<'_>,
         real: &TscClock,
         shared: &Shared,
-        (thread, cores): (usize, &Cores),
+        thread: usize,
+        cores: &Cores,
     ) -> Result<PollerEnd, RealError> {
         let (mut from, mut to) = (None, None);
         let (mut last, mut seen) = (Instant::ZERO, (0, 0));
@@ -142,6 +143,7 @@ impl Poller {
             if now >= self.stops.to && to.is_none() {
                 to = Some(self.arrivals());
             }
+            // Actions before polls: a node sees a change at its time and not one poll later.
             let acted = self.act(now)?;
             let mut progressed = false;
             for node in &mut self.nodes {
@@ -150,6 +152,7 @@ impl Poller {
             clock.publish();
             polls += 1;
             board.polls.store(polls, Ordering::Relaxed);
+            // This reads all ports, so it is done only where something may have changed.
             if progressed || acted || !idle {
                 let (sent, received) = self.traffic();
                 if received > seen.1 {
@@ -157,6 +160,7 @@ impl Poller {
                 }
                 seen = (sent, received);
                 idle = self.actions.is_empty() && self.nodes.iter().all(Node::is_idle);
+                // In the order of the fields, which `sample` reads backwards.
                 board.idle.store(idle, Ordering::Release);
                 board.sent.store(sent, Ordering::Release);
                 board.received.store(received, Ordering::Release);
@@ -167,6 +171,7 @@ impl Poller {
             cores.rest(progressed, clock.waits());
             let wall = real.now();
             gaps.polled(wall);
+            // The clock stops at the next action, so that it is executed at its very time.
             now = clock.tick_to(wall, self.next_stop(now));
         }
         let all = self.arrivals();
@@ -205,6 +210,7 @@ impl Poller {
             }
             if refused {
                 let at = now.saturating_add(RETRY_AFTER);
+                // Refused for want of memory, it is tried again later; the list is in reverse order.
                 let place = self.actions.partition_point(|later| later.at > at);
                 self.actions.insert(place, Action { at, ..action });
             }

@@ -5,7 +5,7 @@ use core::fmt;
 use serde::{Serialize, Serializer};
 
 use super::node::Snapshot;
-use super::rings::Rings;
+use super::rig::Rings;
 use crate::plan::{CheckKind, LabPlan, Record};
 use ground::time::Duration;
 use schedule::LinePlan;
@@ -47,6 +47,7 @@ impl Serialize for Shortfall {
 /// faults matched without `_`: a field or fault that is added is considered here, or does not
 /// compile. Switches and hosts are the same machines in both worlds.
 pub(super) fn of_plan(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
+    // The first is of every run: it says how far results can be repeated.
     let mut found = vec![Shortfall::new(
         "seed",
         format!(
@@ -127,6 +128,7 @@ pub(super) fn of_run(
             buffer dependencies: no_deadlock has no verdict";
         found.push(Shortfall::new("checks", instead));
     }
+    // A host that finds no free frame has sent late, which no check of the lab would notice.
     let dry: u64 = nodes
         .iter()
         .map(|node| match node {
@@ -165,6 +167,7 @@ fn of_links(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
         );
         found.push(Shortfall::new("links.length, delay, phy", instead));
     }
+    // Without `..`: a new field of a direction does not compile until it is considered here.
     let obeyed = with(|DirectionPlan { delay: _, response, errors: _ }| *response > Duration::ZERO);
     if let Some(names) = obeyed {
         let instead =
@@ -178,6 +181,7 @@ fn of_links(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     let steps = |link: &&LinkPlan| {
         let LinkPlan { name: _, a: _, b: _, rate: _, line, ab: _, ba: _ } = link;
         let LinePlan { overhead: _, step } = line;
+        // A picosecond is the resolution of time, hence no step.
         *step > Duration::from_picos(1)
     };
     if let Some(names) = names(links.iter().filter(steps).map(|l| l.name.as_str())) {
@@ -197,6 +201,7 @@ fn of_nodes(plan: &LabPlan) -> Vec<Shortfall> {
     };
     let mut found = Vec::new();
     let mut say = |field, names: Option<String>, instead: &str| {
+        // Sentences are written with a place for the names, which `format!` cannot take at run time.
         found.extend(names.map(|n| Shortfall::new(field, instead.replace("{}", &n))));
     };
     say(
@@ -247,6 +252,7 @@ fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
             FaultClass::LinkDown => down += 1,
             FaultClass::Stall => stalled += 1,
             FaultClass::Defect => defects += 1,
+            // Rings do these as lines do.
             FaultClass::LinkUp | FaultClass::Change => {}
         }
     }
@@ -264,6 +270,7 @@ fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
             format!("the {defects} defects are left out; only the virtual world has them");
         found.push(Shortfall::new("faults.defect", instead));
     }
+    // This fault happens on rings, but not at one time for both ends.
     if down > 0 {
         let instead = format!(
             "each end of a link goes down when its thread handles the fault; up to {} frames in \

@@ -58,6 +58,7 @@ impl Captures {
         captures.of = vec![None; 2 * plan.network.links.len()];
         for (link, path) in &plan.record.pcapng {
             for direction in [link.ab(), link.ba()] {
+                // Both directions of a link go to one file, as two interfaces.
                 captures.of[direction.index()] = Some(captures.files.len() as u16);
             }
             captures.files.push(Capture::create(plan, *link, path.clone())?);
@@ -113,11 +114,13 @@ impl Capture {
     }
 
     fn write(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        // A full disk is reported once, at the end; the run itself goes on.
         if self.failed.is_some() {
             return;
         }
         let (octets, len) = frame.on_line();
         let at = Duration::from_nanos(at.as_nanos());
+        // The virtual world has no FCS; the interface says so, and the length is without it.
         let packet = Packet { at, octets, len: len.saturating_sub(FCS_BYTES) };
         let notes = Notes { interface: direction.0 % 2, ..Default::default() };
         self.failed = self.file.packet(&packet, &notes).err().map(|e| e.to_string());

@@ -1,7 +1,10 @@
-//! Recorders of a network in parts, each of which is told about the nodes of its part.
+//! Recorders of a network in parts: each is told about the nodes of its part, or has recorded one switch.
 
-use super::{Captures, Counts, Recorder};
-use ground::time::Instant;
+use super::{Captures, Recorder};
+#[cfg(feature = "dpdk")]
+use ground::units::{PortId, Priority};
+#[cfg(feature = "dpdk")]
+use sim::NodeId;
 use sim::Partition;
 
 impl Recorder {
@@ -28,6 +31,7 @@ impl Recorder {
     pub(super) fn unite_with(&mut self, other: Self, part: u32, partition: &Partition) {
         self.counts.add(&other.counts);
         for (own, their) in self.towards.iter_mut().zip(other.towards) {
+            // A line between parts is seen from both: one part has its starts, the other what was obeyed.
             own.frames.unite(their.frames);
             if partition.of(own.node) == part {
                 own.receiver = their.receiver;
@@ -52,21 +56,25 @@ impl Recorder {
     }
 }
 
-impl Counts {
-    /// Adds the counts of other switches and lines.
-    pub(super) fn add(&mut self, other: &Self) {
-        let first = |a: Option<Instant>, b: Option<Instant>| a.into_iter().chain(b).min();
-        self.xoffs += other.xoffs;
-        self.xons += other.xons;
-        self.first_xoff = first(self.first_xoff, other.first_xoff);
-        self.pauses_sent += other.pauses_sent;
-        self.first_at_host = first(self.first_at_host, other.first_at_host);
-        self.marks += other.marks;
-        self.first_mark = first(self.first_mark, other.first_mark);
-        self.drops.add(&other.drops);
-        let drops = self.first_drop.into_iter().chain(other.first_drop);
-        self.first_drop = drops.min_by_key(|drop| (drop.at, drop.node));
-        self.line_losses.add(&other.line_losses);
-        self.storms.add(&other.storms);
+#[cfg(feature = "dpdk")]
+impl Recorder {
+    /// Records a data frame of this priority received by a switch.
+    #[inline]
+    pub(crate) fn received(&mut self, node: NodeId, port: PortId, priority: Priority) {
+        if let Some(groups) = self.groups_of(node, port) {
+            let group = groups.classify.group[priority.index()];
+            groups.onsets[group.index()].frames += 1;
+        }
+    }
+
+    /// Adds another recorder's records of one switch, and nothing else.
+    pub(crate) fn join(&mut self, node: NodeId, mut other: Self) {
+        self.counts.add(&other.counts);
+        self.losses[node.index()] = other.losses[node.index()].take();
+        for (own, their) in self.groups.iter_mut().zip(other.groups) {
+            if own.node == node {
+                own.onsets = their.onsets;
+            }
+        }
     }
 }

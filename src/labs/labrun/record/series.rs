@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::LabPlan;
-use crate::ends::ends;
+use crate::plan::ends;
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PortId, Priority, PriorityGroup, TrafficClass};
 use sim::{Network, Node, NodeId, NodeKind, Nodes, Witness};
@@ -101,6 +101,7 @@ impl Looks {
             marks: BTreeMap::new(),
             arrived: vec![Vec::new(); plan.flows.len()],
             left_out: 0,
+            // Fine at first: a short run gets many samples, and a long one thins them.
             step: plan.record.sample_every.unwrap_or(FIRST_STEP).max(Duration::from_picos(1)),
             next: Instant::ZERO,
             most: most.max(2),
@@ -119,6 +120,7 @@ impl Looks {
     pub fn look<W: Witness>(&mut self, network: &mut Network<W>) {
         let at = network.now();
         if self.moments.len() >= self.most {
+            // Thinned before the new sample: kept ones stay at equal distances of the doubled step.
             self.halve();
         }
         let seen = self.moments.len();
@@ -150,10 +152,12 @@ impl Looks {
                 let marked = switch.ecn_marked(place.port, priority);
                 if marked > 0 {
                     let all = self.marks.entry(place).or_default();
+                    // A port that begins to mark had none in all samples before.
                     all.resize(seen, 0);
                     all.push(marked);
                 }
             }
+            // Series of an empty switch get their zeros in `look`, all at once.
             if switch.held() == 0 {
                 continue;
             }
@@ -203,6 +207,7 @@ fn put(set: &mut SeriesSet, place: Place, octets: u64, seen: usize) {
     if octets == 0 {
         return;
     }
+    // 32 bits halve the memory; a queue of 4 GiB is beyond any plot.
     let octets = u32::try_from(octets).unwrap_or(u32::MAX);
     let series = set.entry(place).or_insert(Series { octets: Vec::new(), peak: 0 });
     series.octets.resize(seen, 0);
@@ -218,6 +223,7 @@ fn trim(set: &mut SeriesSet) -> usize {
     let mut peaks: Vec<u32> = set.values().map(|series| series.peak).collect();
     let excess = set.len() - SERIES_MAX;
     let (lower, &mut middle, _) = peaks.select_nth_unstable(excess);
+    // Of series with the same peak only as many go as have to.
     let mut equal = lower.iter().filter(|peak| **peak == middle).count();
     set.retain(|_, series| {
         let goes = series.peak < middle || (series.peak == middle && equal > 0);

@@ -1,6 +1,6 @@
 //! Transport of a flow entry: RoCE and TCP settings, without the numbers that differ per flow.
 
-use super::sizes::{Sizes, sizes};
+use super::traffic::{Sizes, sizes};
 use crate::Side;
 use crate::raw::{self, DcqcnName, Load, Messages, Short, TransportLong, TransportName};
 use crate::resolve::graph::Source;
@@ -117,6 +117,7 @@ fn roce(cx: &mut Cx, at: &Place<'_>, said: &raw::Roce) -> RocePlan {
     let default = RocePlan::new(U24::default(), U24::default());
     let cnp_interval = match said.cnp_interval {
         None => default.cnp_interval,
+        // An interval of zero sends a CNP for every marked packet; `None` is the plan's word for it.
         Some(Span(Duration::ZERO)) => None,
         Some(Span(span)) => Some(span),
     };
@@ -200,6 +201,7 @@ fn above_zero(cx: &mut Cx, at: &Place<'_>, said: Option<Span>, default: Duration
 
 /// Returns the marking of acknowledgements of a priority.
 fn priority(cx: &mut Cx, at: &Place<'_>, n: u8) -> Option<Marking> {
+    // Class selectors (RFC 2474), as for data; 8 times a priority above 7 is no DSCP or no priority.
     let found = Priority::new(n).zip(Dscp::new(n.saturating_mul(8)));
     if found.is_none() {
         cx.error(at, format!("there is no priority {n}; choose 0 to 7"));
@@ -225,6 +227,7 @@ pub(super) fn check_preset(cx: &mut Cx, at: &Source<'_>, said: &raw::Flow, host:
     if host.rate == PRESET_RATE || additive.is_some() {
         return;
     }
+    // The additive step is per period, so at another rate it takes another share of the link.
     let scaled = u128::from(set.additive.get()) * u128::from(host.rate.get());
     let scaled = BitsPerSec::new((scaled / u128::from(PRESET_RATE.get())) as u64);
     let what = format!(
@@ -254,6 +257,7 @@ fn dcqcn(cx: &mut Cx, at: &Place<'_>, said: &Short<DcqcnName, raw::Dcqcn>) -> Op
         DcqcnName::Mellanox => DcqcnPlan::mellanox(),
     };
     let one = f64::from(DcqcnPlan::GAIN_ONE);
+    // Ratios are in millionths, and alpha in units of GAIN_ONE.
     let alpha = |r: Ratio| (f64::from(r.0) / 1e6 * one).round() as u32;
     let span = |s: Option<Span>, set: Duration| s.map_or(set, |s| s.0);
     let plan = DcqcnPlan {
@@ -271,6 +275,7 @@ fn dcqcn(cx: &mut Cx, at: &Place<'_>, said: &Short<DcqcnName, raw::Dcqcn>) -> Op
         clamp_target: said.clamp_target.unwrap_or(set.clamp_target),
         first_rate: set.first_rate,
     };
+    // A NaN is neither above 0 nor at most 1, hence the negation.
     if said.gain.is_some_and(|g| !(g > 0.0 && g <= 1.0)) || !plan.is_sound() {
         let what = "is out of range: gain above 0 up to 1, periods and octets above 0, \
                     decrease_max 1% to 100%";

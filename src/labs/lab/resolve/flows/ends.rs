@@ -2,7 +2,7 @@
 
 use super::parts::{Context, Use, stream};
 use crate::raw::{self, Chosen, Many, Pattern, RandomNames};
-use crate::resolve::{graph, names};
+use crate::resolve::graph;
 use config::{Cx, Place};
 use ground::rand::Rng;
 use host::FLOW_ID_MAX;
@@ -48,6 +48,7 @@ pub(super) fn ends(
         if said.to.is_some() {
             cx.error(&to_at, "a collective is among the hosts of `from`; leave out `to`");
         }
+        // Before the receivers are resolved: without `to` they would be all hosts.
         if from.len() < 2 {
             cx.error(&from_at, "a collective has at least two hosts");
             return none;
@@ -59,6 +60,8 @@ pub(super) fn ends(
         return none;
     }
     let pairs: Vec<(usize, usize)> = match said.pattern.unwrap_or_default() {
+        // Checked before the pairs are made: 16,384 hosts would make 268 million. Those of a host with itself are
+        // left out.
         Pattern::AllToAll if from.len() * to.len() > room + to.len().min(from.len()) => {
             let what = format!(
                 "makes {} flows; a lab has up to {}",
@@ -78,26 +81,15 @@ pub(super) fn ends(
             return none;
         }
         Pattern::Pairs => from.into_iter().zip(to).collect(),
-        Pattern::Permutation => {
-            if to.len() < from.len() || to.len() < 2 {
-                let what = format!(
-                    "{} receivers are too few for a permutation of {} senders",
-                    to.len(),
-                    from.len()
-                );
-                cx.error(&at.own, what);
-                return none;
-            }
-            permutation(from, to, Rng::nth(context.seed, entry as u64))
+        Pattern::Permutation if to.len() < from.len() || to.len() < 2 => {
+            let (senders, receivers) = (from.len(), to.len());
+            let what =
+                format!("{receivers} receivers are too few for a permutation of {senders} senders");
+            cx.error(&at.own, what);
+            return none;
         }
-        Pattern::Random => {
-            if let Some(alone) = from.iter().find(|from| to.iter().all(|to| to == *from)) {
-                let name = &context.graph.nodes[context.graph.hosts[*alone]].name;
-                cx.error(&at.own, format!("`{name}` has no receiver but itself; name others"));
-                return none;
-            }
-            return Pairs::Random { from, to };
-        }
+        Pattern::Permutation => permutation(from, to, Rng::nth(context.seed, entry as u64)),
+        Pattern::Random => return random(cx, at, from, to, context),
         Pattern::Ring | Pattern::Exchange => unreachable!("collectives have returned"),
     };
     if pairs.is_empty() || pairs.iter().any(|(f, t)| f == t) {
@@ -109,6 +101,22 @@ pub(super) fn ends(
         return none;
     }
     Pairs::Given(pairs)
+}
+
+/// Returns the hosts of random pairs, if each sender has a receiver beside itself.
+fn random(
+    cx: &mut Cx,
+    at: &graph::Source<'_>,
+    from: Vec<usize>,
+    to: Vec<usize>,
+    context: &Context<'_, '_>,
+) -> Pairs {
+    if let Some(alone) = from.iter().find(|from| to.iter().all(|to| to == *from)) {
+        let name = &context.graph.nodes[context.graph.hosts[*alone]].name;
+        cx.error(&at.own, format!("`{name}` has no receiver but itself; name others"));
+        return Pairs::Given(Vec::new());
+    }
+    Pairs::Random { from, to }
 }
 
 /// Returns the numbers of the named hosts; without names, of all hosts but the generator's. `end` is
@@ -146,7 +154,7 @@ fn listed(cx: &mut Cx, at: &Place<'_>, list: &[String], context: &Context<'_, '_
     let mut taken = vec![false; graph.hosts.len()];
     for (i, text) in list.iter().enumerate() {
         let here = if list.len() == 1 { at.clone() } else { at.index(i) };
-        for name in names::expand(cx, &here, text) {
+        for name in graph::expand(cx, &here, text) {
             // The first of a range that does not exist stands for those behind it.
             let Some(node) = graph.find_host(cx, &here, &name) else { break };
             let number = graph.host_number(node);
@@ -184,6 +192,7 @@ fn some_of(
         }
         return Vec::new();
     }
+    // A Fisher-Yates shuffle that stops after `count` draws.
     let mut rng = Rng::new(stream(context.seed, Use::Hosts, end, 0));
     let mut order: Vec<usize> = (0..of.len()).collect();
     for i in 0..count {

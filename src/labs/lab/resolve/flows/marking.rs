@@ -1,15 +1,18 @@
-//! Priority and DSCP of a flow, and whether its path is lossless.
+//! Priority and DSCP of a flow, whether its path is lossless, and whether a host obeys the congestion messages
+//! about it.
 
 use super::carrier::Carrier;
 use super::parts::{Context, KindOf, Marked};
-use crate::resolve::graph;
+use crate::raw::{self, Short, TransportName};
+use crate::resolve::graph::Source;
 use crate::resolve::routes::Hop;
 use buffer::GroupKind;
-use config::Cx;
+use config::{Cx, Place};
 use ground::units::{Dscp, PortId, Priority};
+use host::StationPlan;
 use labrun::{FlowSignals, LossyHop};
 use sim::NodeId;
-use switch::{ClassifyPlan, Trust};
+use switch::{ClassifyPlan, CongestionPlan, Trust};
 
 /// Returns the priority to which a switch classifies a flow's frames: by DSCP, or the port's
 /// default.
@@ -25,15 +28,17 @@ fn taken_for(classify: &ClassifyPlan, carrier: &Carrier, dscp: Dscp) -> Priority
 /// Returns the priority and the DSCP of a flow.
 pub(super) fn marking(
     cx: &mut Cx,
-    at: &graph::Source<'_>,
+    at: &Source<'_>,
     kind: &KindOf,
     way: &[Hop],
     context: &Context<'_, '_>,
 ) -> Marked {
+    // Class selectors (RFC 2474): the upper three bits of a DSCP are the priority.
     let of = |p: Priority| Dscp::new(p.get() * 8).unwrap_or(Dscp::MIN);
     let usual = kind.dscp.or(kind.priority.map(of)).unwrap_or(Dscp::MIN);
     let first = way.first().and_then(|hop| Some((context.switch(hop)?, hop.input)));
     let Some((switch, port)) = first else {
+        // Two hosts without a switch between: the receiver does not classify, so the marking alone decides.
         let by_dscp = Priority::ALL[usual.index() / 8];
         return Marked { priority: kind.priority.unwrap_or(by_dscp), dscp: usual };
     };
@@ -43,6 +48,7 @@ pub(super) fn marking(
         return Marked { priority: taken(usual), dscp: usual };
     };
     if kind.dscp.is_some() {
+        // The file has said both, so both stay as they are: a wrong pair may be the point of the lab.
         if taken(usual) != priority {
             let what = format!(
                 "`{}` takes frames with DSCP {usual} for priority {}, not {priority}, so its pauses \
@@ -55,6 +61,7 @@ pub(super) fn marking(
         return Marked { priority, dscp: usual };
     }
     let all = (0..=Dscp::MAX.get()).filter_map(Dscp::new);
+    // The usual DSCP first, then the least one that the switch maps to the priority.
     let fits = std::iter::once(usual).chain(all).find(|dscp| taken(*dscp) == priority);
     let dscp = fits.unwrap_or_else(|| {
         let what = format!(
@@ -104,6 +111,7 @@ pub(super) fn is_lossless(
         let group = classify.group[priority.index()];
         let kind = switch.buffer.groups[hop.input][group.index()].kind;
         let heard = match i.checked_sub(1).map(|before| &way[before]) {
+            // The host pauses the flow by the priority of its own queue.
             None => priority == marked.priority,
             Some(before) => context
                 .switch(before)
@@ -117,7 +125,7 @@ pub(super) fn is_lossless(
 /// one that classify it as lossy although the first one classifies it as lossless.
 pub(super) fn lossy_at(
     cx: &mut Cx,
-    at: &graph::Source<'_>,
+    at: &Source<'_>,
     marked: Marked,
     way: &[Hop],
     carrier: &Carrier,
@@ -127,6 +135,7 @@ pub(super) fn lossy_at(
         let switch = context.switch(hop)?;
         let classify = &switch.ports[hop.input].classify;
         let priority = taken_for(classify, carrier, marked.dscp);
+        // Each switch classifies again: by DSCP a frame may have another priority at the next one.
         let group = classify.group[priority.index()];
         let kind = switch.buffer.groups[hop.input][group.index()].kind;
         let port = PortId::new(hop.input as u16)?;
@@ -162,4 +171,66 @@ pub(super) fn lossy_at(
         cx.warn(&at.own, what);
     }
     lossy.map(|(_, hop, _)| *hop).collect()
+}
+
+/// Warns of a flow whose congestion messages its source ignores.
+pub(super) fn warn_of_unheard(
+    cx: &mut Cx,
+    at: &Source<'_>,
+    carrier: &Carrier,
+    ends: (usize, usize),
+    context: &Context<'_, '_>,
+    source: Option<&StationPlan>,
+) {
+    let (Some(way), Some(source)) = (context.routes.way(context.graph, ends.0, ends.1), source)
+    else {
+        return;
+    };
+    let plans: Vec<&CongestionPlan> =
+        way.iter().filter_map(|hop| context.switch(hop)).map(|s| &s.congestion).collect();
+    let sfc = plans.iter().any(|p| p.sfc.as_ref().is_some_and(|sfc| sfc.point.enabled));
+    let host = &source.name;
+    if sfc && matches!(carrier, Carrier::Ethernet) {
+        let what = "frames without IP have no address that a source flow control message could go to, \
+                    so none pauses this flow; take another transport";
+        cx.warn(&at.key("transport"), what);
+    } else if sfc
+        && source.reactions.sfc.is_none()
+        // A proxy at the first switch turns the message into PFC for the host, which obeys that.
+        && plans.first().is_none_or(|p| p.proxy.is_none())
+    {
+        let what = format!(
+            "no host obeys source flow control messages about this flow: give `{host}` `sfc: flow`, or \
+             the profile of its switch `sfc_proxy: {{}}`"
+        );
+        cx.warn(&at.own, what);
+    }
+    if plans.iter().any(|p| p.qcn.is_some()) && source.reactions.qcn.is_none() {
+        let what = format!(
+            "no host obeys the congestion notifications (QCN) about this flow: give `{host}` `qcn: {{}}`"
+        );
+        cx.warn(&at.own, what);
+    }
+}
+
+/// Warns of a lab with `fast_cnp` but without RoCEv2 flows.
+pub(super) fn warn_of_unheard_messages(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    lab: &raw::Lab,
+    context: &Context<'_, '_>,
+) {
+    let plans = context.switches.plans.iter().flatten();
+    let notify = { plans }.any(|switch| switch.congestion.fast_cnp.is_some());
+    let is_roce = |flow: &raw::Flow| match flow.over(&lab.defaults.flows).transport {
+        Some(Short::Short(name)) => name == TransportName::Roce,
+        Some(Short::Long(long)) => long.roce.is_some(),
+        None => false,
+    };
+    if notify && lab.otg.is_none() && !lab.flows.is_empty() && !lab.flows.iter().any(is_roce) {
+        cx.warn(
+            &at.key("flows"),
+            "`fast_cnp` is for flows of RoCEv2, and none is one: `transport: roce`",
+        );
+    }
 }

@@ -1,12 +1,12 @@
 //! Context of the resolution of flows, and the values that its steps hand on.
 
 use super::carrier::Carrier;
-use super::sizes::Sizes;
+use super::traffic::Sizes;
 use crate::LabTester;
 use crate::raw;
 use crate::resolve::graph::{self, Graph};
-use crate::resolve::profiles::Switches;
 use crate::resolve::routes::{Hop, Routes};
+use crate::resolve::switches::Switches;
 use config::Cx;
 use config::quantity::Span;
 use ground::rand::Rng;
@@ -45,9 +45,7 @@ impl Context<'_, '_> {
         let node = NodeId(self.graph.hosts[host] as u32);
         self.tester.is_some_and(|tester| tester.hosts.contains(&node))
     }
-}
 
-impl Context<'_, '_> {
     pub(super) fn switch(&self, hop: &Hop) -> Option<&SwitchPlan> {
         self.switches.plans[hop.node].as_ref()
     }
@@ -93,9 +91,9 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// A flow with this amount of traffic.
-    pub(super) const fn of((from, to): (usize, usize), bound: Bound) -> Self {
-        Self { from, to, bound, list: None, times: 1, after: None }
+    /// Returns a flow from the first of two hosts to the second, with this amount of traffic.
+    pub(super) const fn of(ends: (usize, usize), bound: Bound) -> Self {
+        Self { from: ends.0, to: ends.1, bound, list: None, times: 1, after: None }
     }
 }
 
@@ -122,12 +120,14 @@ pub(super) enum Use {
 
 /// Returns the seed of a use, by the number of the entry and of the host, flow or end in it.
 pub(super) fn stream(seed: u64, of: Use, entry: usize, n: usize) -> u64 {
+    // "workload" in ASCII: streams of workloads are none of those that other parts of the lab draw from.
     let purpose = 0x776f_726b_6c6f_6164 + of as u64;
     let seed = Rng::nth(seed ^ Rng::nth(purpose, 0), entry as u64);
     Rng::nth(seed, n as u64)
 }
 
 /// Start and stop of a flow, by its sender's clock.
+#[derive(Clone, Copy)]
 pub(super) struct Times {
     pub(super) start: Instant,
     pub(super) stop: Instant,

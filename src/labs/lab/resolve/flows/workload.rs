@@ -79,6 +79,7 @@ impl Drawing<'_, '_, '_> {
             return none;
         }
         for group in &groups {
+            // The mean fits, as was checked, but exponential intervals may draw more than the mean says.
             if !self.fill(group, span, &mut drawn) {
                 cx.error(&self.messages_key("count"), too_many(self.room + 1));
                 return none;
@@ -124,6 +125,7 @@ impl Drawing<'_, '_, '_> {
                 None
             }
         }
+        // A load has intervals that follow from it; regular messages need `every` or `count` to end.
         .filter(|span| {
             let endless = self.batch.every == Duration::ZERO && self.batch.count.is_none();
             if endless && self.batch.load.is_none() {
@@ -160,6 +162,8 @@ impl Drawing<'_, '_, '_> {
             }
             (Pairs::Random { from, to }, side) => {
                 let receiver = side == Some(Side::Receiver);
+                // The hosts whose links have the load draw the messages, so each of these links gets the configured
+                // share.
                 let (own, others) = if receiver { (to, from) } else { (from, to) };
                 for host in own {
                     let others = others.iter().filter(|other| *other != host);
@@ -189,6 +193,7 @@ impl Drawing<'_, '_, '_> {
     /// Returns the mean interval of messages that take a share of a link.
     fn mean_interval(&self, rate: BitsPerSec, line: LinePlan, share: f64) -> Duration {
         let sizes = &self.batch.sizes;
+        // Load counts all bits on the line: headers, preamble and gap of each packet, too.
         let each = f64::from(self.transport.overhead() + line.overhead);
         let octets = sizes.mean()
             + sizes.mean_packets(self.payload()) * each
@@ -209,6 +214,7 @@ impl Drawing<'_, '_, '_> {
         let number = |group: &Group| {
             let by_time = match (group.mean, self.batch.every) {
                 (Some(mean), _) => span.as_picos().div_ceil(mean.as_picos()),
+                // All messages at once: only `count` ends them.
                 (None, Duration::ZERO) => u64::MAX,
                 (None, every) => span.as_picos().div_ceil(every.as_picos()),
             };
@@ -225,6 +231,7 @@ impl Drawing<'_, '_, '_> {
     /// Draws the messages of a group; false if there are more than a lab may have.
     fn fill(&self, group: &Group, span: Duration, drawn: &mut Drawn) -> bool {
         let seed = |of| stream(self.context.seed, of, self.entry, group.number);
+        // Three streams: another distribution of sizes keeps times and receivers, so that two runs compare.
         let mut times = Rng::new(seed(Use::Messages));
         let mut receivers = Rng::new(seed(Use::Receivers));
         let mut sizes = Rng::new(seed(Use::Amounts));
@@ -233,6 +240,7 @@ impl Drawing<'_, '_, '_> {
         for n in 0..self.batch.count.unwrap_or(u64::MAX) {
             due = match group.mean {
                 Some(mean) => {
+                    // Exponential intervals make a Poisson process; messages of several groups stay one when merged.
                     let gap = times.exponential(mean).as_picos();
                     Duration::from_picos(due.as_picos().saturating_add(gap))
                 }
@@ -251,6 +259,7 @@ impl Drawing<'_, '_, '_> {
             drawn.bytes = drawn.bytes.saturating_add(bytes);
             drawn.by_flow.entry(pair).or_default().push(ListedMessage { bytes, due });
         }
+        // The load that was drawn is reported beside the one that was configured.
         let rate = group.line.rate().get() as f64;
         drawn.busy += busy as f64 * 8.0 / rate;
         true
@@ -266,6 +275,7 @@ pub(super) struct StationLine {
 
 impl StationLine {
     pub(super) fn of(station: &StationPlan) -> Self {
+        // With MACsec each frame is longer on the line by tag and ICV.
         Self { rate: station.rate, line: station.protected_line() }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::chance::Chance;
+use super::Chance;
 use crate::raw::{PortDefaults, Profile};
 use config::quantity::{Ratio, Size, Span};
 use config::raw::{
@@ -32,18 +32,20 @@ pub(super) fn profile(chance: &mut Chance, slowest: BitsPerSec) -> Drawn {
         true => (0..8).collect(),
         false => chance.pick(&[vec![3], vec![3], vec![3, 4], vec![2, 5, 6], vec![0]]),
     };
-    with(chance, (max_frame, link_wide, lossless), slowest)
+    with(chance, max_frame, link_wide, lossless, slowest)
 }
 
 /// Generates another profile with the frame size and the lossless priorities of the first.
 pub(super) fn another(chance: &mut Chance, first: &Drawn, slowest: BitsPerSec) -> Drawn {
     let link_wide = first.profile.defaults.pause.is_some();
-    with(chance, (first.max_frame, link_wide, first.lossless.clone()), slowest)
+    with(chance, first.max_frame, link_wide, first.lossless.clone(), slowest)
 }
 
 fn with(
     chance: &mut Chance,
-    (max_frame, link_wide, lossless): (u64, bool, Vec<u8>),
+    max_frame: u64,
+    link_wide: bool,
+    lossless: Vec<u8>,
     slowest: BitsPerSec,
 ) -> Drawn {
     let frames = |chance: &mut Chance, most| chance.scale(1, most) * max_frame;
@@ -53,6 +55,7 @@ fn with(
         5..=8 => dynamic(chance.between(0, 8) as i8 - 6),
         _ => Shared { unlimited: Some(true), ..Shared::default() },
     };
+    // XON is below XOFF, which only a static threshold gives in advance; the plan refuses others.
     let xon = match limit.static_th {
         Some(Size(most)) if chance.percent(30) => Some(Size(chance.between(0, most / 2))),
         _ => None,
@@ -66,6 +69,7 @@ fn with(
             ..Lossless::default()
         }),
     };
+    // Spectrum switches have cells of 96 to 256 bytes; at 1 and 4096 rounding to cells shows.
     let cell = chance.pick(&[1, 64, 80, 96, 128, 160, 192, 208, 254, 256, 512, 1_024, 4_096]);
     let exposed = raw::Profile {
         // One frame fits even if the pool is full, or some connections would never end.
@@ -77,7 +81,8 @@ fn with(
     let watchdog = chance.percent(15);
     let (quanta, refresh) = pauses(chance, max_frame, slowest);
     let mut defaults = PortDefaults {
-        watchdog: (watchdog && !link_wide).then(|| dog(chance)),
+        // The watchdog is one of PFC, as it needs the priority that is stuck.
+        watchdog: (watchdog && !link_wide).then(|| watchdog_times(chance)),
         queues: queues(chance, &lossless, &lossy, max_frame),
         ..PortDefaults::default()
     };
@@ -168,7 +173,7 @@ pub(super) fn slow(defaults: &mut PortDefaults) {
     }
 }
 
-fn dog(chance: &mut Chance) -> Watchdog {
+fn watchdog_times(chance: &mut Chance) -> Watchdog {
     Watchdog {
         enabled: None,
         detection: Some(Span(chance.span(20_000, 500_000))),
@@ -200,6 +205,7 @@ fn queues(
             let kmin = chance.scale(500, 200_000);
             let ecn = Ecn {
                 kmin: Some(Size(kmin).into()),
+                // A factor of 1 is a step at kmin, which DCTCP has.
                 kmax: Some(Size(kmin * chance.between(1, 8)).into()),
                 pmax: Some(Ratio(chance.between(0, 1_000_000) as u32)),
                 at: Some(chance.pick(&[MarkPoint::Enqueue, MarkPoint::Dequeue])),

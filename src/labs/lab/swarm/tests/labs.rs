@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration as WallSpan;
 
-use crate::swarm::summary::Summary;
+use crate::swarm::Summary;
 use crate::swarm::trial::run_with;
 use buffer::GroupKind;
 use ground::units::{Cells, PortId};
