@@ -6,11 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::agents::{Headroom, Measurement, Ptp};
-use super::buffer::Shared;
 use super::congestion::{AttachedName, LocatorName, PortFastCnp, PortIsolation, PortQcn, PortSfc};
 use super::discovery::{Dcbx, Lldp};
-use super::keys::{Range, VlanRange};
 use super::macsec::Macsec;
+use super::{Range, Shared, VlanRange};
 use crate::quantity::{Length, LinkRate, Ratio, Size, Span, Threshold};
 use ::file::word_or;
 use headroom::Fec;
