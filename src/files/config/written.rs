@@ -2,20 +2,25 @@
 //!
 //! The tree is the file's with `defaults` merged into the ports. Objects are written under their
 //! keys, groups as profiles and marking curves as fields of their queue, and the result is resolved
-//! like any file, so what is saved is what a switch would start with.
+//! like any file, so what is saved is what a switch would start with. Values that a client sets have the units of
+//! files, too.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::quantity::{Rate, Ratio, Size, Span};
+use super::raw::Range;
+use super::tree::{self, Node};
+use super::{ConfigError, Machine, SwitchFile, parse_tree};
 use buffer::{BufferPlan, GroupKind, GroupPlan, SharedLimit};
+use congestion::sfc::CENTISECOND;
 use congestion::{EcnPlan, MarkAt, NotEct};
 use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass, percent_of_parts};
 use link::Method;
-use switch::managed::{self, Access, At, Kind, Object, ObjectValue, Scope, Section, Unit};
+use switch::managed::{
+    self, Access, At, Kind, Object, ObjectError, ObjectValue, Reason, Scope, Section, Unit,
+};
 use switch::{CongestionPlan, SwitchPlan};
-
-use crate::raw::Range;
-use crate::tree::{self, Node};
 
 /// A switch file that can be changed.
 #[derive(Clone)]
@@ -108,7 +113,8 @@ impl Written {
             }
         }
         for (section, port, class) in queues {
-            self.write_queue(plan, ports, section, (port, TrafficClass::ALL[class]));
+            let at = At { port: PortId::new(port as u16), class: Some(TrafficClass::ALL[class]) };
+            self.write_queue(plan, ports, section, at);
         }
     }
 
@@ -159,14 +165,8 @@ impl Written {
 
     /// Writes all settings of a queue of a section at one port: settings of a port replace those of
     /// the switch for the class.
-    fn write_queue(
-        &mut self,
-        plan: &CongestionPlan,
-        ports: usize,
-        section: &str,
-        (port, class): (usize, TrafficClass),
-    ) {
-        let at = At { port: PortId::new(port as u16), class: Some(class) };
+    fn write_queue(&mut self, plan: &CongestionPlan, ports: usize, section: &str, at: At) {
+        let (Some(port), Some(class)) = (at.port, at.class) else { return };
         let of_queues =
             |object: &Object| object.section().key() == section && object.scope() == Scope::Queue;
         let mut queue = Node::mapping();
@@ -184,7 +184,7 @@ impl Written {
             let monitored = Node::plain(mask.to_string());
             *self.root.enter(section).enter("sfcMonitoredQueues") = monitored;
         }
-        if let Some(port) = self.port(port) {
+        if let Some(port) = self.port(port.index()) {
             let queues = port.enter(section).enter("queues");
             split_ranges(queues);
             *queues.enter(&class.get().to_string()) = queue;
@@ -340,6 +340,74 @@ fn split_ranges(map: &mut Node) {
             *map.enter(&single.to_string()) = node.clone();
         }
     }
+}
+
+/// Passes after which the defaults of what was written no longer change what else has to be written:
+/// a default depends on other fields, which depend on none.
+const PASSES: usize = 3;
+
+impl Written {
+    /// Resolves the file again.
+    ///
+    /// # Errors
+    /// All problems of the file.
+    pub fn resolve(&self, machine: &Machine) -> Result<SwitchFile, ConfigError> {
+        Ok(parse_tree(&self.name, self.root.clone(), machine)?.0)
+    }
+
+    /// Writes the objects whose values in `plan` differ from those in the file.
+    ///
+    /// # Errors
+    /// All problems of the file.
+    pub fn write_objects(
+        &mut self,
+        plan: &CongestionPlan,
+        ports: usize,
+        machine: &Machine,
+    ) -> Result<(), ConfigError> {
+        for _ in 0..PASSES {
+            let file = self.resolve(machine)?.plan.congestion;
+            self.write_changed(plan, &file, ports);
+        }
+        Ok(())
+    }
+}
+
+/// Parses a value of `object`: `true`, `6`, `100KB`, `10us`, `75%`, `[3,4]`, an address, a word.
+///
+/// # Errors
+/// The text is not a value of this object; lists the valid ones, or names the wrong unit.
+pub fn object_value(object: Object, text: &str) -> Result<ObjectValue, String> {
+    let kind = object.kind();
+    let out = || ObjectError::new(object, Reason::Range).to_string();
+    let number =
+        |n: Option<u64>| n.and_then(|n| n.try_into().ok()).map(ObjectValue::Number).ok_or_else(out);
+    let named = |why| format!("{}: {why}", object.name());
+    let value = match kind {
+        Kind::Number { unit: Unit::Octets, .. } => {
+            number(Some(text.parse::<Size>().map_err(named)?.0))?
+        }
+        Kind::Number { unit: Unit::Picoseconds, .. } => {
+            number(Some(text.parse::<Span>().map_err(named)?.0.as_picos()))?
+        }
+        Kind::Number { unit: Unit::BitsPerSecond, .. } if text.trim().parse::<u64>().is_err() => {
+            number(Some(text.parse::<Rate>().map_err(named)?.0.get()))?
+        }
+        Kind::Number { unit: Unit::Share, .. } => {
+            number(Some(text.parse::<Ratio>().map_err(named)?.parts().into()))?
+        }
+        // A plain number in the object's unit, or a time with its unit.
+        Kind::Number { unit: Unit::Centiseconds, .. } if text.trim().parse::<u64>().is_err() => {
+            let Span(span) = text.parse().map_err(named)?;
+            let (picos, unit) = (span.as_picos(), CENTISECOND.as_picos());
+            if picos % unit != 0 {
+                return Err(named("not a whole number of centiseconds (10ms)".into()));
+            }
+            number(Some(picos / unit))?
+        }
+        _ => kind.read(text).ok_or_else(out)?,
+    };
+    if kind.takes(&value) { Ok(value) } else { Err(out()) }
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
-//! Resolves the link protocols of a port: delay measurement, discovery, automatic headroom.
+//! Resolves the link protocols of a port: delay measurement, PTP peer delay, automatic headroom. LLDP and DCBX have
+//! a file beside this.
 
-mod discovery;
-mod measurement;
-
+use super::discovery::{self, Advertised};
 use super::macsec::shims;
 use super::{Cx, Place};
 use crate::quantity::{Signed, Span, octets};
@@ -12,23 +11,21 @@ use crate::raw::{
 };
 use ::discovery::{DcbxPlan, EtsTable, FRAME_MAX, LldpPlan, Role, frame_len};
 use ground::time::Duration;
-use ground::units::{BitsPerSec, Cells, Mac, PRIORITIES};
+use ground::units::{BitsPerSec, Cells, Mac};
+use headroom::measure::{InitiatePlan, MeasurePlan};
 use headroom::peer_delay::PeerDelayPlan;
 use headroom::{DelayInputs, Shims, SoftwareTerms, required};
 use link::{AgentsPlan, AutoPlan, Method, Preference, Statistic};
 use pfc::FlowControl;
-use schedule::ClassPlan;
 use secure::SecyPlan;
-use switch::PortPlan;
 use wire::WireError;
-use wire::dcbx::ets::algorithm;
-use wire::headroom::{Adjustment, Readings};
+use wire::headroom::{Adjustment, Dialect, PduLength, Readings};
 
 /// Time that a port waits for the DCBX of its peer: three LLDPDUs of the fast start.
 const WAIT_DEFAULT: Duration = Duration::from_secs(3);
 const WAIT_MAX: Duration = Duration::from_secs(3_600);
 /// Upper bound for delays: no buffer holds more.
-const DELAY_MAX: Duration = Duration::from_secs(1);
+pub(super) const DELAY_MAX: Duration = Duration::from_secs(1);
 /// Range of the limit, as a multiple of the headroom for the link's configured length.
 const LIMIT: (u32, u32) = (1, 1_000);
 const LIMIT_DEFAULT: u32 = 4;
@@ -129,24 +126,20 @@ pub fn agents(
     let auto_at = at.key("headroom").key("auto");
     let methods = said.auto().map(|auto| methods(cx, &auto_at.key("method"), auto));
     let by = |this| methods.is_some_and(|methods| methods.has(this));
-    let reaction = measurement::compensation(cx, &at.key("measurement"), said.measurement, port);
-    let measure = measurement::resolve(
-        cx,
-        &at.key("measurement"),
-        said.measurement,
-        by(Method::RoundTrip),
-        (reaction, port.secy.is_some_and(|secy| secy.protect_measurements)),
-    );
+    let measurement_at = at.key("measurement");
+    let reaction = compensation(cx, &measurement_at, said.measurement, port);
+    let measure =
+        measurement(cx, &measurement_at, said.measurement, by(Method::RoundTrip), port.secy)
+            .map(|plan| MeasurePlan { compensation: Some(reaction), ..plan });
     let peer_delay = ptp(cx, &at.key("ptp"), said.ptp, by(Method::PeerDelay));
-    let can = (
-        measure.as_ref().is_some_and(|m| m.respond),
-        peer_delay.as_ref().is_some_and(|p| p.respond),
-    );
-    let lldp = discovery::lldp(cx, at, (said.lldp, said.dcbx.is_some()), port);
-    let form = Defaults::of(said.is_letter()).form;
-    let dcbx = said
-        .dcbx
-        .map(|dcbx| discovery::dcbx(cx, &at.key("dcbx"), (dcbx, form), port, (can, reaction)));
+    let advertised = Advertised {
+        form: Defaults::of(said.is_letter()).form,
+        round_trip: measure.as_ref().is_some_and(|m| m.respond),
+        ptp: peer_delay.as_ref().is_some_and(|p| p.respond),
+        reaction,
+    };
+    let lldp = discovery::lldp(cx, at, &said, port);
+    let dcbx = said.dcbx.map(|dcbx| discovery::dcbx(cx, &at.key("dcbx"), dcbx, port, &advertised));
     // Values out of range were reported at their fields.
     let len = lldp.as_ref().map(|lldp| longest(lldp, dcbx.as_ref(), port.macs.0));
     if len == Some(Err(WireError::NoRoom)) {
@@ -156,10 +149,7 @@ pub fn agents(
         );
         cx.error(&at.key("lldp"), what);
     }
-    let defaults = Defaults::of(said.is_letter());
-    let auto = said.auto().zip(methods).and_then(|(auto, methods)| {
-        self::auto(cx, &auto_at, auto, port, (methods, defaults, dcbx.is_some()))
-    });
+    let auto = methods.and_then(|methods| self::auto(cx, &auto_at, &said, port, methods));
     let any = lldp.is_some() || measure.is_some() || peer_delay.is_some() || auto.is_some();
     any.then_some(AgentsPlan {
         mac: port.macs.0,
@@ -224,15 +214,16 @@ fn methods(cx: &mut Cx, at: &Place<'_>, said: &AutoHeadroom) -> Preference {
     }
 }
 
-/// Resolves automatic headroom, with its methods, its defaults, and true if the port has DCBX.
+/// Resolves automatic headroom by these methods.
 fn auto(
     cx: &mut Cx,
     at: &Place<'_>,
-    said: &AutoHeadroom,
+    sections: &Said<'_>,
     port: &Context<'_>,
-    (methods, defaults, dcbx): (Preference, Defaults, bool),
+    methods: Preference,
 ) -> Option<AutoPlan> {
     let (link, software, cell_bytes) = port.link?;
+    let (said, defaults) = (sections.auto()?, Defaults::of(sections.is_letter()));
     let mut delay = |at: &Place<'_>, said| {
         cx.ranged(at, span(said), (Duration::ZERO, DELAY_MAX), Duration::ZERO)
     };
@@ -268,7 +259,8 @@ fn auto(
         adjustment: adjustment(said.adjustment),
         invocation,
         shims,
-        wait: if dcbx { wait } else { Duration::ZERO },
+        // Without DCBX there is nothing to wait for.
+        wait: if sections.dcbx.is_some() { wait } else { Duration::ZERO },
     })
 }
 
@@ -322,47 +314,132 @@ fn ptp(cx: &mut Cx, at: &Place<'_>, said: Option<&Ptp>, needed: bool) -> Option<
     })
 }
 
-/// Describes a port's scheduler in ETS terms: weights as percentages of 100.
-pub fn ets_of(port: &PortPlan) -> EtsTable {
-    let weights = port.schedule.classes.map(|class| match class {
-        ClassPlan::Strict => None,
-        ClassPlan::Dwrr { weight } => Some(u32::from(weight)),
-    });
-    EtsTable {
-        class: port.classify.class.map(|class| class.index() as u8),
-        bandwidth: shares(weights.map(|w| w.unwrap_or(0))),
-        algorithm: weights.map(|w| if w.is_some() { algorithm::ETS } else { algorithm::STRICT }),
+/// Least number of rounds by which the delay of MACsec is measured: a protected request between two plain
+/// ones.
+const SHIM_ROUNDS: u16 = 2;
+/// Sequence numbers have eight bits.
+const REQUESTS_MAX: u16 = 256;
+/// Range of the time between requests: shorter is a flood, longer is no measurement.
+const SPACING: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));
+const PERIOD: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(864_000));
+
+/// Resolves delay measurement: if it is configured, or if automatic headroom uses it.
+/// The caller adds what the port tells its peer.
+fn measurement(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: Option<&Measurement>,
+    needed: bool,
+    secy: Option<&SecyPlan>,
+) -> Option<MeasurePlan> {
+    let shims = secy.is_some_and(|secy| secy.protect_measurements);
+    let silent = Measurement::default();
+    let said = match said {
+        None if !needed => return None,
+        said => said.unwrap_or(&silent),
+    };
+    let initiates = said.initiate.unwrap_or(needed);
+    if needed && !initiates {
+        let what = "headroom is found by this measurement (`headroom: auto`), so it cannot be off: \
+                    take `initiate` out, or write `headroom: computed`";
+        cx.error(&at.key("initiate"), what);
     }
+    let respond = said.respond.unwrap_or(true);
+    let initiate = initiate(cx, at, said, shims);
+    if initiates && shims && initiate.rounds < SHIM_ROUNDS {
+        let what = format!(
+            "`macsec.measure` compares protected messages with plain ones: choose at least {SHIM_ROUNDS}"
+        );
+        cx.error(&at.key("rounds"), what);
+    }
+    let dialect = dialect(cx, at, said);
+    (respond || initiates).then(|| MeasurePlan {
+        respond,
+        initiate: initiates.then_some(initiate),
+        dialect,
+        compensation: None,
+    })
 }
 
-/// Converts weights to percentages that sum to 100, by largest remainder; if all are 0 they stay 0.
-fn shares(weights: [u32; PRIORITIES]) -> [u8; PRIORITIES] {
-    let all: u32 = weights.iter().sum();
-    if all == 0 {
-        return [0; PRIORITIES];
+/// Resolves the encoding of messages.
+fn dialect(cx: &mut Cx, at: &Place<'_>, said: &Measurement) -> Dialect {
+    let (least, most) = PduLength::RANGE;
+    let pdu = said.pdu.map(|octets| cx.ranged(&at.key("pdu"), octets, (least, most), least));
+    let pdu = match (pdu.and_then(PduLength::padded), said.dialect.unwrap_or_default()) {
+        (Some(pdu), _) => pdu,
+        (None, Readings::Letter) => PduLength::SHORTEST,
+        (None, Readings::Sluice) => PduLength::NONE,
+    };
+    let dialect = Dialect {
+        kind: said.kinds.unwrap_or_default(),
+        length: said.length.unwrap_or_default(),
+        unit: said.times.unwrap_or_default(),
+        piggyback: said.rides.unwrap_or_default(),
+        pdu,
+        compensation: said.compensation.unwrap_or_default(),
+    };
+    if !dialect.is_consistent() {
+        let what = "the length field has one byte, which cannot state so long a PDU: write `length: \
+                    fields`, or a PDU of at most 255 bytes";
+        cx.error(&at.key("pdu"), what);
     }
-    let mut out = weights.map(|w| (w * 100 / all) as u8);
-    let mut order: [usize; PRIORITIES] = core::array::from_fn(|n| n);
-    order.sort_by_key(|n| core::cmp::Reverse(weights[*n] * 100 % all));
-    let missing = 100 - out.iter().map(|share| usize::from(*share)).sum::<usize>();
-    for n in order.into_iter().take(missing) {
-        out[n] += 1;
-    }
-    out
+    dialect
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Resolves the time that the port tells its peer: its reaction to a pause, with the adjustment.
+fn compensation(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: Option<&Measurement>,
+    port: &Context<'_>,
+) -> Adjustment {
+    let range = (Duration::ZERO, DELAY_MAX);
+    let reaction = match said.and_then(|said| said.reaction) {
+        Some(Span(time)) => cx.ranged(&at.key("reaction"), time, range, Duration::ZERO),
+        // A poll gap that is out of range is reported where it stands.
+        None => port.reaction.min(DELAY_MAX),
+    };
+    let reaction = Adjustment::at_least(reaction).unwrap_or_default();
+    reaction.plus(adjustment(said.and_then(|said| said.adjustment)))
+}
 
-    #[test]
-    fn shares_are_whole_percents_that_make_a_hundred() {
-        assert_eq!(shares([0; 8]), [0; 8]);
-        assert_eq!(shares([1, 0, 1, 0, 1, 0, 0, 0]), [34, 0, 33, 0, 33, 0, 0, 0]);
-        assert_eq!(shares([30, 0, 0, 50, 0, 0, 20, 0]), [30, 0, 0, 50, 0, 0, 20, 0]);
-        assert_eq!(shares([65_535, 1, 0, 0, 0, 0, 0, 0]), [100, 0, 0, 0, 0, 0, 0, 0]);
-        for weights in [[1; 8], [7, 11, 13, 17, 19, 23, 29, 31], [65_535; 8]] {
-            assert_eq!(shares(weights).iter().map(|n| u32::from(*n)).sum::<u32>(), 100);
-        }
+/// Resolves the number of rounds and their spacing.
+fn initiate(cx: &mut Cx, at: &Place<'_>, said: &Measurement, shims: bool) -> InitiatePlan {
+    let default = InitiatePlan { shims, ..InitiatePlan::DEFAULT };
+    let rounds = said.rounds.unwrap_or(default.rounds);
+    // Where each round trip takes two requests, no more than this many have numbers of their own.
+    let most = if shims { REQUESTS_MAX / 2 } else { REQUESTS_MAX };
+    let rounds = cx.ranged(&at.key("rounds"), rounds, (1, most), default.rounds);
+    let least = InitiatePlan { rounds, ..default }.requests_least();
+    let enough = if least >= default.requests_max { REQUESTS_MAX } else { default.requests_max };
+    let requests = said.requests.unwrap_or(enough);
+    if requests < least || requests > REQUESTS_MAX {
+        let what = format!(
+            "{requests} requests cannot bring {rounds} round trips and keep their sequence numbers \
+             apart: choose {least} to {REQUESTS_MAX}"
+        );
+        cx.error(&at.key("requests"), what);
+    }
+    let spacing_max = said.spacing_max.map_or(default.spacing_max, |s| s.0);
+    let max_at = at.key("spacing_max");
+    let spacing_max = cx.ranged(&max_at, spacing_max, SPACING, default.spacing_max);
+    let spacing_min = said.spacing_min.map_or(default.spacing_min.min(spacing_max), |s| s.0);
+    if spacing_min > spacing_max {
+        let what = format!(
+            "{spacing_min} is more than spacing_max ({spacing_max}), after which a request is sent \
+             in any case; choose less"
+        );
+        cx.error(&at.key("spacing_min"), what);
+    }
+    let period_at = at.key("period");
+    let period = said.period.map(|s| cx.ranged(&period_at, s.0, PERIOD, PERIOD.1));
+    InitiatePlan {
+        rounds,
+        spacing_min,
+        spacing_max,
+        requests_max: requests,
+        period,
+        piggyback: said.piggyback.unwrap_or(default.piggyback),
+        shims,
     }
 }

@@ -3,8 +3,6 @@
 mod isolation;
 mod notifications;
 mod parts;
-mod proxy;
-mod settings;
 mod sfc;
 
 pub use parts::{life, longest, senders, udp_port};
@@ -66,7 +64,7 @@ pub(super) fn congestion(
         sfc::sfc(cx, &at.key("sfc"), raw, &context, &mut plan);
     }
     if let Some(raw) = said.proxy {
-        proxy::proxy(cx, &at.key("sfc_proxy"), raw, said.sfc, &mut plan);
+        sfc::proxy(cx, &at.key("sfc_proxy"), raw, said.sfc, &mut plan);
     }
     if let Some(raw) = said.fast_cnp {
         notifications::fast_cnp(cx, &at.key("fast_cnp"), raw, &context, &mut plan);

@@ -56,6 +56,13 @@ impl<'a> Place<'a> {
     }
 }
 
+/// Numbers of errors and warnings at some time.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Found {
+    errors: usize,
+    warnings: usize,
+}
+
 /// Collects errors and warnings.
 #[derive(Default)]
 pub struct Cx {
@@ -104,9 +111,14 @@ impl Cx {
         if self.errors.is_empty() { Ok(self.warnings) } else { Err(self.errors) }
     }
 
+    /// Number of findings so far.
+    pub(super) fn found(&self) -> Found {
+        Found { errors: self.errors.len(), warnings: self.warnings.len() }
+    }
+
     /// Merges the findings since `before` that differ only in the port, of those with these names: the first
     /// one stays. Findings at different places are merged where there are more than [`ALIKE_MAX`].
-    pub(super) fn merge_alike(&mut self, before: (usize, usize), names: &[&str]) {
+    pub(super) fn merge_alike(&mut self, before: Found, names: &[&str]) {
         let names: HashSet<&str> = names.iter().copied().collect();
         let bare = |what: &str| {
             let parts = what.split_once("port ").and_then(|(a, b)| Some((a, b.split_once(' ')?)));
@@ -115,7 +127,8 @@ impl Cx {
                 _ => what.to_owned(),
             }
         };
-        for (list, from) in [(&mut self.errors, before.0), (&mut self.warnings, before.1)] {
+        let lists = [(&mut self.errors, before.errors), (&mut self.warnings, before.warnings)];
+        for (list, from) in lists {
             let new = list.split_off(from);
             let cause = |f: &Finding| (of_any_port(&f.path), bare(&f.what));
             let (mut places, mut counts) = (HashSet::new(), HashMap::new());

@@ -1,14 +1,13 @@
-//! Resolves priority groups: converts profiles to cells, compares headroom with the round trip, and
-//! checks that everything fits into the buffer.
+//! Resolves priority groups and limits on the shared pool: converts sizes to cells, compares headroom with the
+//! round trip, and checks that everything fits into the buffer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::cx::by_number;
-use super::limits::{cells_above, cells_below, shared};
 use super::{Cx, Draft, Place};
 use crate::plan::HeadroomCheck;
-use crate::quantity::octets;
+use crate::quantity::{Size, octets};
 use crate::raw::{self, Xoff};
 use crate::unknown_name;
 use buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, Ledger, SharedLimit};
@@ -68,15 +67,26 @@ pub fn protected(draft: &Draft<'_>) -> [PrioritySet; PRIORITIES] {
     groups
 }
 
-/// Resolves a group that is assigned another profile of `buffer` at run time. Headroom that is
-/// `auto` keeps its current value `was`.
+/// Another profile for a group at run time.
+#[derive(Clone, Copy, Debug)]
+pub struct ProfileChange<'a> {
+    /// The section with the profiles.
+    pub buffer: &'a raw::Buffer,
+    /// Name of the profile.
+    pub name: &'a str,
+    /// The current plan of the group.
+    pub was: GroupPlan,
+}
+
+/// Resolves a group that is assigned another profile. Headroom that is `auto` keeps its current value.
 pub fn group_plan(
     cx: &mut Cx,
     at: &Place<'_>,
-    (buffer, name): (&raw::Buffer, &str),
-    (max_frame, cell): (u32, u32),
-    was: GroupPlan,
+    change: ProfileChange<'_>,
+    max_frame: u32,
+    cell: u32,
 ) -> Option<GroupPlan> {
+    let ProfileChange { buffer, name, was } = change;
     let profiles = Profiles::new(at.clone(), &buffer.profiles);
     let Some(profile) = profiles.get(name) else {
         cx.error(at, unknown_name("buffer profile", name, &profiles.names()));
@@ -152,7 +162,8 @@ pub fn buffer(
     }
     let frame = u64::from(plan.cells_for(max_frame).0);
     let slack = rules.workers.saturating_sub(1) as u64 * rules.frames_per_poll as u64 * frame;
-    total(cx, &at, raw, &mut plan, (slack, frame));
+    plan.slack = Cells(u32::try_from(slack).unwrap_or(u32::MAX));
+    total(cx, &at, raw, &mut plan, frame);
     check_xon(cx, &profiles, &plan);
     (plan, checks)
 }
@@ -349,16 +360,9 @@ fn private(plan: &BufferPlan) -> (u64, u64) {
     (private.sum(), u64::from(plan.slack.0))
 }
 
-/// Sets the buffer's size and checks that the private cells fit into it.
-fn total(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    raw: &raw::Buffer,
-    plan: &mut BufferPlan,
-    (slack, frame): (u64, u64),
-) {
+/// Sets the buffer's size and checks that the private cells, the slack and a frame of `frame` cells fit into it.
+fn total(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer, plan: &mut BufferPlan, frame: u64) {
     let cell = u64::from(plan.cell_bytes);
-    plan.slack = Cells(u32::try_from(slack).unwrap_or(u32::MAX));
     let (private, slack) = private(plan);
     let needs = private + slack;
     let total = raw.total.map_or((needs * cell).saturating_add(SHARED_DEFAULT), |s| s.0);
@@ -400,5 +404,43 @@ fn total(
     // The ledger checks the plan again; errors above were reported with their fields.
     if let (true, Err(e)) = (cx.errors.is_empty(), Ledger::new(plan)) {
         cx.error(&at, e.to_string());
+    }
+}
+
+/// Converts bytes to whole cells, rounded down, at most `u32::MAX`.
+pub fn cells_below(size: u64, cell: u32) -> Cells {
+    Cells(u32::try_from(size / u64::from(cell)).unwrap_or(u32::MAX))
+}
+
+/// Converts bytes to whole cells, rounded up, at most `u32::MAX`.
+pub fn cells_above(size: u64, cell: u32) -> Cells {
+    Cells(u32::try_from(size.div_ceil(u64::from(cell))).unwrap_or(u32::MAX))
+}
+
+/// Resolves a limit on the shared pool, in cells; None if it is absent or invalid.
+pub fn shared(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: Option<&raw::Shared>,
+    cells: impl Fn(Size) -> Cells,
+) -> Option<SharedLimit> {
+    let raw = raw?;
+    match (raw.dynamic_th, raw.static_th, raw.unlimited) {
+        (Some(n), None, None) => {
+            let alpha = Alpha::new(n);
+            if alpha.is_none() {
+                let what = format!("{n} is out of range; alpha is 2^n with n from -8 to 8");
+                cx.error(&at.key("dynamic_th"), what);
+            }
+            alpha.map(SharedLimit::Dynamic)
+        }
+        (None, Some(size), None) => Some(SharedLimit::Static(cells(size))),
+        (None, None, Some(true)) => Some(SharedLimit::Unlimited),
+        _ => {
+            let what = "needs exactly one of `dynamic_th: n`, `static_th: size` and \
+                        `unlimited: true`";
+            cx.error(at, what);
+            None
+        }
     }
 }

@@ -4,10 +4,7 @@
 //! the addresses of the port and of its link partner until [`name_channels`] replaces them; it also
 //! assigns short SCIs to channels without one.
 
-mod keys;
-
-use keys::{Keys, associations};
-
+use super::associations::{Keys, associations};
 use super::{Cx, Place};
 use crate::quantity::Span;
 use crate::raw::{self, Macsec, MacsecSci, RemoteShimName};
@@ -56,7 +53,7 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
     let suite = said.cipher_suite.unwrap_or_default();
     let protect_data = said.protect.data.unwrap_or(true);
     let protect_pfc = said.protect.pfc.unwrap_or(true);
-    let sci_form = sci_form(cx, at, said, (port, protect_data));
+    let sci_form = sci_form(cx, at, said, port.role, protect_data);
     let sci = own_sci(cx, &at.key("sci"), said.sci.as_ref(), sci_form, port.mac);
     let keys = Keys::of(cx, at, said, suite);
     let transmit_at = at.key("transmit");
@@ -67,7 +64,7 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
         None => first.unwrap_or(An::ALL[0]),
         Some(n) => using(cx, &transmit_at.key("using"), n, &transmit),
     };
-    let receive = receive(cx, at, said, &keys, (port, sci, sci_form));
+    let receive = receive(cx, at, said, &keys, &OwnChannel { port, sci, form: sci_form });
     let rollover_at = said.rollover_at.map(|pn| {
         let least = transmit[encoding.index()].as_ref().map_or(1, |sa| sa.pn);
         cx.ranged(&at.key("rollover_at"), pn, (least, suite.last_pn()), suite.last_pn())
@@ -106,12 +103,7 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
 }
 
 /// Resolves the encoding of the SCI in frames.
-fn sci_form(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: &Macsec,
-    (port, protect_data): (SecuredPort, bool),
-) -> SciForm {
+fn sci_form(cx: &mut Cx, at: &Place<'_>, said: &Macsec, role: Role, protect_data: bool) -> SciForm {
     let all = [
         ("include_sci", said.include_sci, SciForm::Explicit),
         ("use_es", said.use_es, SciForm::EndStation),
@@ -125,7 +117,7 @@ fn sci_form(
         cx.error(&at.key(other), what);
     }
     let by_source = matches!(form, SciForm::EndStation | SciForm::SingleCopyBroadcast);
-    if by_source && protect_data && port.role != Role::Station {
+    if by_source && protect_data && role != Role::Station {
         let what = "frames that this switch forwards have the addresses of others, so their channel \
                     would not be found: write `include_sci: true`, or `protect: {data: false}`";
         cx.error(&at.key(field), what);
@@ -255,26 +247,33 @@ fn using(cx: &mut Cx, at: &Place<'_>, n: u8, transmit: &[Option<secure::SaPlan>;
     an
 }
 
+/// The transmit channel of the port.
+struct OwnChannel {
+    port: SecuredPort,
+    sci: Sci,
+    form: SciForm,
+}
+
 /// Resolves the receive channels.
 fn receive(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &Macsec,
     keys: &Keys,
-    (port, own, form): (SecuredPort, Sci, SciForm),
+    own: &OwnChannel,
 ) -> Vec<ReceiveScPlan> {
     let at = at.key("receive");
     let of_peer = [raw::MacsecReceive::default()];
     let list: &[raw::MacsecReceive] = match &said.receive {
         Some(list) => list,
-        None if port.peer => &of_peer,
+        None if own.port.peer => &of_peer,
         None => &[],
     };
     let mut out: Vec<ReceiveScPlan> = Vec::new();
     for (i, said) in list.iter().enumerate() {
         let at = at.index(i);
-        let sci = their_sci(cx, &at, said.sci.as_ref(), port);
-        if sci == own && sci.mac != OWN {
+        let sci = their_sci(cx, &at, said.sci.as_ref(), own.port);
+        if sci == own.sci && sci.mac != OWN {
             let what = format!(
                 "{sci} is this port's own channel: its frames could be sent back to it; name the peer's"
             );
@@ -291,7 +290,7 @@ fn receive(
         let what = format!("{} channels; there is room for {}", out.len(), SecyPlan::CHANNELS_MAX);
         cx.error(&at, what);
     }
-    if out.len() > 1 && form == SciForm::Implied {
+    if out.len() > 1 && own.form == SciForm::Implied {
         let what = format!(
             "{} channels cannot be told apart by frames without an SCI: write `include_sci: true` at \
              all stations, or have one channel",

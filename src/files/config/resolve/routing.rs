@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::classify::vid;
 use super::device::made_up_mac;
+use super::port::{VID_DEFAULT, vid};
 use super::{Cx, Draft, Place};
 use crate::raw;
 use crate::unknown_name;
@@ -18,8 +18,6 @@ const AGEING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 const AGEING_DEFAULT: Duration = Duration::from_secs(300);
 const TABLE: (u32, u32) = (1, 1 << 20);
 const TABLE_DEFAULT: u32 = 16_384;
-/// Default VLAN of a static address, the same as that of ports.
-const VID_DEFAULT: u16 = 1;
 
 /// Resolves the table of learnt addresses.
 pub fn learning(cx: &mut Cx, at: &Place<'_>, raw: raw::Learning) -> BridgePlan {

@@ -11,7 +11,7 @@ use super::links::errors;
 use crate::raw::{self, WhichName};
 use buffer::{GroupKind, GroupPlan, Ledger};
 use config::quantity::Span;
-use config::{Cx, Place, ecn_plan, group_plan, object_value, port_buffer};
+use config::{Cx, Place, ProfileChange, ecn_plan, group_plan, object_value, port_buffer};
 use ground::time::{Duration, Instant};
 use ground::units::{Cells, PortId, PriorityGroup, TrafficClass};
 use held::Held;
@@ -328,13 +328,9 @@ fn group(
     let (buffer, _) = context.profiles.buffer(profile);
     for port in ports {
         let was = switch.buffer.groups[port][group.index()];
-        let made = group_plan(
-            cx,
-            &at.key("profile"),
-            (buffer, &said.profile),
-            (switch.max_frame, switch.buffer.cell_bytes),
-            was,
-        );
+        let change = ProfileChange { buffer, name: &said.profile, was };
+        let cell = switch.buffer.cell_bytes;
+        let made = group_plan(cx, &at.key("profile"), change, switch.max_frame, cell);
         let Some(plan) = made else { return };
         let finds = switch.ports[port].agents.as_ref().is_some_and(|a| a.auto.is_some());
         if finds && headroom(plan).is_some_and(|said| headroom(was).is_some_and(|h| h != said)) {

@@ -4,7 +4,7 @@ use super::graph::{LinkKind, Source};
 use crate::raw;
 use config::quantity::Length;
 use config::raw::PhyName;
-use config::{Cx, named_interface};
+use config::{Cx, NamedPhy, named_interface};
 use ground::time::Duration;
 use ground::units::BitsPerSec;
 use headroom::{DelayInputs, Interface, Phy};
@@ -81,8 +81,9 @@ fn interface(cx: &mut Cx, at: &Source<'_>, said: &raw::Link, rate: BitsPerSec) -
     } else {
         &at.defaults
     };
-    let names = (said.phy.unwrap_or(PhyName::Auto), said.fec.unwrap_or_default());
-    named_interface(cx, stands, names, rate, said.delay.is_some())
+    let phy = said.phy.unwrap_or(PhyName::Auto);
+    let named = NamedPhy { phy, fec: said.fec.unwrap_or_default() };
+    named_interface(cx, stands, named, rate, said.delay.is_some())
 }
 
 /// Returns the cable delay of one direction.

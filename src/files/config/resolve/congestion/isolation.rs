@@ -1,7 +1,9 @@
 //! Resolves congestion isolation.
 
-use super::parts::{Queues, SaidOf, detect, ipv4, ipv6, life, mac, queues, threshold};
-use super::settings::{limit, settings};
+use super::parts::{
+    Queues, SaidOf, Section, Selection, detect, ipv4, ipv6, life, limit, mac, queues, settings,
+    threshold,
+};
 use super::{ByQueue, Context, Cx, Draft, Place};
 use crate::quantity::octets;
 use crate::raw::{self, CimTypeName, QueueMapSaid};
@@ -24,7 +26,7 @@ pub fn isolation<'m>(
 ) {
     let all = Queues { at, map: &raw.queues };
     let own = |port: &'m raw::Port| port.congestion_isolation.as_ref().map(|own| &own.queues);
-    let said = queues(cx, all, context.drafts, ("congestion_isolation", own));
+    let said = queues(cx, "congestion_isolation", all, context.drafts, own);
     let machine = IsolationPlan {
         map: map(cx, at, raw),
         max_flow_life: life(
@@ -46,9 +48,10 @@ pub fn isolation<'m>(
         dialect: dialect(&raw.dialect),
         machine,
     });
-    settings(cx, (at, "congestion_isolation"), raw, plan, At::default());
-    limit(cx, (at, "congestion_isolation", "budget"), raw.budget.as_ref(), plan);
-    limit(cx, (at, "congestion_isolation", "heard"), raw.heard.as_ref(), plan);
+    let section = Section { at, name: "congestion_isolation" };
+    settings(cx, section, raw, plan, At::default());
+    limit(cx, section, "budget", raw.budget.as_ref(), plan);
+    limit(cx, section, "heard", raw.heard.as_ref(), plan);
     let Some(isolation) = &mut plan.isolation else { return };
     if raw.dscp.is_none() {
         isolation.dscp = None;
@@ -197,7 +200,7 @@ fn watches(
         out.push(queues.each_ref().map(|queue| {
             let (place, queue) =
                 queue.as_ref().map_or((at, &nothing), |(place, said)| (place, *said));
-            let said = (queue.threshold, queue.aqm.as_ref());
+            let said = Selection { threshold: queue.threshold, aqm: queue.aqm.as_ref() };
             let detect = detect(cx, place, said, usual, context);
             let from = detect.floor();
             let low = queue.low.map_or(Bytes(from.0 / 10), |s| Bytes(s.0));

@@ -2,8 +2,10 @@
 
 use core::net::IpAddr;
 
-use super::parts::{Queues, SaidOf, detect, ip, named, queues, settings_of_queues};
-use super::settings::{limit, settings};
+use super::parts::{
+    Queues, SaidOf, Section, Selection, detect, ip, limit, named, queues, settings,
+    settings_of_queues,
+};
 use super::{ByQueue, Context, Cx, Draft, Place};
 use crate::raw::{self, SourceQpSaid};
 use crate::resolve::queues::kmin_default;
@@ -24,14 +26,15 @@ pub fn fast_cnp<'m>(
     plan: &mut CongestionPlan,
 ) {
     let own = |port: &'m raw::Port| port.fast_cnp.as_ref().map(|own| &own.queues);
-    let said = queues(cx, Queues { at, map: &raw.queues }, context.drafts, ("fast_cnp", own));
+    let said = queues(cx, "fast_cnp", Queues { at, map: &raw.queues }, context.drafts, own);
     let one = |cx: &mut Cx, at: &Place<'_>, said: &raw::FastCnpQueue, draft: &Draft<'_>, class| {
         if let (None, None, Some(ecn)) = (said.threshold, &said.aqm, draft.plan.ecn[class]) {
             return Detect::Aqm(ecn);
         }
         let usual = raw::Aqm::default();
         let aqm = said.aqm.as_ref().or(said.threshold.is_none().then_some(&usual));
-        detect(cx, at, (said.threshold, aqm), kmin_default(draft.plan.rate), context)
+        let selection = Selection { threshold: said.threshold, aqm };
+        detect(cx, at, selection, kmin_default(draft.plan.rate), context)
     };
     plan.fast_cnp = Some(FastCnpPlan {
         detect: of_queues(cx, at, raw.queues.is_empty(), &said, context, one),
@@ -42,8 +45,9 @@ pub fn fast_cnp<'m>(
         priority: Priority::ALL[0],
         dscp: None,
     });
-    settings(cx, (at, "fast_cnp"), raw, plan, At::default());
-    limit(cx, (at, "fast_cnp", "budget"), raw.budget.as_ref(), plan);
+    let section = Section { at, name: "fast_cnp" };
+    settings(cx, section, raw, plan, At::default());
+    limit(cx, section, "budget", raw.budget.as_ref(), plan);
     if let Some(plan) = plan.fast_cnp.as_mut().filter(|_| raw.dscp.is_none()) {
         plan.dscp = None;
     }
@@ -118,12 +122,12 @@ pub fn qcn<'m>(
     plan: &mut CongestionPlan,
 ) {
     let own = |port: &'m raw::Port| port.qcn.as_ref().map(|own| &own.queues);
-    let said = queues(cx, Queues { at, map: &raw.queues }, context.drafts, ("qcn", own));
+    let said = queues(cx, "qcn", Queues { at, map: &raw.queues }, context.drafts, own);
     let one =
         |_: &mut Cx, _: &Place<'_>, _: &raw::QcnQueue, _: &Draft<'_>, _| PointPlan::standard();
     let points = of_queues(cx, at, raw.queues.is_empty(), &said, context, one);
     let (transmit_priority, msdu_octets) = (Priority::ALL[0], 0);
     plan.qcn = Some(QuantizedPlan { points, transmit_priority, msdu_octets });
-    settings(cx, (at, "qcn"), raw, plan, At::default());
+    settings(cx, Section { at, name: "qcn" }, raw, plan, At::default());
     settings_of_queues(cx, "qcn.queues", &said, plan);
 }

@@ -1,8 +1,8 @@
 //! Resolves LLDP and DCBX of a port.
 
-use super::super::cx::by_number;
-use super::super::{Cx, Place};
-use super::{Context, DELAY_MAX, told};
+use super::agents::{Context, DELAY_MAX, Said, told};
+use super::cx::by_number;
+use super::{Cx, Place};
 use crate::quantity::Span;
 use crate::raw::{
     AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxPlace, DcbxSfc,
@@ -15,8 +15,11 @@ use discovery::{
     Topology, TopologyPlan,
 };
 use ground::time::Duration;
+use ground::units::PRIORITIES;
 use pfc::FlowControl;
+use schedule::ClassPlan;
 use secure::PfcAccept;
+use switch::PortPlan;
 use wire::dcbx::application::ENTRIES_MAX;
 use wire::dcbx::ets::algorithm;
 use wire::headroom::Adjustment;
@@ -43,12 +46,12 @@ const SUBTYPES_TAKEN: [u8; 4] = [0x09, 0x0a, 0x0b, 0x0c];
 pub(super) fn lldp(
     cx: &mut Cx,
     port_at: &Place<'_>,
-    (said, needed): (Option<&Lldp>, bool),
+    sections: &Said<'_>,
     port: &Context<'_>,
 ) -> Option<LldpPlan> {
-    let at = port_at.key("lldp");
+    let (at, needed) = (port_at.key("lldp"), sections.dcbx.is_some());
     let silent = Lldp::default();
-    let said = match said {
+    let said = match sections.lldp {
         None if !needed => return None,
         said => said.unwrap_or(&silent),
     };
@@ -103,19 +106,30 @@ pub(super) fn lldp(
     })
 }
 
-/// Resolves DCBX, with the default form of the PFC TLV; `can` tells if the port answers measurements
-/// and peer delay requests, and `reaction` is what it tells peers that measure.
+/// What DCBX advertises about the measurements of the port.
+pub(super) struct Advertised {
+    /// Default form of the PFC TLV.
+    pub form: PfcFormName,
+    /// True if the port answers requests of the round trip.
+    pub round_trip: bool,
+    /// True if it answers requests of PTP peer delay.
+    pub ptp: bool,
+    /// The reaction to a pause that it tells peers that measure.
+    pub reaction: Adjustment,
+}
+
+/// Resolves DCBX.
 pub(super) fn dcbx(
     cx: &mut Cx,
     at: &Place<'_>,
-    (said, form): (&Dcbx, PfcFormName),
+    said: &Dcbx,
     port: &Context<'_>,
-    (can, reaction): ((bool, bool), Adjustment),
+    advertised: &Advertised,
 ) -> DcbxPlan {
     let internal = said.internal_delay.map_or(port.internal, |s| s.0);
     let range = (Duration::ZERO, DELAY_MAX);
     let internal = cx.ranged(&at.key("internal_delay"), internal, range, Duration::ZERO);
-    let pfc = pfc(cx, &at.key("pfc"), (&said.pfc, form), port, can);
+    let pfc = pfc(cx, &at.key("pfc"), &said.pfc, port, advertised);
     // Peers that know the published form alone may not expect the longer TLV.
     let is_proposed = pfc.is_some_and(|pfc| matches!(pfc.form, PfcForm::Proposed { .. }));
     DcbxPlan {
@@ -124,7 +138,7 @@ pub(super) fn dcbx(
         pfc,
         applications: applications(cx, &at.key("applications"), &said.applications),
         internal_delay: Some(internal),
-        compensation: is_proposed.then_some(reaction),
+        compensation: is_proposed.then_some(advertised.reaction),
         isolation: said.isolation.as_ref().map(|i| isolation(cx, &at.key("isolation"), i, port)),
         topology: said.topology.as_ref().map(|t| place(cx, &at.key("topology"), t, port.role)),
         sfc: said.sfc.as_ref().map(|sfc| source_flow(cx, &at.key("sfc"), sfc)),
@@ -136,9 +150,9 @@ pub(super) fn dcbx(
 fn pfc(
     cx: &mut Cx,
     at: &Place<'_>,
-    (said, form): (&DcbxPfc, PfcFormName),
+    said: &DcbxPfc,
     port: &Context<'_>,
-    (round_trip, ptp): (bool, bool),
+    advertised: &Advertised,
 ) -> Option<DcbxPfcPlan> {
     if matches!(port.pfc, FlowControl::Pause { .. }) {
         if *said != DcbxPfc::default() {
@@ -163,8 +177,11 @@ fn pfc(
     let protects = accepts.is_some_and(|accepts| accepts != PfcAccept::Plain);
     let bypasses = accepts != Some(PfcAccept::Protected);
     let macsec = said.macsec.unwrap_or(protects);
-    let form = match said.form.unwrap_or(form) {
-        PfcFormName::Proposed => PfcForm::Proposed { round_trip, ptp, macsec },
+    let form = match said.form.unwrap_or(advertised.form) {
+        PfcFormName::Proposed => {
+            let Advertised { round_trip, ptp, .. } = *advertised;
+            PfcForm::Proposed { round_trip, ptp, macsec }
+        }
         PfcFormName::Published => {
             if said.macsec == Some(true) {
                 let what = "the published form has no place for it; write `form: proposed` too";
@@ -358,4 +375,49 @@ fn subtypes(cx: &mut Cx, at: &Place<'_>, said: &DcbxSubtypes) -> Subtypes {
         }
     }
     plan
+}
+
+/// Describes a port's scheduler in ETS terms: weights as percentages of 100.
+pub fn ets_of(port: &PortPlan) -> EtsTable {
+    let weights = port.schedule.classes.map(|class| match class {
+        ClassPlan::Strict => None,
+        ClassPlan::Dwrr { weight } => Some(u32::from(weight)),
+    });
+    EtsTable {
+        class: port.classify.class.map(|class| class.index() as u8),
+        bandwidth: shares(weights.map(|w| w.unwrap_or(0))),
+        algorithm: weights.map(|w| if w.is_some() { algorithm::ETS } else { algorithm::STRICT }),
+    }
+}
+
+/// Converts weights to percentages that sum to 100, by largest remainder; if all are 0 they stay 0.
+fn shares(weights: [u32; PRIORITIES]) -> [u8; PRIORITIES] {
+    let all: u32 = weights.iter().sum();
+    if all == 0 {
+        return [0; PRIORITIES];
+    }
+    let mut out = weights.map(|w| (w * 100 / all) as u8);
+    let mut order: [usize; PRIORITIES] = core::array::from_fn(|n| n);
+    order.sort_by_key(|n| core::cmp::Reverse(weights[*n] * 100 % all));
+    let missing = 100 - out.iter().map(|share| usize::from(*share)).sum::<usize>();
+    for n in order.into_iter().take(missing) {
+        out[n] += 1;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_whole_percents_that_make_a_hundred() {
+        assert_eq!(shares([0; 8]), [0; 8]);
+        assert_eq!(shares([1, 0, 1, 0, 1, 0, 0, 0]), [34, 0, 33, 0, 33, 0, 0, 0]);
+        assert_eq!(shares([30, 0, 0, 50, 0, 0, 20, 0]), [30, 0, 0, 50, 0, 0, 20, 0]);
+        assert_eq!(shares([65_535, 1, 0, 0, 0, 0, 0, 0]), [100, 0, 0, 0, 0, 0, 0, 0]);
+        for weights in [[1; 8], [7, 11, 13, 17, 19, 23, 29, 31], [65_535; 8]] {
+            assert_eq!(shares(weights).iter().map(|n| u32::from(*n)).sum::<u32>(), 100);
+        }
+    }
 }

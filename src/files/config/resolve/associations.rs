@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::cx::by_number;
+use super::{Cx, Place};
 use crate::raw::{HexText, Macsec, MacsecAssociation, Range};
-use crate::resolve::cx::by_number;
-use crate::resolve::{Cx, Place};
 use file::{hex_octets, key_of, read_key};
 use secure::{CipherSuite, SaPlan, Sak, SecyPlan};
 
@@ -21,7 +21,7 @@ impl Keys {
         let salt = salt(cx, &at.key("salt"), said.salt.as_ref(), suite);
         let (key, key_file) = (said.key.as_ref(), said.key_file.as_deref());
         let has = key.is_some() || key_file.is_some();
-        let key = if has { self::key(cx, at, (key, key_file), suite) } else { None };
+        let key = if has { self::key(cx, at, key, key_file, suite) } else { None };
         let keys = Self { suite, key, said: has, salt };
         if has && suite.is_xpn() && said.salt.is_none() {
             cx.error(&at.key("salt"), NO_SALT);
@@ -135,8 +135,8 @@ fn association(
     }
     let pn = said.next_pn.unwrap_or(1);
     let pn = cx.ranged(&at.key("next_pn"), pn, (1, suite.last_pn()), 1);
-    let given = (said.key.as_ref(), said.key_file.as_deref());
-    if given == (None, None) {
+    let (text, file) = (said.key.as_ref(), said.key_file.as_deref());
+    if text.is_none() && file.is_none() {
         let also = if keys.said {
             "; the one at the top is for channels without associations"
         } else {
@@ -145,7 +145,7 @@ fn association(
         cx.error(at, format!("an association needs `key_file`, or in a lab `key`{also}"));
         return None;
     }
-    let key = key(cx, at, given, suite)?;
+    let key = key(cx, at, text, file, suite)?;
     let salt = own.or(keys.salt).unwrap_or_default();
     Some(SaPlan { key, pn, ssci: said.ssci.unwrap_or(0), salt })
 }
@@ -154,7 +154,8 @@ fn association(
 fn key(
     cx: &mut Cx,
     at: &Place<'_>,
-    (text, file): (Option<&HexText>, Option<&str>),
+    text: Option<&HexText>,
+    file: Option<&str>,
     suite: CipherSuite,
 ) -> Option<Sak> {
     let (here, read) = match (text, file) {
