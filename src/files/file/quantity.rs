@@ -5,10 +5,7 @@
 //! `10GB/s`, `5m` for minutes) are refused, and the message gives the correct form. Arithmetic is
 //! on integers, so `0.1us` is exact.
 
-mod threshold;
-mod written;
-
-pub use threshold::Threshold;
+pub use crate::quantity_text::Threshold;
 
 use std::borrow::Cow;
 use std::fmt;

@@ -6,6 +6,9 @@
 //! scalars. Size, depth and the expansion of aliases are bounded, so that hostile input cannot
 //! exhaust memory or the stack.
 
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::ops::Deref;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -13,7 +16,6 @@ use granit_parser::{Event, Parser, ScalarStyle, StrInput};
 use zeroize::Zeroizing;
 
 use super::error::{Finding, Mark};
-use super::name::Name;
 use ground::printable::excerpt;
 
 /// Deepest nesting that is accepted. The deepest field is eight levels down.
@@ -331,6 +333,76 @@ fn mark(m: &granit_parser::Marker) -> Mark {
 
 fn finding(mark: Mark, what: impl Into<String>) -> Finding {
     Finding::new(Some(mark), "", &what.into())
+}
+
+/// Text of a key. All comparisons use one function, so that tests can count them.
+#[derive(Clone, Debug)]
+pub struct Name(String);
+
+#[cfg(test)]
+thread_local! {
+    static COMPARED: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
+}
+
+impl Name {
+    fn is(&self, other: &str) -> bool {
+        #[cfg(test)]
+        COMPARED.with(|n| n.set(n.get() + 1));
+        self.0 == other
+    }
+
+    /// Number of name comparisons in this thread.
+    #[cfg(test)]
+    fn compared() -> usize {
+        COMPARED.with(core::cell::Cell::get)
+    }
+}
+
+impl From<String> for Name {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.is(&other.0)
+    }
+}
+
+impl Eq for Name {}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        self.is(other)
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        self.is(other)
+    }
+}
+
+// Equal names have equal hashes, as `Hash` requires.
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
 }
 
 #[cfg(test)]
