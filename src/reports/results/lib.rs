@@ -3,11 +3,7 @@
 
 mod agents;
 mod checks;
-mod collect;
-mod congestion;
 mod counters;
-mod judged;
-mod macsec;
 mod summary;
 
 pub use agents::{
@@ -15,7 +11,5 @@ pub use agents::{
     SaidSummary, SfcSummary, SourcesSummary, StampsSummary, TimesSummary,
 };
 pub use checks::{CheckSummary, PollsSummary};
-pub use congestion::CongestionSummary;
-pub use counters::Counters;
-pub use macsec::{MacsecSummary, ReceiveSummary, TransmitSummary};
+pub use counters::{CongestionSummary, Counters, MacsecSummary, ReceiveSummary, TransmitSummary};
 pub use summary::{BalanceSummary, PortSummary, Summary};
