@@ -4,27 +4,23 @@
 //! run in its lab, by which tables are joined. [`TABLES`] describes all columns with their units. What is not
 //! known is empty in CSV and null in Parquet, never 0.
 
-mod csv_file;
-mod file;
 mod fill;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 mod tables;
 
+pub use tables::{Column, Kind, TABLES, Table};
+
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
+use std::fs::{self, File as OsFile};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+
+#[cfg(feature = "parquet")]
+use parquet_file::ParquetFile;
 
 use lab::study::Row;
 use lab::{LabPlan, Run};
-
-pub use tables::{Column, Kind, TABLES, Table};
-
-use csv_file::CsvFile;
-use file::{Cell, File};
-#[cfg(feature = "parquet")]
-use parquet_file::ParquetFile;
 
 /// Most samples of queues, rates and marks of a run with data. A choice: a lab of 500 series takes 40 MB while it runs.
 pub const MOMENTS_MAX: usize = 20_000;
@@ -167,6 +163,58 @@ impl DataSet {
             }
         }
         Ok(())
+    }
+}
+
+/// A value of a table.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Cell<'a> {
+    Text(&'a str),
+    Whole(u64),
+    Number(f64),
+    Truth(bool),
+    Unknown,
+}
+
+/// A file of one table.
+trait File: Send {
+    /// Adds a line, with a value for each column.
+    fn line(&mut self, cells: &[Cell<'_>]) -> io::Result<()>;
+
+    /// Ends the file.
+    fn close(self: Box<Self>) -> io::Result<()>;
+}
+
+/// A file that is being written.
+struct CsvFile(csv::Writer<BufWriter<OsFile>>);
+
+impl CsvFile {
+    /// Creates the file with its head.
+    fn create(path: &Path, columns: &[Column]) -> io::Result<Self> {
+        let file = BufWriter::new(OsFile::create_new(path)?);
+        let mut writer = csv::Writer::from_writer(file);
+        writer.write_record(columns.iter().map(|column| column.name.as_bytes()))?;
+        Ok(Self(writer))
+    }
+}
+
+impl File for CsvFile {
+    fn line(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        for cell in cells {
+            match cell {
+                Cell::Text(text) => self.0.write_field(text),
+                Cell::Whole(n) => self.0.write_field(n.to_string()),
+                Cell::Number(n) => self.0.write_field(n.to_string()),
+                Cell::Truth(true) => self.0.write_field("true"),
+                Cell::Truth(false) => self.0.write_field("false"),
+                Cell::Unknown => self.0.write_field(""),
+            }?;
+        }
+        Ok(self.0.write_record(None::<&[u8]>)?)
+    }
+
+    fn close(mut self: Box<Self>) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

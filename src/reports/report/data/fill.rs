@@ -6,8 +6,8 @@ use lab::{LabPlan, Outcome, Recording, Run};
 use serde_json::Value;
 use sim::{LinkId, NodeKind};
 
+use super::Cell;
 use super::DataError;
-use super::file::Cell;
 use super::tables::{FLOWS, HOPS, MESSAGES, PAUSES, RUNS, SERIES};
 
 /// Takes a line of a table.

@@ -12,8 +12,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use super::file::{Cell, File};
 use super::tables::{Column, Kind};
+use super::{Cell, File};
 
 /// Lines of a row group. A choice: what readers take at once, and some 100 MB while it is collected.
 const GROUP: usize = 1 << 20;

@@ -4,10 +4,10 @@ use ::benchmark::baseline::{Compared, Comparison};
 use ::benchmark::summary::Metric;
 use maud::{Markup, html};
 
+use super::page;
+use super::parts::{self, LINES_MAX, card};
 use super::plot::{Axis, Line, Plot};
 use super::scale::{self, Unit};
-use super::shared::{LINES_MAX, card};
-use super::{page, tables};
 use crate::sheet::{Kind, Sheet};
 use ::text::count;
 use ground::verdict::Verdict;
@@ -210,10 +210,10 @@ pub fn benchmark_html(p: &BenchmarkPage<'_>) -> String {
         }
         @if let Some(compared) = p.compared { (comparison(compared)) }
         div.cards { @for drawing in DRAWINGS { (drawing.draw(p.metrics)) } }
-        section.card { h2 { "Results" } (tables::preformatted(p.tables)) }
+        section.card { h2 { "Results" } (parts::preformatted(p.tables)) }
         section.card {
             h2 { "Set-up" }
-            (tables::preformatted(p.plan))
+            (parts::preformatted(p.plan))
             p.small.soft { "sluice " (ground::program::version()) ", seed " (p.seed) }
         }
     };
@@ -251,7 +251,7 @@ fn comparison(compared: &Comparison) -> Markup {
     sorted.sort_by_key(|one| one.trend);
     let rows = sorted.into_iter().map(row).collect();
     html! {
-        section.card { h2 { "Comparison" } (tables::table(&Sheet { head, rows })) }
+        section.card { h2 { "Comparison" } (parts::table(&Sheet { head, rows })) }
     }
 }
 

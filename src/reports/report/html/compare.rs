@@ -3,12 +3,12 @@
 
 use maud::{Markup, html};
 
-use super::cdf::cdf;
+use super::parts::{self, card};
+use super::plot::cdf;
 use super::plot::{Axis, COLOURS, Line, Plot, variable};
 use super::runs::RunSeries;
 use super::scale::{self, Unit};
-use super::shared::card;
-use super::{page, tables, written};
+use super::{page, written};
 use crate::compare::{ComparedRun, Comparison, LEGEND, sheet};
 use ::text::{Align, count, scaled};
 
@@ -119,7 +119,7 @@ fn failed(c: &Comparison) -> Markup {
             @for run in &c.runs {
                 @for check in &run.failed {
                     li {
-                        (tables::verdict(check.verdict)) " " (run.lab) " " (run.name()) ": "
+                        (parts::verdict(check.verdict)) " " (run.lab) " " (run.name()) ": "
                         strong { (check.name) }
                         div.soft { (check.detail) }
                     }

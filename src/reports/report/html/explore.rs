@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::page;
-use crate::explore::{ordered, shown, summary};
+use crate::searches::{explored_summary, ordered, shown};
 use lab::explore::{Explored, Objective, Point};
 
 /// Size of a plot and its margins.
@@ -28,7 +28,7 @@ pub fn explore_html(p: &ExplorePage<'_>) -> String {
     let body = html! {
         header {
             h1 { (e.lab) }
-            @for line in summary(e) { p.soft { (line) } }
+            @for line in explored_summary(e) { p.soft { (line) } }
         }
         div.cards {
             @for n in 1..e.objectives.len() { (plot(p, n)) }
@@ -144,7 +144,7 @@ fn table(p: &ExplorePage<'_>) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explore::tests::sample;
+    use crate::searches::tests::sample;
 
     #[test]
     fn the_page_has_a_plot_for_each_pair_and_a_mark_for_each_known_point() {

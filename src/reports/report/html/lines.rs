@@ -12,11 +12,10 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use serde::Serialize;
 
-use super::cdf;
 use super::data::{AxisData, Number, Positions, Quantity, figure};
-use super::plot::{Axis, COLOURS, Line, Plot, variable};
+use super::parts::LINES_MAX;
+use super::plot::{self, Axis, COLOURS, Line, Plot, variable};
 use super::scale;
-use super::shared::LINES_MAX;
 
 /// Size of a drawn plot. Coordinates are integers, so it is drawn large and shown at about half
 /// of this size.
@@ -79,7 +78,7 @@ impl Plot {
             return None;
         }
         let svg = match self.axis.log {
-            Some(_) => cdf::drawing(self, colour),
+            Some(_) => plot::drawing(self, colour),
             None => PreEscaped(themed(&self.svg().ok()?, &self.about)),
         };
         let drawing = html! {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::data::{Number, figure};
 use super::scale::{self, Unit};
-use super::{page, tables, written};
+use super::{page, parts, written};
 use ::text::{count, scaled};
 use ground::time::Duration;
 use ground::verdict::Verdict;
@@ -290,7 +290,7 @@ fn table(p: &SweepPage<'_>) -> Markup {
                     @for row in rows {
                         tr {
                             @for (n, axis) in row.place.iter().zip(p.axes) { td.n { (axis.values[*n]) } }
-                            td { (tables::verdict(row.verdict)) }
+                            td { (parts::verdict(row.verdict)) }
                             @for (figure, value) in p.figures.iter().zip(&row.figures) {
                                 td.n { (shown(figure, *value)) }
                             }

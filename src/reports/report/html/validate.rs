@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
+use super::parts::{self, LINES_MAX, ROWS_MAX, card};
 use super::pauses::{PauseRow, Pauses, Span};
 use super::plot::{Axis, Line, Plot};
-use super::shared::{LINES_MAX, ROWS_MAX, card};
-use super::{page, scale, tables};
+use super::{page, scale};
 use crate::sheet::{Kind, Sheet};
 use ::validate::catalogue;
 use ::validate::evidence::{self, conformance, repeat};
@@ -41,7 +41,7 @@ pub fn validation_html(p: &ValidationPage<'_>) -> String {
         @for test in &p.results.tests { (one(p, test)) }
         section.card {
             h2 { "Statement of conformance" }
-            (tables::table(&statement(p.results)))
+            (parts::table(&statement(p.results)))
             p.small.soft {
                 "yes: all tests of the requirement passed; no: one failed. Requirements after 802.1Q and \
                  802.3 in own words."
@@ -49,10 +49,10 @@ pub fn validation_html(p: &ValidationPage<'_>) -> String {
         }
         section.card {
             h2 { "Set-up" }
-            (tables::preformatted(&p.setup.to_string()))
+            (parts::preformatted(&p.setup.to_string()))
             @if !p.files.is_empty() {
                 h2 { "Files" }
-                (tables::table(&files(p.files)))
+                (parts::table(&files(p.files)))
             }
             p.small.soft { "sluice " (ground::program::version()) ", seed " (p.results.seed) }
         }
@@ -132,7 +132,7 @@ fn one(p: &ValidationPage<'_>, test: &TestResult) -> Markup {
                     p.small { strong { "Pass. " } (known.criterion(Some(&p.setup.limits))) }
                 }
                 @if !test.measurements.is_empty() {
-                    (tables::table(&values(&test.measurements)))
+                    (parts::table(&values(&test.measurements)))
                 }
                 @if !test.proven && test.id != catalogue::SELF_CHECK.id {
                     p.small.soft { "No planted fault proves this test." }

@@ -5,7 +5,6 @@
 //! them in modules of this project, whose text is [`MODULES`].
 
 mod modules;
-mod published;
 mod types;
 
 pub use modules::{CACHE_COLUMNS, MODULES, Module, STREAM_COLUMNS};
@@ -15,14 +14,14 @@ use std::time::SystemTime;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 
-use super::measurements::{Delays, MeasurementRow};
-use super::notifications::delays_tree;
+use super::events::delays_tree;
+use super::events::{Delays, MeasurementRow};
 use super::objects::{ObjectTable, Reading, counted, readings};
 use contracts::stats::SwitchSnapshot;
 use ground::units::Mac;
 use link::Method;
 use switch::SwitchPlan;
-use switch::managed::{At, Kind, Listing, Object, Section, Source};
+use switch::managed::{At, Kind, Listing, Object, ObjectValue, Scope, Section, Source};
 
 /// A port whose link is measured.
 #[derive(Clone, PartialEq, Debug)]
@@ -78,7 +77,7 @@ pub fn yang_tree(source: &YangSource<'_>) -> Value {
     for object in Object::all() {
         for (at, reading) in readings(&plan.congestion, ports, object, &counted) {
             match object.source() {
-                Source::Isolation(_) => published::object(&mut tree, plan, object, at, &reading),
+                Source::Isolation(_) => published_object(&mut tree, plan, object, at, &reading),
                 _ => own(&mut tree, object, at, &reading),
             }
         }
@@ -90,11 +89,11 @@ pub fn yang_tree(source: &YangSource<'_>) -> Value {
     };
     for (listing, table) in Listing::ALL.into_iter().filter_map(|l| Some((l, of_section(l)?))) {
         match listing {
-            Listing::Peers => published::peers(&mut tree, table, plan),
+            Listing::Peers => peer_table(&mut tree, table, plan),
             Listing::Measurements | Listing::MeasurementCounters => {}
             Listing::ProxyCache => list(&mut tree, listing, table, table.name.as_str()),
             Listing::Streams(switch::managed::Streams::Isolation) => {
-                published::streams(&mut tree, table);
+                stream_table(&mut tree, table);
                 list(&mut tree, listing, table, "stream");
             }
             Listing::Streams(_) => list(&mut tree, listing, table, table.name.as_str()),
@@ -267,6 +266,123 @@ fn mac(mac: Mac) -> String {
 /// Writes a time as `date-and-time` of RFC 6991, in UTC.
 fn date(time: SystemTime) -> String {
     DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// Module of the augmenting nodes.
+const PUBLISHED: &str = "ieee802-dot1q-congestion-isolation-bridge";
+
+/// Ticks of 10 ms, of which `create-time` has 32 bits.
+const TICK_NS: u64 = 10_000_000;
+
+fn qualified(name: &str) -> String {
+    format!("{PUBLISHED}:{name}")
+}
+
+/// Returns a container of the component.
+fn published_container<'a>(tree: &'a mut Tree, name: &str) -> &'a mut Map<String, Value> {
+    let value = tree.component.entry(qualified(name)).or_insert_with(|| Value::Object(Map::new()));
+    value.as_object_mut().expect("a container is an object")
+}
+
+/// Places an object. Those that Sluice has once for all ports are at each port.
+fn published_object(tree: &mut Tree, plan: &SwitchPlan, object: Object, at: At, reading: &Reading) {
+    let name = object.name();
+    let value = encoded(object, reading);
+    match (name, reading) {
+        ("queue-map", Reading::Value(ObjectValue::QueueMap(map))) => {
+            for port in &mut tree.ports {
+                port.insert(qualified(name), queue_map(map));
+            }
+        }
+        ("min-header-octets" | "max-cim-tx", _) => {
+            for port in &mut tree.ports {
+                port.extend(value.clone().map(|value| (qualified(name), value)));
+            }
+        }
+        ("max-ci-peer-entries", _) => {
+            published_container(tree, "ci-peers").extend(value.map(|value| (name.into(), value)));
+        }
+        _ if object.scope() == Scope::Port => {
+            let Some(port) = at.port.map(|port| port.index()) else { return };
+            // Without an address of its own the point has the port's.
+            let of_port = (name == "cip-mac-address").then(|| mac(plan.ports[port].mac).into());
+            let value = value.or(of_port).map(|value| (qualified(name), value));
+            tree.ports[port].extend(value);
+        }
+        _ => tree.component.extend(value.map(|value| (qualified(name), value))),
+    }
+}
+
+/// Returns the map as a list with the names of the module's enumeration.
+fn queue_map(map: &[i8]) -> Value {
+    let entry = |(class, n): (usize, &i8)| {
+        let name = match n {
+            0 => "not-participating-congestion-isolation".to_owned(),
+            1.. => format!("monitored-queue-tc-{n}"),
+            _ => format!("congesting-queue-tc-{}", n.unsigned_abs()),
+        };
+        json!({"priority": class, "abs-traffic-class-plus-one": name})
+    };
+    map.iter().enumerate().map(entry).collect()
+}
+
+/// Returns the cell of a column.
+fn cell<'a>(table: &ObjectTable, row: &'a [Value], name: &str) -> Option<&'a Value> {
+    let column = table.columns.iter().position(|column| column == name)?;
+    row.get(column).filter(|value| !value.is_null())
+}
+
+/// Places the CI peer table, whose key is the number of the port.
+fn peer_table(tree: &mut Tree, table: &ObjectTable, plan: &SwitchPlan) {
+    for row in &table.rows {
+        let mut entry: Map<String, Value> = table
+            .columns
+            .iter()
+            .zip(row)
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let port = plan.ports.iter().position(|port| entry["reception-port"] == port.name.as_str());
+        let Some(port) = port else { continue };
+        entry.insert("reception-port".into(), (port + 1).into());
+        push(published_container(tree, "ci-peers"), "ci-peer-table", entry.into());
+    }
+}
+
+/// Places the CI stream table. The module has the leaves from `queue-key` on only once, so they are filled
+/// in if there is a single stream. The list `stream` of `sluice-switch` has them for every stream.
+fn stream_table(tree: &mut Tree, table: &ObjectTable) {
+    let node = published_container(tree, "ci-streams");
+    for row in &table.rows {
+        let number = |name| cell(table, row, name).and_then(Value::as_u64);
+        let (Some(handle), Some(cims)) = (number("stream-handle"), number("cim-count")) else {
+            continue;
+        };
+        let mask = number("create-mask").unwrap_or_default();
+        let reasons = [(1, "local-create"), (2, "cim-create")].into_iter();
+        let reasons = reasons.filter(|(bit, _)| mask & bit != 0).map(|(_, name)| name);
+        let mut entry = json!({
+            // The handle has 16 bits for the place and the rest for the worker.
+            "stream-handle-id": u32::try_from(handle).unwrap_or(u32::MAX),
+            "cim-count": u16::try_from(cims).unwrap_or(u16::MAX),
+            "create-mask": reasons.collect::<Vec<_>>().join(" "),
+        });
+        if let Some(created) = number("create-time") {
+            entry["create-time"] = ((created / TICK_NS) as u32).into();
+        }
+        push(node, "ci-stream-table", entry);
+    }
+    let [row] = &table.rows[..] else { return };
+    for (column, leaf) in [
+        ("queue-key", "queue-key"),
+        ("destination-address", "dest-mac-address"),
+        ("source-address", "source-mac-address"),
+        ("vlan-identifier", "vid"),
+    ] {
+        // The module has no VID of 0, which is that of a frame without a VLAN.
+        let value = cell(table, row, column).filter(|value| value.as_u64() != Some(0));
+        node.extend(value.map(|value| (leaf.into(), value.clone())));
+    }
 }
 
 #[cfg(test)]

@@ -8,23 +8,20 @@
 mod assets;
 #[cfg(feature = "instruments")]
 mod benchmark;
-mod cdf;
 mod charts;
 mod compare;
 mod data;
 mod explore;
 mod heat;
 mod lines;
+mod parts;
 mod pauses;
 mod plot;
 mod rows;
 mod runs;
 mod scale;
-mod search;
-mod shared;
 mod study;
 mod sweep;
-mod tables;
 mod tester;
 mod topology;
 #[cfg(feature = "instruments")]
@@ -37,8 +34,7 @@ pub use self::validate::{ValidationPage, validation_html};
 pub use compare::{ComparisonPage, comparison_html};
 pub use explore::{ExplorePage, explore_html};
 pub use runs::RunSeries;
-pub use search::searched_html;
-pub use study::study_html;
+pub use study::{searched_html, study_html};
 pub use sweep::{SweepAxis, SweepFigure, SweepPage, SweepRow, sweep_html};
 pub use tester::{TestPage, tester_html};
 
@@ -190,7 +186,7 @@ fn checks(o: &Outcome) -> Markup {
         ul.checks {
             @for check in &o.checks {
                 li {
-                    (tables::verdict(check.verdict)) " " strong { (check.name) }
+                    (parts::verdict(check.verdict)) " " strong { (check.name) }
                     div.soft { (check.detail) }
                     @if let Some(source) = &check.source {
                         div.small.soft { "source: " (source) }
@@ -235,23 +231,23 @@ fn shortfalls(o: &Outcome) -> Markup {
 fn tables_of(o: &Outcome) -> Markup {
     html! {
         @if !o.flows.is_empty() {
-            section.card { h2 { "Flows" } (tables::flows(o)) }
+            section.card { h2 { "Flows" } (parts::flows(o)) }
         }
         @if let Some(tester) = &o.tester {
             @for (title, sheet) in tester_tables(tester) {
-                section.card { h2 { "Generator: " (title) } (tables::table(&sheet)) }
+                section.card { h2 { "Generator: " (title) } (parts::table(&sheet)) }
             }
         }
-        @if let Some(table) = tables::transports(o) {
+        @if let Some(table) = parts::transports(o) {
             section.card { h2 { "Transport" } (table) }
         }
-        @if let Some(table) = tables::drops(o) {
+        @if let Some(table) = parts::drops(o) {
             section.card { h2 { "Drops" } (table) }
         }
-        @if let Some(table) = tables::faults(o) {
+        @if let Some(table) = parts::faults(o) {
             section.card { h2 { "Faults" } (table) }
         }
-        section.card { h2 { "Nodes" } (tables::nodes(o)) }
+        section.card { h2 { "Nodes" } (parts::nodes(o)) }
         (found_out(o))
     }
 }
@@ -271,7 +267,7 @@ fn found_out(o: &Outcome) -> Markup {
         @if !found.is_empty() {
             section.card {
                 h2 { "Results of link protocols" }
-                (tables::preformatted(found.trim()))
+                (parts::preformatted(found.trim()))
                 @if !steps.is_empty() { h3 { "Step by step" } pre { (steps.concat().trim_end()) } }
             }
         }

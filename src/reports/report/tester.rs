@@ -1,8 +1,19 @@
-//! Prints the resolved generator file, before any frame is sent.
+//! Output of a test for people and programs: tables, a line, files for spreadsheets and plotters,
+//! metrics. All are made from one [`Report`](tester::report::Report), but for the resolved generator file, which is
+//! printed before any frame is sent.
 
-use super::text::{Column, sheet};
-use crate::sheet::Kind::{Number, Word};
-use crate::sheet::Sheet;
+mod exports;
+mod text;
+
+pub(super) use self::text::{scene, tables, time};
+pub use self::text::{tester_line, tester_text};
+pub use exports::{flows_csv, hgrm, ports_csv, priorities_csv};
+#[cfg(all(feature = "dpdk", feature = "instruments"))]
+pub use text::self_test_text;
+
+use self::text::{Column, sheet};
+use super::sheet::Kind::{Number, Word};
+use super::sheet::Sheet;
 use ::text::scaled;
 use ground::time::Duration;
 use ground::units::PrioritySet;
@@ -140,3 +151,6 @@ fn measured(flow: &FlowPlan) -> String {
     let all: Vec<_> = parts.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
     if all.is_empty() { "-".into() } else { all.join(" ") }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,19 +1,25 @@
-//! Results of `sluice validate` as metrics of Prometheus.
+//! Results of tests as metrics of Prometheus: the report of a generator, and the results of `sluice validate`. Unknown
+//! values have no sample.
 //!
-//! Values that sonic-mgmt has names for have these names, with dots as underscores; each judged value
-//! is there under a common name, too.
+//! Values of `sluice validate` that sonic-mgmt has names for have these names, with dots as underscores; each judged
+//! value is there under a common name, too.
 
+use std::fmt::Error;
 use std::sync::atomic::AtomicU64;
 
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use validate::judge::{Measurement, Outcome};
-use validate::suite::Results;
-use validate::suite::TestResult;
 
-use crate::Exposition;
+use super::Exposition;
+use super::metrics::{NUMBERS, Row, families, family, scraped};
+use ground::described::{Described, Field, Kind, Number};
+use tester::report::Report;
+use validate::judge::{Measurement, Outcome};
+use validate::suite::{Results, TestResult};
 
 type Labels = Vec<(&'static str, String)>;
 type Metric = Family<Labels, Gauge<f64, AtomicU64>>;
@@ -62,9 +68,9 @@ const SONIC: [Sonic; 5] = [
 ];
 
 /// A number of a judged value.
-type Number = fn(&Measurement) -> Option<f64>;
+type Value = fn(&Measurement) -> Option<f64>;
 
-const VALUES: [(&str, &str, Number); 4] = [
+const VALUES: [(&str, &str, Value); 4] = [
     ("sluice_validate_value", "Judged value, in its unit", |m| Some(m.value)),
     ("sluice_validate_limit_low", "Lower limit of the value", |m| m.limits.at_least),
     ("sluice_validate_limit_high", "Upper limit of the value", |m| m.limits.at_most),
@@ -124,4 +130,53 @@ fn set(metric: &Metric, mut labels: Labels, m: &Measurement, number: Option<f64>
 
 fn labels(results: &Results, test: &TestResult) -> Labels {
     vec![("test_testcase", test.id.to_owned()), ("device_id", results.dut.clone())]
+}
+
+/// Returns the response to a scrape.
+#[must_use]
+pub fn tester_metrics(report: Report) -> String {
+    scraped("sluice_gen", Snapshot(report))
+}
+
+#[derive(Debug)]
+struct Snapshot(Report);
+
+impl Collector for Snapshot {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
+        let Self(report) = self;
+        let ports = report.ports.iter().map(|p| ([("port", p.name.as_str())], p));
+        numbers(&mut encoder, "port", ports.clone())?;
+        let priorities = ports.flat_map(|([port], p)| {
+            p.priorities.iter().map(move |p| {
+                let number = NUMBERS[usize::from(p.priority) % NUMBERS.len()];
+                ([port, ("priority", number)], p)
+            })
+        });
+        numbers(&mut encoder, "priority", priorities)?;
+        let flows = report.flows.iter().map(|f| ([("flow", f.name.as_str())], f));
+        numbers(&mut encoder, "flow", flows.clone())?;
+        let pacing = flows.clone().filter_map(|(labels, f)| Some((labels, f.pacing.as_ref()?)));
+        numbers(&mut encoder, "flow", pacing)?;
+        let latency = flows.filter_map(|(labels, f)| Some((labels, f.latency.as_ref()?)));
+        numbers(&mut encoder, "flow_latency", latency)?;
+        let Some(elapsed) = report.elapsed_s else { return Ok(()) };
+        let help = "Seconds since the last start of the flows";
+        let row = ([("stamps", report.stamps.source)], Number::Real(elapsed));
+        family(&mut encoder, "test_run_seconds", Kind::Gauge, help, [row].into_iter())
+    }
+}
+
+/// Encodes the numbers of rows that are known, with names that begin with `of`.
+fn numbers<'a, T: Described, const N: usize>(
+    encoder: &mut DescriptorEncoder,
+    of: &str,
+    rows: impl Iterator<Item = Row<'a, &'a T, N>> + Clone,
+) -> Result<(), Error> {
+    let known = |f: &Field<T>| rows.clone().any(|(_, row)| (f.value)(row).is_some());
+    let named = |f: &Field<T>| {
+        let seconds = f.name.strip_suffix("_ns").or_else(|| f.name.strip_suffix("_s"));
+        let name = seconds.map_or_else(|| f.name.to_owned(), |stem| format!("{stem}_seconds"));
+        known(f).then(|| (format!("{of}_{name}"), f.help().to_owned()))
+    };
+    families(encoder, named, |_, _| true, rows.clone())
 }
