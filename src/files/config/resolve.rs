@@ -97,11 +97,7 @@ pub(super) fn resolve(
     device::check_defaults(&mut cx, &at.key("defaults"), raw.defaults.as_ref());
     let cell = groups::cell(&mut cx, &at.key("buffer"), &merged.buffer, groups::CELL_MIN);
     let (devices, names) = device::devices(&mut cx, &at, merged, machine);
-    for (i, device) in devices.iter().enumerate() {
-        if let Some(why) = device.refusal(max_frame) {
-            cx.error(&at.key("ports").index(i).key("device"), why);
-        }
-    }
+    device::check_frames(&mut cx, &at.key("ports"), &devices, max_frame);
     let workers = device::workers(&mut cx, &at, merged, machine);
     let role = if merged.routing.interfaces.is_empty() { Role::Bridge } else { Role::Router };
     let mut drafts: Vec<Draft<'_>> = Vec::new();

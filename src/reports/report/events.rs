@@ -234,7 +234,7 @@ pub struct Notifications {
 }
 
 impl Notification {
-    fn new(port: Option<&str>, text: String, (module, name): (&str, &str), body: Value) -> Self {
+    fn new(port: Option<&str>, text: String, module: &str, name: &str, body: Value) -> Self {
         let mut body = body;
         if let (Some(port), Some(map)) = (port, body.as_object_mut()) {
             map.insert("port".into(), port.into());
@@ -255,13 +255,13 @@ impl Notification {
                 body["delays"] = delays_tree(delays);
                 let (ns, rounds) = (delays.chosen_ps as f64 / 1e3, row.rounds);
                 let text = format!("measured {} over {rounds} rounds", ::text::delay(ns));
-                Self::new(Some(&row.port), text, (MEASUREMENT, "measurement-completed"), body)
+                Self::new(Some(&row.port), text, MEASUREMENT, "measurement-completed", body)
             }
             (None, failure) => {
                 let why = failure.clone().unwrap_or_default();
                 body["reason"] = why.as_str().into();
                 let text = format!("not measured: {why}");
-                Self::new(Some(&row.port), text, (MEASUREMENT, "measurement-failed"), body)
+                Self::new(Some(&row.port), text, MEASUREMENT, "measurement-failed", body)
             }
         }
     }
@@ -271,24 +271,24 @@ impl Notification {
     #[must_use]
     pub fn step(port: &str, step: &StepKind) -> Option<Self> {
         let text = step.to_string();
-        let (name, body) = match step {
+        let (module, name, body) = match step {
             StepKind::Found(_) | StepKind::Failed(_) => return None,
             StepKind::Measuring(method) => {
-                ((MEASUREMENT, "measurement-started"), json!({"method": method.name()}))
+                (MEASUREMENT, "measurement-started", json!({"method": method.name()}))
             }
             StepKind::Switched { from, to, why } => {
-                ((MEASUREMENT, "method-changed"), changed(*from, *to, why))
+                (MEASUREMENT, "method-changed", changed(*from, *to, why))
             }
             StepKind::Set { group, from, to, cell, .. } => {
                 let octets = |cells: &Cells| (u64::from(cells.0) * u64::from(*cell)).to_string();
                 let body = json!({
                     "priority-group": group.get(), "old": octets(from), "new": octets(to)
                 });
-                ((MEASUREMENT, "headroom-changed"), body)
+                (MEASUREMENT, "headroom-changed", body)
             }
-            _ => ((SWITCH, "reconciled"), json!({"text": text})),
+            _ => (SWITCH, "reconciled", json!({"text": text})),
         };
-        Some(Self::new(Some(port), text, name, body))
+        Some(Self::new(Some(port), text, module, name, body))
     }
 
     /// Returns the notification about an object that a client set.
@@ -298,7 +298,7 @@ impl Notification {
         if let Some(class) = class {
             body["traffic-class"] = class.into();
         }
-        Self::new(port, format!("{name} is {value}"), (SWITCH, "object-changed"), body)
+        Self::new(port, format!("{name} is {value}"), SWITCH, "object-changed", body)
     }
 
     /// Returns the line for people.

@@ -121,7 +121,7 @@ pub fn study_text(studied: &Studied, kept: &[(String, u64, String)]) -> String {
     };
     let mut out = String::new();
     if !lines.is_empty() {
-        let (columns, legend, spreads) = columns(studied, &lines);
+        let Layout { columns, legend, spreads } = columns(studied, &lines);
         out += &format!("{}\n", table(&columns));
         for (title, columns) in spreads {
             out += &format!("{title}\n{}\n", table(&columns));
@@ -174,35 +174,24 @@ const SPREADS_MAX: usize = 3;
 /// A table with its title.
 type Titled = (String, Vec<Column>);
 
-/// Chooses the columns: the axes that vary, and as many figures that differ as fit. Returns them with a
-/// legend, and the tables of the spreads over seeds.
-fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>, Vec<Titled>) {
+/// The table of a study, and what belongs to it.
+struct Layout {
+    columns: Vec<Column>,
+    legend: Vec<String>,
+    /// Tables of the spreads over seeds.
+    spreads: Vec<Titled>,
+}
+
+fn width(columns: &[Column]) -> usize {
+    columns.iter().map(|c| c.width() + 2).sum()
+}
+
+/// Chooses the columns: the axes that vary, and as many figures that differ as fit.
+fn columns(studied: &Studied, lines: &[Line<'_>]) -> Layout {
     let is_grouped = !studied.groups.is_empty();
-    let mut columns = Vec::new();
-    if !is_grouped {
-        let numbers = studied.rows.iter().map(|row| row.n.to_string());
-        columns.push(Column::new("run", Align::Right, numbers));
-    }
-    let names = |of: &dyn Fn(Line<'_>) -> String| lines.iter().map(|l| of(*l)).collect::<Vec<_>>();
-    let labs = Column::new("lab", Align::Left, names(&|l| l.lab().to_owned()).into_iter());
-    let variant = |l: Line<'_>| l.variant().unwrap_or("-").to_owned();
-    let variants = Column::new("variant", Align::Left, names(&variant).into_iter());
-    columns.extend([labs, variants].into_iter().filter(Column::differs));
-    let own: BTreeSet<&str> =
-        studied.rows.iter().flat_map(|row| row.axes.iter().map(|(key, _)| key.as_str())).collect();
-    let axes = studied.axes.iter().filter(|axis| own.contains(axis.path.as_str()));
-    for axis in axes.filter(|axis| !(is_grouped && axis.path == "seed")) {
-        let shown = if axis.path == "alpha" { alpha } else { plain };
-        let cells = lines.iter().map(|line| line.axis(&axis.path).map_or("-".into(), shown));
-        let column = Column::new(&axis.name, Align::Right, cells);
-        // Axes that go together may have the same values.
-        if !columns.iter().any(|other: &Column| other.cells == column.cells) {
-            columns.push(column);
-        }
-    }
+    let mut columns = axes(studied, lines);
     let head = if is_grouped { "verdict: seeds" } else { "verdict" };
     let verdicts = Column::new(head, Align::Left, lines.iter().map(|line| line.verdict()));
-    let width = |columns: &[Column]| columns.iter().map(|c| c.width() + 2).sum::<usize>();
     let mut legend = Vec::new();
     if width(&columns) + verdicts.width() > WIDTH {
         columns.retain(|column| column.name == "run");
@@ -212,6 +201,7 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>, 
     let (axes, mut spreads) = (columns.clone(), Vec::new());
     let mut shown = Vec::new();
     for (name, heading) in FIGURES {
+        // Latency stands in for the completion time where no message completes.
         if !has(name) || name == "latency_p99_ns" && has("fct.p99_ns") {
             continue;
         }
@@ -226,15 +216,7 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>, 
         columns.push(new);
         shown.push((name, heading));
         if varies && spreads.len() < SPREADS_MAX {
-            let of = |heading, of| figure(lines, name, heading, of);
-            let quantiles = [
-                of("min", |spread| spread.min),
-                of("5 %", |spread| spread.p5),
-                of("median", |spread| spread.median),
-                of("95 %", |spread| spread.p95),
-                of("max", |spread| spread.max),
-            ];
-            let whole: Vec<Column> = axes.iter().cloned().chain(quantiles).collect();
+            let whole = quantiles(&axes, lines, name);
             if width(&whole) <= WIDTH {
                 spreads.push((format!("{heading} over seeds:"), whole));
             }
@@ -247,7 +229,49 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>, 
             legend.push("Figures are medians over seeds.".into());
         }
     }
-    (columns, legend, spreads)
+    Layout { columns, legend, spreads }
+}
+
+/// Returns the columns that name the lines: those of the run, the lab, the variant and the axes that vary.
+fn axes(studied: &Studied, lines: &[Line<'_>]) -> Vec<Column> {
+    let is_grouped = !studied.groups.is_empty();
+    let mut columns = Vec::new();
+    if !is_grouped {
+        let numbers = studied.rows.iter().map(|row| row.n.to_string());
+        columns.push(Column::new("run", Align::Right, numbers));
+    }
+    let names = |of: &dyn Fn(Line<'_>) -> String| lines.iter().map(|l| of(*l)).collect::<Vec<_>>();
+    let labs = Column::new("lab", Align::Left, names(&|l| l.lab().to_owned()).into_iter());
+    let variant = |l: Line<'_>| l.variant().unwrap_or("-").to_owned();
+    let variants = Column::new("variant", Align::Left, names(&variant).into_iter());
+    columns.extend([labs, variants].into_iter().filter(Column::differs));
+    let own: BTreeSet<&str> =
+        studied.rows.iter().flat_map(|row| row.axes.iter().map(|(key, _)| key.as_str())).collect();
+    let axes = studied.axes.iter().filter(|axis| own.contains(axis.path.as_str()));
+    // A group takes the seeds together, so it has none of its own.
+    for axis in axes.filter(|axis| !(is_grouped && axis.path == "seed")) {
+        let shown = if axis.path == "alpha" { alpha } else { plain };
+        let cells = lines.iter().map(|line| line.axis(&axis.path).map_or("-".into(), shown));
+        let column = Column::new(&axis.name, Align::Right, cells);
+        // Axes that go together may have the same values.
+        if !columns.iter().any(|other: &Column| other.cells == column.cells) {
+            columns.push(column);
+        }
+    }
+    columns
+}
+
+/// Returns the table of a figure's spread over seeds, behind the axes.
+fn quantiles(axes: &[Column], lines: &[Line<'_>], name: &str) -> Vec<Column> {
+    let of = |heading, of| figure(lines, name, heading, of);
+    let quantiles = [
+        of("min", |spread| spread.min),
+        of("5 %", |spread| spread.p5),
+        of("median", |spread| spread.median),
+        of("95 %", |spread| spread.p95),
+        of("max", |spread| spread.max),
+    ];
+    axes.iter().cloned().chain(quantiles).collect()
 }
 
 /// Returns the column of a figure, or of a quantile of it over seeds.

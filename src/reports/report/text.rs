@@ -5,8 +5,7 @@ use std::io::Write;
 
 use console::Term;
 
-use super::protocols::agents_text;
-use super::protocols::macsec_text;
+use super::protocols::{agents_text, macsec_text};
 use super::sheet::Medium;
 use ::text::Align::{Left, Right};
 use ::text::{Table, count, scaled};

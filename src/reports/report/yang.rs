@@ -14,8 +14,7 @@ use std::time::SystemTime;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 
-use super::events::delays_tree;
-use super::events::{Delays, MeasurementRow};
+use super::events::{Delays, MeasurementRow, delays_tree};
 use super::objects::{ObjectTable, Reading, counted, readings};
 use contracts::stats::SwitchSnapshot;
 use ground::units::Mac;

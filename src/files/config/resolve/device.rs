@@ -117,6 +117,15 @@ pub fn devices(
     (plans, names)
 }
 
+/// Refuses devices that have no room for the longest frame; `at` is the place of the ports.
+pub fn check_frames(cx: &mut Cx, at: &Place<'_>, devices: &[DevicePlan], max_frame: u32) {
+    for (i, device) in devices.iter().enumerate() {
+        if let Some(why) = device.refusal(max_frame) {
+            cx.error(&at.index(i).key("device"), why);
+        }
+    }
+}
+
 /// Returns an earlier port with the same device, and the shared name.
 fn clash(device: &Device<'_>, seen: &[(usize, Device<'_>)]) -> Option<(usize, String)> {
     seen.iter().find_map(|(i, other)| {

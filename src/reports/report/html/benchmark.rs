@@ -266,7 +266,7 @@ impl Drawing {
         let left = lines.len().saturating_sub(LINES_MAX);
         lines.truncate(LINES_MAX);
         if let Some(most) = self.most {
-            let line = lines_of(metrics, self, (most, LINE.1)).into_iter().next();
+            let line = lines_of(metrics, self, most, LINE.1).into_iter().next();
             lines.extend(line.filter(|_| !lines.is_empty()).map(|line| Line {
                 name: LINE.1.to_owned(),
                 sum: true,
@@ -298,13 +298,13 @@ impl Drawing {
 
     /// Returns the lines of its columns.
     fn found(&self, metrics: &[Metric]) -> Vec<Line> {
-        self.lines.iter().flat_map(|column| lines_of(metrics, self, *column)).collect()
+        self.lines.iter().flat_map(|(column, name)| lines_of(metrics, self, column, name)).collect()
     }
 }
 
 /// Returns a line for each row, but for the column of the horizontal axis: means of all runs, with a band
 /// from the least to the largest.
-fn lines_of(metrics: &[Metric], drawing: &Drawing, (column, name): (&str, &str)) -> Vec<Line> {
+fn lines_of(metrics: &[Metric], drawing: &Drawing, column: &str, name: &str) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mine = metrics.iter().filter(|m| m.test == drawing.test && m.metric == column);
     for metric in mine {

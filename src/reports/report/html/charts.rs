@@ -297,22 +297,30 @@ fn latencies(r: &Report<'_>) -> Rows {
 }
 
 /// Pauses of a priority at the end of a line.
-type Paused<'a> = (Direction, Priority, &'a Timeline);
+struct Paused<'a> {
+    direction: Direction,
+    priority: Priority,
+    line: &'a Timeline,
+}
 
 /// Returns all pauses, the longest in total first.
 fn paused<'a>(r: &Report<'a>) -> Vec<Paused<'a>> {
     let links = 0..r.plan.network.links.len() as u32;
     let directions = links.flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);
     let recording = r.recording;
-    let of = |d: Direction| recording.events.pauses(d).map(move |(p, line)| (d, p, line));
+    let of = |direction: Direction| {
+        let lines = recording.events.pauses(direction);
+        lines.map(move |(priority, line)| Paused { direction, priority, line })
+    };
     let mut paused: Vec<Paused<'a>> = directions.flat_map(of).collect();
-    paused.sort_by_key(|(d, p, line)| (core::cmp::Reverse(line.total), *d, *p));
+    paused.sort_by_key(|one| (core::cmp::Reverse(one.line.total), one.direction, one.priority));
     paused
 }
 
-fn name(r: &Report<'_>, (d, p, _): &Paused<'_>) -> String {
-    let at = r.plan.network.links[d.link().index()].to(*d);
-    format!("{} p{p}", port_name(r, at.node, at.port))
+fn name(r: &Report<'_>, paused: &Paused<'_>) -> String {
+    let Paused { direction, priority, .. } = *paused;
+    let end = r.plan.network.links[direction.link().index()].to(direction);
+    format!("{} p{priority}", port_name(r, end.node, end.port))
 }
 
 /// Draws the pauses of ports over time, longest paused first.
@@ -322,12 +330,12 @@ fn pauses(r: &Report<'_>) -> Pauses {
     let left = paused.len() - shown;
     let more = if left > 0 { format!(", {left} more had shorter pauses") } else { String::new() };
     let row = |one: &Paused<'_>| {
-        let (d, p, line) = one;
-        let frames = r.recording.events.pause_frames(*d);
+        let Paused { direction, priority, line } = *one;
+        let frames = r.recording.events.pause_frames(direction);
         let of = |all: &[FrameAt]| -> Vec<PauseFrame> {
             let frame = |f: &FrameAt| {
-                let xoff = f.xoff.contains(*p);
-                let named = xoff || f.xon.contains(*p);
+                let xoff = f.xoff.contains(priority);
+                let named = xoff || f.xon.contains(priority);
                 named.then(|| PauseFrame { at: f.at.since_start(), xoff })
             };
             all.iter().filter_map(frame).collect()
@@ -365,8 +373,8 @@ fn pause_map(r: &Report<'_>) -> Option<Heat> {
     }
     let end = end_ns(r);
     let mut shown: Vec<&Paused<'_>> = paused.iter().take(heat::ROWS_MAX).collect();
-    shown.sort_by_key(|(d, p, _)| (*d, *p));
-    let row = |one: &&Paused<'_>| HeatRow { name: name(r, one), cells: shares(one.2, end) };
+    shown.sort_by_key(|one| (one.direction, one.priority));
+    let row = |one: &&Paused<'_>| HeatRow { name: name(r, one), cells: shares(one.line, end) };
     Some(Heat {
         about: format!("Map of {} of {} paused ports over time", shown.len(), paused.len()),
         unit: Unit { name: "%", size: 1.0 },

@@ -22,8 +22,21 @@ pub struct ComparisonPage<'a> {
     pub command: &'a str,
 }
 
-/// A figure drawn as a bar: its name, its value, and the format of the value.
-type Bar = (&'static str, fn(&ComparedRun) -> Option<f64>, fn(f64) -> String);
+/// A figure drawn as a bar.
+struct Bar {
+    name: &'static str,
+    figure: fn(&ComparedRun) -> Option<f64>,
+    /// Formats its value.
+    written: fn(f64) -> String,
+}
+
+const fn bar(
+    name: &'static str,
+    figure: fn(&ComparedRun) -> Option<f64>,
+    written: fn(f64) -> String,
+) -> Bar {
+    Bar { name, figure, written }
+}
 
 /// Formats a time in nanoseconds.
 fn time(ns: f64) -> String {
@@ -31,12 +44,12 @@ fn time(ns: f64) -> String {
 }
 
 const BARS: [Bar; 6] = [
-    ("Completion, median", |run| run.figures.fct.map(|fct| fct.p50_ns.as_nanos_f64()), time),
-    ("Completion, 99 of 100", |run| run.figures.fct.map(|fct| fct.p99_ns.as_nanos_f64()), time),
-    ("Victim throughput", |run| run.figures.victim_bps, |bps| scaled(bps, "b/s")),
-    ("Peak buffer of a switch", |run| Some(run.figures.buffer_peak_bytes as f64), octets),
-    ("Time that ports were paused, all together", |run| Some(paused(run)), time),
-    ("Fairness (Jain)", |run| run.figures.fairness, |index| format!("{index:.3}")),
+    bar("Completion, median", |run| run.figures.fct.map(|fct| fct.p50_ns.as_nanos_f64()), time),
+    bar("Completion, 99 of 100", |run| run.figures.fct.map(|fct| fct.p99_ns.as_nanos_f64()), time),
+    bar("Victim throughput", |run| run.figures.victim_bps, |bps| scaled(bps, "b/s")),
+    bar("Peak buffer of a switch", |run| Some(run.figures.buffer_peak_bytes as f64), octets),
+    bar("Time that ports were paused, all together", |run| Some(paused(run)), time),
+    bar("Fairness (Jain)", |run| run.figures.fairness, |index| format!("{index:.3}")),
 ];
 
 fn octets(n: f64) -> String {
@@ -130,13 +143,13 @@ fn failed(c: &Comparison) -> Markup {
 }
 
 /// Renders one figure of all runs of a lab.
-fn bars((name, figure, written): &Bar, runs: &[ComparedRun]) -> Markup {
-    let found: Vec<_> = runs.iter().map(|run| (run.name(), figure(run))).collect();
+fn bars(bar: &Bar, runs: &[ComparedRun]) -> Markup {
+    let found: Vec<_> = runs.iter().map(|run| (run.name(), (bar.figure)(run))).collect();
     let most = found.iter().filter_map(|(_, n)| *n).fold(0.0, f64::max);
     html! {
         @if most > 0.0 {
             figure.card {
-                h2 { (name) }
+                h2 { (bar.name) }
                 dl.bars {
                     @for (n, (run, figure)) in found.iter().enumerate() {
                         dt { (run) }
@@ -148,7 +161,7 @@ fn bars((name, figure, written): &Bar, runs: &[ComparedRun]) -> Markup {
                                         "background:" (variable(n))
                                     } {}
                                 }
-                                (written(*figure))
+                                ((bar.written)(*figure))
                             } @else { "–" }
                         }
                     }

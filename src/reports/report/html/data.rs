@@ -27,7 +27,7 @@ pub(super) struct AxisData {
 
 impl AxisData {
     /// An axis from `from` to `end` in base units.
-    pub(super) fn new(what: &str, unit: Unit, (from, end): (f64, f64)) -> Self {
+    pub(super) fn new(what: &str, unit: Unit, from: f64, end: f64) -> Self {
         let units = scale::family(unit).iter().map(|unit| (unit.name, unit.size)).collect();
         Self { what: what.into(), units, from, end, log: false, dots: false }
     }

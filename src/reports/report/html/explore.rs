@@ -79,7 +79,7 @@ fn plot(p: &ExplorePage<'_>, n: usize) -> Markup {
         figure.card {
             h2 { (up.name) " over " (across.name) }
             svg viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(about) {
-                (frame(across, up, (x_span, y_span)))
+                (frame(across, up, x_span, y_span))
                 @for (point, x, y) in all {
                     circle cx=(format!("{:.1}", x_of(x))) cy=(format!("{:.1}", y_of(y)))
                         r=(if point.front { "5" } else { "3.5" })
@@ -99,7 +99,7 @@ fn plot(p: &ExplorePage<'_>, n: usize) -> Markup {
 }
 
 /// The two lines at the edges, with the ends of their spans.
-fn frame(across: &Objective, up: &Objective, (x, y): ((f64, f64), (f64, f64))) -> Markup {
+fn frame(across: &Objective, up: &Objective, x: (f64, f64), y: (f64, f64)) -> Markup {
     let ((left, bottom), (width, height)) = (MARGIN, SIZE);
     let base = height - bottom;
     let label = |objective: &Objective, value: f64| shown(objective, Some(value.max(0.0).round()));

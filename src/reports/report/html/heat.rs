@@ -114,7 +114,7 @@ impl Heat {
         let data = Data {
             kind: "heat",
             group: &self.group,
-            x: AxisData::new("time", scale::time(self.end), (0.0, self.end)),
+            x: AxisData::new("time", scale::time(self.end), 0.0, self.end),
             units: scale::family(self.unit).iter().map(|unit| (unit.name, unit.size)).collect(),
             shade: self.shade,
             columns: COLUMNS,

@@ -8,6 +8,7 @@ use core::fmt::Write;
 use core::ops::Range;
 
 use maud::{Markup, PreEscaped, html};
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use serde::Serialize;
@@ -27,6 +28,15 @@ const TEXT: i32 = 32;
 const INK: RGBColor = RGBColor(1, 2, 100);
 const SOFT: RGBColor = RGBColor(1, 2, 101);
 const RULE: RGBColor = RGBColor(1, 2, 102);
+
+/// A plot that is being drawn.
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+type Undrawn = DrawingAreaErrorKind<std::io::Error>;
+
+/// Style of letters in a colour of the page.
+fn text(colour: &RGBColor) -> TextStyle<'static> {
+    ("sans-serif", TEXT).into_font().color(colour)
+}
 
 #[derive(Serialize)]
 struct Data<'a> {
@@ -114,7 +124,7 @@ impl Plot {
         });
         let lines = lines.collect();
         let Axis { what, unit, end, dots, log, .. } = self.axis;
-        let x = AxisData::new(what, unit, (log.unwrap_or(0.0), end)).with_dots(dots);
+        let x = AxisData::new(what, unit, log.unwrap_or(0.0), end).with_dots(dots);
         Data {
             kind: "lines",
             group: &self.axis.group,
@@ -127,7 +137,7 @@ impl Plot {
         }
     }
 
-    fn svg(&self) -> Result<String, DrawingAreaErrorKind<std::io::Error>> {
+    fn svg(&self) -> Result<String, Undrawn> {
         let Axis { what, unit: x_unit, end, dots, .. } = self.axis;
         let x_max = end / x_unit.size;
         let drawn: Vec<_> = self.lines.iter().map(Line::drawn).collect();
@@ -135,11 +145,9 @@ impl Plot {
         let bands = drawn.iter().flat_map(|(_, band)| band).map(|(.., high)| high);
         let highest = all.map(|(_, y)| y).chain(bands).fold(0.0, |a: f64, b| a.max(*b));
         let highest = highest / self.unit.size;
-        let y_max = if highest > 0.0 {
-            highest * if self.marks.is_empty() { 1.06 } else { 1.25 }
-        } else {
-            1.0
-        };
+        // Labels of marks stand above the lines.
+        let room = if self.marks.is_empty() { 1.06 } else { 1.25 };
+        let y_max = if highest > 0.0 { highest * room } else { 1.0 };
         let mut svg = String::new();
         {
             let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
@@ -149,7 +157,6 @@ impl Plot {
                 .x_label_area_size(86)
                 .y_label_area_size(132)
                 .build_cartesian_2d(0.0..x_max, 0.0..y_max)?;
-            let text = |colour: &RGBColor| ("sans-serif", TEXT).into_font().color(colour);
             chart
                 .configure_mesh()
                 .disable_x_mesh()
@@ -165,18 +172,7 @@ impl Plot {
                 .x_desc(format!("{what} ({})", x_unit.name))
                 .y_desc(format!("{} ({})", self.what, self.unit.name))
                 .draw()?;
-            for (n, (at, word)) in self.marks.iter().enumerate() {
-                let x = at / x_unit.size;
-                let line =
-                    DashedLineSeries::new([(x, 0.0), (x, y_max)], 10, 8, SOFT.stroke_width(2));
-                chart.draw_series(line)?;
-                // Labels of marks that are close to each other are placed below each other.
-                let side = if x > x_max * 0.6 { HPos::Right } else { HPos::Left };
-                let place = text(&INK).pos(Pos::new(side, VPos::Top));
-                let beside = x + x_max * if x > x_max * 0.6 { -0.012 } else { 0.012 };
-                let height = y_max * (1.0 - 0.075 * n as f64);
-                chart.plotting_area().draw(&Text::new(*word, (beside, height), place))?;
-            }
+            self.draw_marks(&mut chart, x_max, y_max)?;
             for (n, (line, (points, band))) in self.lines.iter().zip(&drawn).enumerate() {
                 let colour =
                     if line.sum { INK } else { RGBColor(1, 3, line.colour_index(n) as u8) };
@@ -204,6 +200,22 @@ impl Plot {
             root.present()?;
         }
         Ok(svg)
+    }
+
+    /// Draws a dashed line for each mark, with its label at the top.
+    fn draw_marks(&self, chart: &mut Chart<'_, '_>, x_max: f64, y_max: f64) -> Result<(), Undrawn> {
+        for (n, (at, word)) in self.marks.iter().enumerate() {
+            let x = at / self.axis.unit.size;
+            let line = DashedLineSeries::new([(x, 0.0), (x, y_max)], 10, 8, SOFT.stroke_width(2));
+            chart.draw_series(line)?;
+            // Labels of marks that are close to each other are placed below each other.
+            let side = if x > x_max * 0.6 { HPos::Right } else { HPos::Left };
+            let place = text(&INK).pos(Pos::new(side, VPos::Top));
+            let beside = x + x_max * if x > x_max * 0.6 { -0.012 } else { 0.012 };
+            let height = y_max * (1.0 - 0.075 * n as f64);
+            chart.plotting_area().draw(&Text::new(*word, (beside, height), place))?;
+        }
+        Ok(())
     }
 }
 

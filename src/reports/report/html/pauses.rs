@@ -116,7 +116,7 @@ impl Pauses {
         let data = Data {
             kind: "pauses",
             group: &self.group,
-            x: AxisData::new("time", scale::time(end), (0.0, end)),
+            x: AxisData::new("time", scale::time(end), 0.0, end),
             rows: rows.collect(),
             marks: &self.marks,
         };
