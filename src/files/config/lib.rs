@@ -97,6 +97,7 @@ fn inherit_defaults(root: &mut Node) -> Result<(), Finding> {
     let ports = entries.iter_mut().filter(|(k, _)| k.name == "ports");
     for (_, ports) in ports {
         if let Kind::Seq(ports) = &mut ports.kind {
+            // Checked before the copies are made: large defaults of many ports would fill the memory.
             defaults.size().times(ports.len()).check(defaults.mark)?;
             ports.iter_mut().for_each(|p| p.inherit(&defaults));
         }

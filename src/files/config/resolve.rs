@@ -94,11 +94,13 @@ pub(super) fn resolve(
     let at = Place::root(root);
     let name = merged.switch.name.clone().unwrap_or_else(|| "sluice".into());
     let max_frame = max_frame(&mut cx, &at.key("switch"), merged.switch.max_frame);
+    // Fields in `defaults` are checked where they stand: merged, the same mistake would be one of every port.
     device::check_defaults(&mut cx, &at.key("defaults"), raw.defaults.as_ref());
     let cell = groups::cell(&mut cx, &at.key("buffer"), &merged.buffer, groups::CELL_MIN);
     let (devices, names) = device::devices(&mut cx, &at, merged, machine);
     device::check_frames(&mut cx, &at.key("ports"), &devices, max_frame);
     let workers = device::workers(&mut cx, &at, merged, machine);
+    // LLDP and Topology Recognition advertise what the switch is: with IP interfaces a router.
     let role = if merged.routing.interfaces.is_empty() { Role::Bridge } else { Role::Router };
     let mut drafts: Vec<Draft<'_>> = Vec::new();
     // More ports than DPDK can have were reported; a port's number has no room for all of them.
@@ -110,6 +112,7 @@ pub(super) fn resolve(
         let who = Who { index, switch, name, rate, shaped, cell, max_frame, role };
         drafts.push(draft(&mut cx, at.key("ports").index(index), raw, device, &who));
     }
+    // A worker polls all of its ports before the others learn what it charged to the buffer.
     let busiest = workers.iter().map(|w| w.ports.len()).max().unwrap_or(0);
     let rules = Rules {
         max_frame,
@@ -136,6 +139,7 @@ pub(super) fn resolve(
     let ports = drafts.into_iter().map(|d| d.plan).collect();
     let seed = merged.switch.seed;
     let plan = SwitchPlan { name, ports, buffer, bridge, routing, congestion, max_frame, seed };
+    // Nothing below can fail: a plan exists only if no error was found.
     let telemetry = merged.observe.telemetry;
     let file = SwitchFile {
         plan,
@@ -176,12 +180,15 @@ fn draft<'a>(
         check_secured_device(cx, &at, &secy, device, who.max_frame);
         plan.secy = Some(Box::new(secy));
     }
+    // MACsec lengthens and delays the frames of the link, so it is a term of the round trip.
     let macsec = plan.secy.as_deref().map_or(link.macsec, macsec_overhead);
     let stated = DelayInputs { macsec, ..link };
+    // Until the link is measured, headroom may start from another length than the stated one.
     let link = Said::of(raw).assumed(stated);
     let (reaction, internal) = port::internal(&link, &software, device.is_virtual);
     let context = Context {
         names: (who.name, who.switch),
+        // Number 0 is the system itself; ports count from 1.
         macs: (plan.mac, device::made_up_mac(who.switch, 0)),
         rate: who.rate,
         pfc: plan.pfc.mode,
@@ -274,6 +281,7 @@ fn copies_max(drafts: &[Draft<'_>]) -> usize {
     for vid in drafts.iter().flat_map(|d| d.plan.vlan.members.iter().map(|m| m.vid)) {
         *members.entry(vid).or_default() += 1;
     }
+    // A frame is not flooded back to its port, but any frame is charged at least once.
     members.into_values().max().unwrap_or(0).saturating_sub(1).max(1)
 }
 
@@ -345,6 +353,7 @@ pub fn virtual_switch(
         let stated = DelayInputs { max_frame, macsec, ..p.link };
         let link = (Said::of(defaults).assumed(stated), SoftwareTerms::default());
         let context = Context {
+            // The lab gives names and addresses later; these are as long as the longest, for the check of the frame.
             names: (UNNAMED, UNNAMED),
             macs: (Mac::default(), Mac::default()),
             rate,
@@ -362,6 +371,7 @@ pub fn virtual_switch(
         drafts.push(Draft { raw: defaults, at: port_at.clone(), plan, is_virtual: true, link });
     }
     let rules =
+        // One worker charges the buffer itself, so nothing is kept free for what others have not reported.
         Rules { max_frame, cell, workers: 1, frames_per_poll: 0, headroom: rule, waivable: true };
     let (buffer, headroom) = whole_buffer(cx, at, buffer, &mut drafts, rules);
     let congestion = congestion::congestion(cx, at, &said.congestion, &drafts, &buffer);

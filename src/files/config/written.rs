@@ -42,7 +42,9 @@ impl fmt::Debug for Written {
 impl Written {
     pub(super) fn new(name: &str, root: &Node) -> Self {
         let mut root = root.clone();
+        // The ports have them already.
         root.take("defaults");
+        // Numbers in place of keys keep the tree valid, so that it can be resolved again.
         let has_keys = ["key", "salt"].map(|name| root.replace_below(name)).contains(&true);
         Self { name: name.to_owned(), root, has_keys }
     }
@@ -98,6 +100,8 @@ impl Written {
             for at in places(object, ports) {
                 let value = |of| managed::get(of, ports, object, at);
                 let given = |of| managed::is_given(of, object);
+                // An optional object that is given now and was not in the file is written even where the values are
+                // the same.
                 let differs =
                     |new: &ObjectValue| value(file) != Some(*new) || given(plan) != given(file);
                 let Some(new) = value(plan).filter(differs).filter(|_| given(plan)) else {
@@ -106,6 +110,7 @@ impl Written {
                 match (object.scope(), at.port) {
                     (Scope::Queue, Some(port)) => {
                         let class = at.class.expect("a queue has a class");
+                        // Collected in a set, as a queue is written whole and only once.
                         queues.insert((object.section().key(), port.index(), class.index()));
                     }
                     _ => self.write_object(object, at, new),
@@ -123,6 +128,7 @@ impl Written {
     fn write_methods(&mut self, plan: &CongestionPlan, file: &CongestionPlan) {
         for (n, new) in plan.measurement.iter().flatten().enumerate() {
             let old = PortId::new(n as u16).and_then(|port| file.port_measurement(port));
+            // A measurement that the file has on by default would be off when the file is resolved without its method.
             let lost = |method| {
                 new.is_some_and(|new| new.can(method)) && !old.is_some_and(|old| old.can(method))
             };
@@ -142,6 +148,7 @@ impl Written {
             None => Some(&mut self.root),
         };
         let Some(root) = root else { return };
+        // The parents are created where the file does not have them.
         let (last, way) = path.split_last().expect("a path has a name");
         let parent = way.iter().fold(root, |node, name| node.enter(name));
         match (value, object.kind()) {
@@ -171,6 +178,7 @@ impl Written {
             |object: &Object| object.section().key() == section && object.scope() == Scope::Queue;
         let mut queue = Node::mapping();
         for object in Object::all().filter(of_queues) {
+            // Settings that this queue does not have stay at their defaults.
             let Some(value) = managed::get(plan, ports, object, at) else { continue };
             // Behind the section and `queues`.
             let path = path(object);
@@ -195,6 +203,7 @@ impl Written {
     pub fn write_groups(&mut self, plan: &SwitchPlan, port: PortId) {
         let groups = &plan.buffer.groups[port.index()];
         let finds_headroom = plan.finds_headroom(port);
+        // A profile for each group: those of the file may serve other ports, too.
         let mut names = Node::mapping();
         for group in PriorityGroup::ALL {
             let name = format!("port{}-group{}", port.index(), group.get());
@@ -278,9 +287,11 @@ fn written(object: Object, value: ObjectValue) -> Node {
             Node::sequence(map.map(|n| Node::plain(n.to_string())).to_vec())
         }
         (_, ObjectValue::Classes(mask)) => Node::plain(mask.to_string()),
+        // In quotes: YAML 1.1 reads some addresses as numbers to the base of 60.
         (_, ObjectValue::Mac(_) | ObjectValue::Ipv4(_) | ObjectValue::Ipv6(_)) => {
             Node::text(value.to_string())
         }
+        // Several words are a list in files.
         (_, ObjectValue::Choice(words)) if words.contains(", ") => {
             Node::sequence(words.split(", ").map(Node::plain).collect())
         }
@@ -331,6 +342,7 @@ fn split_ranges(map: &mut Node) {
         let Some((name, node)) = found.map(|(key, node)| (key.name.clone(), node.clone())) else {
             continue;
         };
+        // A single number is a key that can stay; a range has to make room for the numbers in it.
         let range: Range = name.parse().expect("it was parsed");
         if range.is_single() {
             continue;
@@ -365,6 +377,7 @@ impl Written {
         ports: usize,
         machine: &Machine,
     ) -> Result<(), ConfigError> {
+        // What was written in one pass may change the defaults of other objects in the next.
         for _ in 0..PASSES {
             let file = self.resolve(machine)?.plan.congestion;
             self.write_changed(plan, &file, ports);
@@ -390,6 +403,7 @@ pub fn object_value(object: Object, text: &str) -> Result<ObjectValue, String> {
         Kind::Number { unit: Unit::Picoseconds, .. } => {
             number(Some(text.parse::<Span>().map_err(named)?.0.as_picos()))?
         }
+        // A bare number is in the object's unit, although files refuse it for rates.
         Kind::Number { unit: Unit::BitsPerSecond, .. } if text.trim().parse::<u64>().is_err() => {
             number(Some(text.parse::<Rate>().map_err(named)?.0.get()))?
         }

@@ -60,6 +60,7 @@ pub fn read_text(path: &Path, kind: &str) -> Result<(String, Zeroizing<String>),
     file.take(FILE_MAX + 1)
         .read_to_string(&mut text)
         .map_err(|e| unreadable(format!("cannot be read: {e}; a {kind} is UTF-8 text")))?;
+    // One byte more than the maximum was allowed above, to tell the two cases apart.
     if text.len() as u64 > FILE_MAX {
         return Err(unreadable(format!("is longer than {FILE_MAX} bytes, so no {kind}")));
     }

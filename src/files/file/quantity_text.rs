@@ -12,6 +12,7 @@ use super::quantity::{Length, LinkRate, Rate, Ratio, Signed, Size, Span};
 
 /// Formats `n` in the largest of `units` (each with its scale, largest first) that divides it.
 fn whole(n: u64, units: &[(u64, &str)]) -> String {
+    // Only exact units: a rounded text would not parse to the same value.
     let unit = units.iter().find(|(scale, _)| n >= *scale && n % scale == 0);
     unit.map_or_else(|| n.to_string(), |(scale, name)| format!("{}{name}", n / scale))
 }
@@ -62,6 +63,7 @@ impl fmt::Display for Signed {
         const UNITS: [(u64, &str); 4] =
             [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
         match self.0 {
+            // Signed spans have no text without a unit.
             0 => f.write_str("0ns"),
             nanos => write!(f, "{sign}{}", whole(nanos.unsigned_abs().into(), &UNITS)),
         }
@@ -87,6 +89,7 @@ fn decimal(n: u64, places: u32) -> String {
     if rest == 0 {
         return whole.to_string();
     }
+    // Leading zeros of the fraction count; those at its end do not.
     let rest = format!("{rest:0width$}", width = places as usize);
     format!("{whole}.{}", rest.trim_end_matches('0'))
 }
@@ -124,6 +127,7 @@ impl std::str::FromStr for Threshold {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        // A size has no unit that ends so, so the sign alone tells the two apart.
         if text.trim_end().ends_with('%') {
             return text.parse().map(Self::Share);
         }

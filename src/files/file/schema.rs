@@ -15,6 +15,7 @@ impl Transform for OneLine {
         if let Some(Value::String(text)) = schema.get_mut("description") {
             *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         }
+        // Defaults are whole structures, whose absent fields serde writes as null.
         if let Some(default) = schema.get_mut("default") {
             without_nulls(default);
         }

@@ -111,6 +111,7 @@ impl Node {
         let (Kind::Map(own), Kind::Map(inherited)) = (&mut self.kind, &defaults.kind) else {
             return;
         };
+        // By hash, as a search for each key would take quadratic time.
         let places = own.iter().enumerate().map(|(place, (key, _))| (key.name.clone(), place));
         let places: HashMap<Name, usize> = places.collect();
         for (key, value) in inherited {
@@ -199,6 +200,7 @@ pub fn read(text: &str, empty: &str) -> Result<Node, Finding> {
         let at = mark(&span.start);
         match event {
             Event::DocumentStart(..) => {
+                // A stream may have several documents; a configuration is one.
                 documents += 1;
                 if documents > 1 {
                     return Err(finding(at, "a second document; put it into another file"));
@@ -239,6 +241,7 @@ struct Builder {
 
 impl Builder {
     fn open(&mut self, node: Node, anchor: usize) -> Result<(), Finding> {
+        // Later passes over the tree are recursive, so the depth is bounded here for all of them.
         if self.open.len() >= DEPTH_MAX {
             return Err(finding(node.mark, format!("nested more than {DEPTH_MAX} levels deep")));
         }
@@ -274,6 +277,7 @@ impl Builder {
 
     /// Adds a finished node to the innermost open collection.
     fn add(&mut self, node: Node, anchor: usize) -> Result<(), Finding> {
+        // Collections were counted when their items were added.
         let bytes = if let Kind::Scalar { text, .. } = &node.kind { text.len() } else { 0 };
         if bytes > VALUE_MAX {
             let what = format!("a value of {bytes} bytes; one has {VALUE_MAX} at most");
@@ -281,6 +285,7 @@ impl Builder {
         }
         self.grow(Size { nodes: 1, bytes }, node.mark)?;
         if anchor != 0 {
+            // The copy that an alias may ask for later takes as much memory as the node itself.
             self.grow(node.size(), node.mark)?;
             self.anchors.insert(anchor, node.clone());
         }
@@ -290,6 +295,7 @@ impl Builder {
         };
         match (&mut parent.node.kind, parent.key.take()) {
             (Kind::Map(entries), Some(key)) => entries.push((key, node)),
+            // Keys and values of a mapping arrive in turn.
             (Kind::Map(_), None) => parent.key = Some(key_of(node, &mut parent.names)?),
             (Kind::Seq(items), _) => items.push(node),
             (Kind::Scalar { .. }, _) => unreachable!("only collections are opened"),
@@ -304,6 +310,7 @@ fn key_of(node: Node, names: &mut HashMap<Name, u32>) -> Result<Key, Finding> {
     let Kind::Scalar { mut text, .. } = node.kind else {
         return Err(finding(node.mark, "a key must be a plain word or number"));
     };
+    // Moved out, because the wiping container cannot be taken apart.
     let name = Name::from(std::mem::take(&mut *text));
     match names.entry(name) {
         Entry::Occupied(first) => {
@@ -328,6 +335,7 @@ fn untagged(tagged: bool, at: Mark) -> Result<(), Finding> {
 
 fn mark(m: &granit_parser::Marker) -> Mark {
     let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    // The parser counts columns from 0.
     Mark { line: clamp(m.line()), column: clamp(m.col()).saturating_add(1) }
 }
 

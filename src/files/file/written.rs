@@ -85,6 +85,7 @@ impl Node {
                     match &mut node.kind {
                         Kind::Scalar { text, .. } if key.name == *name => {
                             *replaced += 1;
+                            // As long as the secret, so that checks of its length pass.
                             let number = format!("{replaced:0digits$x}", digits = text.len());
                             node.kind = Kind::Scalar { text: number.into(), plain: false };
                         }
@@ -136,6 +137,7 @@ impl Node {
 /// Starts a block behind a key or a dash on a line of its own.
 fn start_block(depth: usize, out: &mut String) {
     if depth > 0 {
+        // The space behind the key or the dash would end the line.
         out.truncate(out.trim_end_matches(' ').len());
         out.push('\n');
     }
@@ -145,6 +147,7 @@ fn start_block(depth: usize, out: &mut String) {
 fn quoted(text: &str) -> String {
     let is_name = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic()) && is_name;
+    // YAML 1.1 reads these words as booleans or null.
     let special = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
     if is_word && !special.contains(&text.to_ascii_lowercase().as_str()) {
         return text.to_owned();
@@ -159,6 +162,7 @@ impl From<&Value> for Node {
     fn from(value: &Value) -> Self {
         let scalar = |text: String, plain| Kind::Scalar { text: Zeroizing::new(text), plain };
         let kind = match value {
+            // Plain, as only a plain scalar may be read as null, a boolean or a number.
             Value::Null => scalar("null".to_owned(), true),
             Value::Bool(value) => scalar(value.to_string(), true),
             Value::Number(number) => scalar(number.to_string(), true),

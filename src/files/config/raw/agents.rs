@@ -227,6 +227,7 @@ impl Serialize for Headroom {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Computed => s.serialize_str("computed"),
+            // The short form, as authors write it.
             Self::Auto(auto) if *auto == AutoHeadroom::default() => s.serialize_str("auto"),
             Self::Auto(auto) => HeadroomLong { auto: auto.clone() }.serialize(s),
         }

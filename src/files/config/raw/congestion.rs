@@ -68,6 +68,7 @@ macro_rules! settings {
                 mut visit: impl FnMut(&str, &str, Option<&dyn crate::raw::Setting>),
             ) {
                 $($(
+                    // The last one is the object's own name if it has another than the key.
                     let name = [$key $(, $object)?];
                     let said = self.$field.as_ref().map(|said| said as _);
                     visit($key, name[name.len() - 1], said);
@@ -119,6 +120,7 @@ impl Setting for Ratio {
     fn value(&self, kind: Kind) -> Result<ObjectValue, String> {
         let ppm = i64::from(self.0);
         match kind {
+            // Objects of whole percent cannot hold a part of one; those of shares count 65536ths.
             Kind::Number { unit: Unit::Percent, least, most }
                 if ppm % 10_000 != 0 || !(least..=most).contains(&(ppm / 10_000)) =>
             {
@@ -151,6 +153,7 @@ pub fn out_of_range(kind: Kind, value: ObjectValue) -> String {
     let (Kind::Number { least, most, unit }, ObjectValue::Number(n)) = (kind, value) else {
         return format!("{value} is refused; choose {}", kind.range());
     };
+    // Times have picoseconds as their unit in the table, and units for people in messages.
     let show = |n: i64| match unit {
         Unit::Picoseconds => Duration::from_picos(n.unsigned_abs()).to_string(),
         _ => n.to_string(),
@@ -301,6 +304,7 @@ read_by! {
 impl Serialize for Centiseconds {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let (all, one) = (self.0.as_picos(), CENTISECOND.as_picos());
+        // A bare number is in the object's unit; other times need one.
         if all % one == 0 { s.serialize_u64(all / one) } else { Span(self.0).serialize(s) }
     }
 }

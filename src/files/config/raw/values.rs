@@ -50,6 +50,7 @@ impl std::str::FromStr for Range {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let bad = || format!("`{}` is neither a number nor a range such as 0-2", excerpt(text));
+        // A single number is the range from itself to itself.
         let (a, b) = text.split_once('-').unwrap_or((text, text));
         let number = |t: &str| t.trim().parse::<u16>().map_err(|_| bad());
         let (first, last) = (number(a)?, number(b)?);
@@ -73,6 +74,7 @@ impl Visitor<'_> for RangeReader {
         text.parse().map_err(E::custom)
     }
 
+    // An item of a list is a number; keys of mappings arrive as text.
     fn visit_u64<E: de::Error>(self, n: u64) -> Result<Range, E> {
         n.to_string().parse().map_err(E::custom)
     }

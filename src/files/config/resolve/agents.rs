@@ -73,6 +73,7 @@ pub const UNNAMED: &str = "-----------------------------------------------------
 /// Advertised part of a name that is not configured for LLDP itself.
 pub fn told(name: &str) -> &str {
     let mut end = name.len().min(UNNAMED.len());
+    // A name is cut between two characters, as readers expect UTF-8.
     while !name.is_char_boundary(end) {
         end -= 1;
     }
@@ -95,6 +96,7 @@ impl<'a> Said<'a> {
     pub fn assumed(&self, link: DelayInputs) -> DelayInputs {
         let Some(length) = self.auto().and_then(|auto| auto.assume) else { return link };
         DelayInputs {
+            // Rounded up: too much headroom is safe, too little loses frames.
             cable_m: u32::try_from(length.0.div_ceil(1_000)).unwrap_or(u32::MAX),
             cable_ps_per_m: DelayInputs::PS_PER_METRE,
             ..link
@@ -125,6 +127,7 @@ pub fn agents(
 ) -> Option<AgentsPlan> {
     let auto_at = at.key("headroom").key("auto");
     let methods = said.auto().map(|auto| methods(cx, &auto_at.key("method"), auto));
+    // Headroom turns on the measurements that its methods use, with or without a section.
     let by = |this| methods.is_some_and(|methods| methods.has(this));
     let measurement_at = at.key("measurement");
     let reaction = compensation(cx, &measurement_at, said.measurement, port);
@@ -241,14 +244,17 @@ fn auto(
             remote: delay(&at.key("remote_shim"), macsec.remote_shim),
         }
     });
+    // Delays in the file are those of a separate device, and replace those of the port's own MACsec.
     let shims = said_so.or(own);
     let wait = said.wait.map_or(WAIT_DEFAULT, |s| s.0);
     let wait = cx.ranged(&at.key("wait"), wait, (Duration::ZERO, WAIT_MAX), WAIT_DEFAULT);
     let factor = said.limit.unwrap_or(LIMIT_DEFAULT);
     let factor = cx.ranged(&at.key("limit"), factor, LIMIT, LIMIT_DEFAULT);
+    // The limit is a multiple of what the stated length needs, whatever length is assumed at first.
     let stated = required(&port.stated.unwrap_or(link), &software, cell_bytes).cells;
     Some(AutoPlan {
         stated,
+        // So much at most, however late an answer comes.
         limit: Cells(stated.0.saturating_mul(factor)),
         link,
         software,
@@ -302,6 +308,7 @@ fn ptp(cx: &mut Cx, at: &Place<'_>, said: Option<&Ptp>, needed: bool) -> Option<
     let rounds = cx.ranged(&at.key("rounds"), rounds, (1, 256), default.rounds);
     let domain = said.domain.unwrap_or(default.domain);
     let domain = cx.ranged(&at.key("domain"), domain, (0, 239), default.domain);
+    // As for the other measurement: without a part in it there is no machine.
     (respond || initiates).then(|| PeerDelayPlan {
         interval: initiates.then_some(interval),
         respond,
@@ -338,6 +345,7 @@ fn measurement(
         None if !needed => return None,
         said => said.unwrap_or(&silent),
     };
+    // A section alone makes a port that answers; headroom makes it ask, too.
     let initiates = said.initiate.unwrap_or(needed);
     if needed && !initiates {
         let what = "headroom is found by this measurement (`headroom: auto`), so it cannot be off: \
@@ -353,6 +361,7 @@ fn measurement(
         cx.error(&at.key("rounds"), what);
     }
     let dialect = dialect(cx, at, said);
+    // A port that neither answers nor asks has no machine for it.
     (respond || initiates).then(|| MeasurePlan {
         respond,
         initiate: initiates.then_some(initiate),
@@ -365,6 +374,7 @@ fn measurement(
 fn dialect(cx: &mut Cx, at: &Place<'_>, said: &Measurement) -> Dialect {
     let (least, most) = PduLength::RANGE;
     let pdu = said.pdu.map(|octets| cx.ranged(&at.key("pdu"), octets, (least, most), least));
+    // A length in the file wins over that of the dialect.
     let pdu = match (pdu.and_then(PduLength::padded), said.dialect.unwrap_or_default()) {
         (Some(pdu), _) => pdu,
         (None, Readings::Letter) => PduLength::SHORTEST,
@@ -411,6 +421,7 @@ fn initiate(cx: &mut Cx, at: &Place<'_>, said: &Measurement, shims: bool) -> Ini
     let most = if shims { REQUESTS_MAX / 2 } else { REQUESTS_MAX };
     let rounds = cx.ranged(&at.key("rounds"), rounds, (1, most), default.rounds);
     let least = InitiatePlan { rounds, ..default }.requests_least();
+    // The default of requests suffices for the default of rounds; more rounds get all sequence numbers.
     let enough = if least >= default.requests_max { REQUESTS_MAX } else { default.requests_max };
     let requests = said.requests.unwrap_or(enough);
     if requests < least || requests > REQUESTS_MAX {

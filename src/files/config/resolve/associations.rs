@@ -21,6 +21,7 @@ impl Keys {
         let salt = salt(cx, &at.key("salt"), said.salt.as_ref(), suite);
         let (key, key_file) = (said.key.as_ref(), said.key_file.as_deref());
         let has = key.is_some() || key_file.is_some();
+        // A common key is optional: each association may have its own.
         let key = if has { self::key(cx, at, key, key_file, suite) } else { None };
         let keys = Self { suite, key, said: has, salt };
         if has && suite.is_xpn() && said.salt.is_none() {
@@ -32,6 +33,8 @@ impl Keys {
     /// Checks that no two associations of a channel share a key, that the common key is used, and
     /// that short SCIs are complete.
     pub fn check(&self, cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
+        // GCM is broken by a nonce that is used twice under one key, and the packet number is all that differs in
+        // one channel's.
         let at_sas = at.key("transmit").key("associations");
         alike(
             cx,
@@ -67,9 +70,11 @@ fn short_names(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
         return;
     }
     let of = |sas: &[Option<SaPlan>; 4]| sas.iter().flatten().map(|sa| sa.ssci).collect::<Vec<_>>();
+    // XPN nonces have the short SCI in place of the SCI, so two senders with the same one would share nonces.
     let own = of(&plan.transmit);
     let theirs: Vec<Vec<u32>> = plan.receive.iter().map(|sc| of(&sc.associations)).collect();
     let all = || own.iter().chain(theirs.iter().flatten());
+    // 0 stands for one that is assigned later, from 1 on.
     if all().any(|n| *n == 0) && all().any(|n| *n != 0) {
         let what =
             "some associations have an `ssci` and some have none: give it to all, or to none";
@@ -106,6 +111,7 @@ pub(super) fn associations(
 ) -> [Option<SaPlan>; 4] {
     let mut out = [const { None }; 4];
     if said.is_empty() {
+        // Suites without XPN ignore the salt; that one is missing for XPN was reported.
         let salt = keys.salt.unwrap_or_default();
         out[0] = keys.key.clone().map(|key| SaPlan { key, pn: 1, ssci: 0, salt });
         return out;
@@ -168,6 +174,7 @@ fn key(
         (None, None) => return None,
     };
     match read {
+        // The key is never part of a message, only its length.
         Ok(key) if key.len() == suite.key_len() => Some(key),
         Ok(key) => {
             let what = format!(

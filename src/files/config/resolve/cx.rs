@@ -36,6 +36,7 @@ impl<'a> Place<'a> {
     pub fn key(&self, name: &str) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
         let node = self.node.and_then(|n| n.get(name));
+        // A field that is not in the file is reported where its section begins.
         let mark = node.map(|n| n.mark).or(self.mark);
         Self { node, mark, path: format!("{}{dot}{name}", self.path) }
     }
@@ -107,6 +108,7 @@ impl Cx {
     /// Returns the warnings, or the errors if there are any, in the order of their lines.
     pub fn finish(mut self) -> Result<Vec<Warning>, Vec<Finding>> {
         let found = if self.errors.is_empty() { &mut self.warnings } else { &mut self.errors };
+        // The sort is stable: findings about one place stay in the order in which they were made.
         found.sort_by_key(|f| f.mark);
         if self.errors.is_empty() { Ok(self.warnings) } else { Err(self.errors) }
     }
@@ -119,7 +121,9 @@ impl Cx {
     /// Merges the findings since `before` that differ only in the port, of those with these names: the first
     /// one stays. Findings at different places are merged where there are more than [`ALIKE_MAX`].
     pub(super) fn merge_alike(&mut self, before: Found, names: &[&str]) {
+        // A set, as labs have thousands of ports and each finding is looked up.
         let names: HashSet<&str> = names.iter().copied().collect();
+        // The texts differ in the name of the port, too, so they are compared without it.
         let bare = |what: &str| {
             let parts = what.split_once("port ").and_then(|(a, b)| Some((a, b.split_once(' ')?)));
             match parts {
@@ -132,6 +136,7 @@ impl Cx {
             let new = list.split_off(from);
             let cause = |f: &Finding| (of_any_port(&f.path), bare(&f.what));
             let (mut places, mut counts) = (HashSet::new(), HashMap::new());
+            // Counted before any is kept, so that the first of many can tell how many others there are.
             for finding in &new {
                 if places.insert((finding.mark, cause(finding))) {
                     *counts.entry(cause(finding)).or_insert(0) += 1;
@@ -145,6 +150,7 @@ impl Cx {
                 if count > ALIKE_MAX && is_first {
                     finding.what += &format!(" (and at {} other places)", count - 1);
                 }
+                // Of many places the first stands for all; of few, each place is listed once.
                 if seen.insert((mark, cause)) && (count <= ALIKE_MAX || is_first) {
                     list.push(finding);
                 }
@@ -201,12 +207,14 @@ pub(super) fn by_number<'m, T>(
     let mut out: BTreeMap<u16, (Range, &T)> = BTreeMap::new();
     for (range, value) in map {
         let here = at.key(&range.to_string());
+        // None of its numbers is used, not even those in range: the author meant something else.
         if range.last > max {
             cx.error(&here, format!("{range} is out of range; choose 0 to {max}"));
             continue;
         }
         for n in range.iter() {
             match out.get(&n) {
+                // The number itself was given, which has precedence over any range.
                 Some((other, _)) if other.is_single() => {}
                 Some((other, _)) if !range.is_single() => {
                     cx.error(&here, format!("{other} and {range} both claim {n}"));

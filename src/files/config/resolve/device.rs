@@ -45,6 +45,7 @@ struct Device<'a> {
 /// Parses a device string.
 fn device_of(text: &str) -> Result<Device<'_>, String> {
     let name = text.split(',').next().unwrap_or_default();
+    // The beginnings of names that DPDK has for virtual devices; a PCI address has a colon instead.
     let is_virtual = ["net_", "eth_", "virtio_user"].iter().any(|p| name.starts_with(p));
     if !is_virtual && !name.contains(':') {
         return Err(format!(
@@ -80,6 +81,7 @@ pub fn devices(
     }
     let mut plans = Vec::new();
     let mut names: Vec<String> = Vec::new();
+    // Devices so far with their port, as findings name the port that was first.
     let mut seen: Vec<(usize, Device<'_>)> = Vec::new();
     for (i, raw) in file.ports.iter().enumerate() {
         let at = ports_at.index(i);
@@ -87,7 +89,9 @@ pub fn devices(
         if text.is_empty() {
             cx.error(&at.key("device"), "a port needs a device, such as `net_af_packet0,iface=v0`");
         }
+        // A device that is missing was reported above; an empty reason adds nothing to that.
         let parsed = if text.is_empty() { Err(String::new()) } else { device_of(text) };
+        // An unknown device counts as virtual, so that no findings about a NIC follow from the error.
         let is_virtual = parsed.as_ref().map_or(true, |d| d.is_virtual);
         match parsed {
             Ok(device) => {
@@ -106,6 +110,7 @@ pub fn devices(
                 Err(what) => cx.error(&at.key("device"), what),
             }
         }
+        // The default is the device without its arguments, which is unique for DPDK, too.
         let name = raw.name.as_deref().unwrap_or(text.split(',').next().unwrap_or_default());
         if let Some(other) = names.iter().position(|n| n == name && !n.is_empty()) {
             let what = format!("ports[{other}] is called `{name}` too; names must differ");
@@ -132,6 +137,7 @@ fn clash(device: &Device<'_>, seen: &[(usize, Device<'_>)]) -> Option<(usize, St
         if other.name == device.name {
             return Some((*i, device.name.clone()));
         }
+        // Files and sockets may be named by several devices; an interface of the kernel has one.
         let (key, value) = device.below?;
         (other.below == device.below && key == "iface").then(|| (*i, format!("{key} {value}")))
     })
@@ -159,6 +165,7 @@ fn device_plan(
     let rings = |cx: &mut Cx, field: &str, given: Option<u16>, default: u16| {
         cx.ranged(&at.key(field), given.unwrap_or(default), DESCRIPTORS, default)
     };
+    // Without the switch's shaper the ring of the device fills, and a PFC frame waits behind all of it.
     let waits = !is_shaped(raw, is_virtual) && (raw.pfc.is_some() || raw.pause.is_some());
     let tx_default = if waits { TX_DESCRIPTORS_LOSSLESS } else { TX_DESCRIPTORS_DEFAULT };
     DevicePlan {
@@ -196,6 +203,7 @@ pub fn workers(
         if let Some(Core::Number(core)) = raw.core {
             exists(cx, &at.key("ports").index(i).key("core"), core, machine);
         }
+        // With `auto` a port asks for a worker of its own, so it never joins one.
         let is_shared = raw.core != Some(Core::Auto);
         match meant.iter().position(|core| is_shared && *core == raw.core) {
             Some(worker) => workers[worker].ports.push(id),
@@ -225,6 +233,7 @@ pub fn pool_frames(buffer: &BufferPlan, devices: &[DevicePlan]) -> usize {
         .iter()
         .map(|d| {
             let (rx, tx) = d.queues();
+            // Frames outside of the buffer: in all rings, a burst for each transmit queue, and one just received.
             rx * usize::from(d.rx_descriptors)
                 + tx * (usize::from(d.tx_descriptors) + BURST)
                 + BURST
@@ -253,6 +262,7 @@ pub fn memory(cx: &mut Cx, at: &Place<'_>, machine: &Machine, needs: &MemoryUse<
             cx.error(at, need.refusal(limit, "that are available here", remedy));
         }
     };
+    // The kernel fills a slot with any frame that fits, so mbufs have room for the largest slot.
     let longest = devices.iter().filter_map(DevicePlan::room).fold(max_frame, u32::max);
     // Data room in whole KiB, mbuf headroom, and the metadata of DPDK and the pool per frame.
     let each = u64::from(longest).next_multiple_of(1_024) + 128 + 192;
@@ -277,6 +287,7 @@ pub fn made_up_mac(switch: &str, number: u16) -> Mac {
         switch.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
     let [a, b, c, _] = hash.to_be_bytes();
     let [hi, lo] = number.to_be_bytes();
+    // 0x02 is the bit of locally administered addresses.
     Mac([0x02, a, b, c, hi, lo])
 }
 
@@ -284,6 +295,7 @@ pub fn made_up_mac(switch: &str, number: u16) -> Mac {
 pub fn listen(cx: &mut Cx, at: &Place<'_>, text: Option<&str>) -> Option<SocketAddr> {
     let text = text?;
     let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    // A TCP port alone is on the loopback: a server is opened to the network only by an explicit address.
     let parsed = text.parse().ok().or_else(|| Some(SocketAddr::new(here, text.parse().ok()?)));
     match parsed {
         None => cx.error(at, format!("`{text}` is no address; write 127.0.0.1:9464 or 9464")),
@@ -300,6 +312,7 @@ pub fn listen(cx: &mut Cx, at: &Place<'_>, text: Option<&str>) -> Option<SocketA
 pub fn eal(cx: &mut Cx, at: &Place<'_>, raw: &raw::Eal) -> EalPlan {
     const MIB: u64 = 1 << 20;
     let memory_mib = raw.memory.and_then(|size| {
+        // EAL counts its memory in MiB; rounded up, so that the size asked for is there.
         let mib = u32::try_from(size.0.div_ceil(MIB)).ok().filter(|n| *n > 0);
         if mib.is_none() {
             cx.error(&at.key("memory"), "must be at least 1 MiB, and no more than 4 PiB");
@@ -325,6 +338,7 @@ pub fn check_captures(device: &str) -> Result<Vec<String>, String> {
     let mut warnings = Vec::new();
     for file in arguments.filter_map(|argument| argument.strip_prefix("rx_pcap=")) {
         let named = |what: String| format!("rx_pcap={file}: {what}");
+        // Only files that are received from; what `tx_pcap` names is written.
         warnings.extend(check(Path::new(file)).map_err(named)?.into_iter().map(named));
     }
     Ok(warnings)

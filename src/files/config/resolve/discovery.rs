@@ -56,6 +56,7 @@ pub(super) fn lldp(
         said => said.unwrap_or(&silent),
     };
     let said_admin = said.admin.unwrap_or_default();
+    // Settings travel in LLDPDUs, and negotiation needs those of both ends.
     if needed && said_admin != AdminName::TxRx {
         let what = "DCBX needs LLDP both ways: write `tx_rx`, or take `dcbx` out";
         cx.error(&at.key("admin"), what);
@@ -67,6 +68,7 @@ pub(super) fn lldp(
         AdminName::Off => return None,
     };
     let mut text = |field, said: &Option<String>, default: String, least| {
+        // A default is cut to what LLDP can carry; a text of the author that is too long is an error.
         let Some(said) = said else { return told(&default).to_owned() };
         if said.len() < least || said.len() > TEXT_MAX {
             let what = format!("has {} octets; LLDP takes {least} to {TEXT_MAX}", said.len());
@@ -80,6 +82,7 @@ pub(super) fn lldp(
     let system_description = text("system_description", &said.system_description, system, 0);
     let mut interval = |field, said: Option<Span>, default| {
         let (at, span) = (at.key(field), said.map_or(default, |s| s.0));
+        // Shorter spans are out of the range below, and reported once.
         if span.as_picos() % SECOND.as_picos() != 0 && span > SECOND {
             cx.error(&at, format!("{span} is no whole number of seconds, as LLDP counts them"));
         }
@@ -93,6 +96,7 @@ pub(super) fn lldp(
     Some(LldpPlan {
         admin,
         mac: port.macs.0,
+        // All ports of a system have its address as chassis, by which neighbours know that it is one.
         chassis: port.macs.1,
         port_id,
         system_name,
@@ -126,6 +130,7 @@ pub(super) fn dcbx(
     port: &Context<'_>,
     advertised: &Advertised,
 ) -> DcbxPlan {
+    // What the peer has to add to a measured path delay, unless the author knows better.
     let internal = said.internal_delay.map_or(port.internal, |s| s.0);
     let range = (Duration::ZERO, DELAY_MAX);
     let internal = cx.ranged(&at.key("internal_delay"), internal, range, Duration::ZERO);
@@ -191,6 +196,7 @@ fn pfc(
         }
     };
     Some(DcbxPfcPlan {
+        // Bridges tell and stations listen, unless the file sets it.
         willing: said.willing.unwrap_or(port.role == Role::Station),
         macsec_bound: !said.macsec_bypass.unwrap_or(bypasses),
         capability,
@@ -211,12 +217,14 @@ fn ets(cx: &mut Cx, at: &Place<'_>, said: &DcbxEts, port: &Context<'_>) -> EtsPl
         cbs: false,
         classes: 8,
         local: port.ets,
+        // Without a recommendation the peer keeps its own table.
         recommended,
     }
 }
 
 fn ets_table(cx: &mut Cx, at: &Place<'_>, said: &RecommendedTable) -> EtsTable {
     let mut table = EtsTable {
+        // Priorities and classes have the same numbers unless mapped.
         class: core::array::from_fn(|n| n as u8),
         bandwidth: [0; 8],
         algorithm: [algorithm::STRICT; 8],
@@ -229,6 +237,7 @@ fn ets_table(cx: &mut Cx, at: &Place<'_>, said: &RecommendedTable) -> EtsTable {
     let shares_at = at.key("bandwidth");
     for (class, (_, share)) in by_number(cx, &shares_at, &said.bandwidth, 7) {
         table.bandwidth[usize::from(class)] = *share;
+        // A share makes a class one of ETS; the others stay strict.
         table.algorithm[usize::from(class)] = algorithm::ETS;
     }
     let all: u32 = table.bandwidth.iter().map(|share| u32::from(*share)).sum();
@@ -339,11 +348,13 @@ fn applications(cx: &mut Cx, at: &Place<'_>, said: &[DcbxApplication]) -> Vec<Ap
         };
         let here = at.key(name);
         match selector {
+            // 0 is the entry for all frames without another one.
             Selector::EtherType if protocol != 0 && protocol < ETHERTYPE_MIN => {
                 let what = format!("{protocol:#x} is no EtherType; choose 0x600 to 0xffff, or 0");
                 cx.error(&here, what);
             }
             Selector::Dscp => {
+                // Only the finding is of interest; the entry is refused with the file.
                 cx.ranged(&here, protocol, (0, 63), 0);
             }
             Selector::EtherType | Selector::Tcp | Selector::Udp | Selector::AnyPort => {}
@@ -396,6 +407,7 @@ fn shares(weights: [u32; PRIORITIES]) -> [u8; PRIORITIES] {
     if all == 0 {
         return [0; PRIORITIES];
     }
+    // Rounded down at first; the largest remainders get the percents that are missing.
     let mut out = weights.map(|w| (w * 100 / all) as u8);
     let mut order: [usize; PRIORITIES] = core::array::from_fn(|n| n);
     order.sort_by_key(|n| core::cmp::Reverse(weights[*n] * 100 % all));

@@ -98,6 +98,7 @@ pub fn group_plan(
         (&mut plan.kind, was.kind)
     {
         if auto {
+            // Found by measurement or calculated for this port's link, and right for any profile.
             *headroom = old;
         }
     }
@@ -161,6 +162,7 @@ pub fn buffer(
         plan.groups.push(groups);
     }
     let frame = u64::from(plan.cells_for(max_frame).0);
+    // Each other worker may have charged a poll of the longest frames that this one does not know of yet.
     let slack = rules.workers.saturating_sub(1) as u64 * rules.frames_per_poll as u64 * frame;
     plan.slack = Cells(u32::try_from(slack).unwrap_or(u32::MAX));
     total(cx, &at, raw, &mut plan, frame);
@@ -184,6 +186,7 @@ fn port_groups(
     // Equal for all groups of a port, and expensive to calculate with long frames.
     let mut needs = None;
     std::array::from_fn(|g| {
+        // Groups for which the port sends pauses are lossless unless the file says otherwise.
         let default = if protected[g].is_empty() { LOSSY } else { LOSSLESS };
         let (here, name) = match said.get(&(g as u16)) {
             Some((range, name)) => (at.key(&range.to_string()), name.as_str()),
@@ -202,6 +205,7 @@ fn port_groups(
             let needs = Arc::clone(needs);
             match lossless.xoff {
                 Xoff::Auto => *headroom = needs.cells,
+                // A measurement would overwrite the size when the link comes up.
                 Xoff::Size(_) if draft.finds_headroom() => {
                     let what = format!(
                         "port {} finds the headroom of group {g} by itself (`headroom: auto`), so \
@@ -240,6 +244,7 @@ fn too_little(
     waivable: bool,
 ) -> String {
     let bytes = |c: Cells| u64::from(c.0) * u64::from(cell);
+    // Labs can measure the loss instead; switch files cannot.
     let waive =
         if waivable { ", or `headroom_check: warn` (or `off`) to see the loss" } else { "" };
     format!(
@@ -259,6 +264,7 @@ fn too_little(
 /// `auto` is still 0.
 fn group(profile: &raw::Profile, max_frame: u32, cell: u32) -> GroupPlan {
     let below = |s: super::Size| cells_below(s.0, cell);
+    // Limits are rounded down and what has to have room is rounded up, so that the plan holds what it says.
     let reserved = cells_above(profile.reserved.map_or(0, |s| s.0), cell);
     let limit = shared(&mut Cx::default(), &Place::nowhere(), profile.shared.as_ref(), below);
     let limit = limit.unwrap_or_else(half_of_the_pool);
@@ -272,6 +278,7 @@ fn group(profile: &raw::Profile, max_frame: u32, cell: u32) -> GroupPlan {
                     Xoff::Size(size) => cells_above(size.0, cell),
                 },
                 xon: l.xon.map_or(Cells(0), below),
+                // Less than a frame would let XOFF and XON alternate frame by frame.
                 xon_offset: l.xon_offset.map_or(Cells(two_frames), below),
             }
         }
@@ -293,6 +300,7 @@ fn check_profiles(cx: &mut Cx, profiles: &Profiles<'_>, max_frame: u32, cell: u3
         let limit = shared(cx, &at.key("shared"), profile.shared.as_ref(), below);
         let reserved = cells_above(profile.reserved.map_or(0, |s| s.0), cell);
         if let Some(SharedLimit::Static(Cells(limit))) = limit {
+            // A lossless group has headroom for the frame above its limit.
             if limit + reserved.0 < frame && profile.lossless.is_none() {
                 let what = format!(
                     "{limit} cells of {cell} B and {} reserved never hold a frame of {max_frame} B, \
@@ -322,10 +330,12 @@ fn check_profiles(cx: &mut Cx, profiles: &Profiles<'_>, max_frame: u32, cell: u3
 /// Reports an XON threshold above the largest use of the pool that a group can reach before XOFF.
 fn check_xon(cx: &mut Cx, profiles: &Profiles<'_>, plan: &BufferPlan) {
     let (private, slack) = private(plan);
+    // A buffer that is too small was reported with its size.
     let Some(pool) = u64::from(plan.total.0).checked_sub(private + slack) else { return };
     let cell = u64::from(plan.cell_bytes);
     for (name, profile) in profiles.said {
         let Some(xon) = profile.lossless.as_ref().and_then(|l| l.xon) else { continue };
+        // The frame length does not matter here: it is in the default of `xon_offset` alone.
         let most = match group(profile, 0, plan.cell_bytes).limit {
             // With alpha, a group alone in the pool stops at alpha / (1 + alpha) of it.
             SharedLimit::Dynamic(alpha) => {
@@ -365,6 +375,7 @@ fn total(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer, plan: &mut BufferPlan, 
     let cell = u64::from(plan.cell_bytes);
     let (private, slack) = private(plan);
     let needs = private + slack;
+    // The default grows with headroom and reserved space, so that as much as ever is left to share.
     let total = raw.total.map_or((needs * cell).saturating_add(SHARED_DEFAULT), |s| s.0);
     let at = at.key("total");
     let mut sums = format!(
@@ -391,6 +402,7 @@ fn total(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer, plan: &mut BufferPlan, 
         return cx.error(&at, what);
     }
     plan.total = cells_below(total, plan.cell_bytes);
+    // A pool that holds no frame stops every group without reserved space for good.
     if u64::from(plan.total.0) < needs + frame {
         let what = format!(
             "a buffer of {} ({} cells) cannot be lossless: {sums}, and at least one frame \

@@ -53,6 +53,7 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
     let suite = said.cipher_suite.unwrap_or_default();
     let protect_data = said.protect.data.unwrap_or(true);
     let protect_pfc = said.protect.pfc.unwrap_or(true);
+    // The form decides which port number the SCI has to have, so it comes first.
     let sci_form = sci_form(cx, at, said, port.role, protect_data);
     let sci = own_sci(cx, &at.key("sci"), said.sci.as_ref(), sci_form, port.mac);
     let keys = Keys::of(cx, at, said, suite);
@@ -66,6 +67,7 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
     };
     let receive = receive(cx, at, said, &keys, &OwnChannel { port, sci, form: sci_form });
     let rollover_at = said.rollover_at.map(|pn| {
+        // A number below the first one of the association would never be reached.
         let least = transmit[encoding.index()].as_ref().map_or(1, |sa| sa.pn);
         cx.ranged(&at.key("rollover_at"), pn, (least, suite.last_pn()), suite.last_pn())
     });
@@ -78,6 +80,7 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
         protect_pfc,
         protect_measurements: said.measure.unwrap_or(false),
         pass_protected: false,
+        // A port that protects its own pauses expects the same: plain ones could come from anyone on the link.
         accept_pfc: said.accept_pfc.unwrap_or(match protect_pfc {
             true => PfcAccept::Protected,
             false => PfcAccept::Plain,
@@ -92,6 +95,7 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
         tx_delay: delay(cx, &at.key("delay").key("tx"), said.delay.tx),
         rx_delay: delay(cx, &at.key("delay").key("rx"), said.delay.rx),
     };
+    // Otherwise there is no difference between protected and plain messages to measure.
     if plan.protect_measurements && (protect_data || !protect_pfc) {
         let what = "measures the delay of protected pauses among plain data: write `protect: {data: false}`; \
                     measurement messages meet the delay anyway where data is protected";
@@ -111,6 +115,7 @@ fn sci_form(cx: &mut Cx, at: &Place<'_>, said: &Macsec, role: Role, protect_data
     ];
     let mut chosen = all.into_iter().filter(|(_, said, _)| *said == Some(true));
     let Some((field, _, form)) = chosen.next() else { return SciForm::Implied };
+    // The bits of the SecTAG exclude each other.
     if let Some((other, ..)) = chosen.next() {
         let what =
             format!("`{field}` is there too, and a frame says only one; leave out one of them");
@@ -209,6 +214,7 @@ fn uncontrolled(cx: &mut Cx, at: &Place<'_>, said: &[raw::EtherTypeName]) -> Vec
     let mut out: Vec<u16> = Vec::new();
     for (i, raw::EtherTypeName(n)) in said.iter().enumerate() {
         match *n {
+            // MKA always bypasses the SecY, so naming it changes nothing.
             EAPOL => {}
             MACSEC | MAC_CONTROL => {
                 let what = "cannot pass beside MACsec; `protect` and `accept_pfc` say what becomes of \
@@ -266,6 +272,7 @@ fn receive(
     let of_peer = [raw::MacsecReceive::default()];
     let list: &[raw::MacsecReceive] = match &said.receive {
         Some(list) => list,
+        // In a lab the link partner is known, so a channel without fields is its.
         None if own.port.peer => &of_peer,
         None => &[],
     };
@@ -273,6 +280,7 @@ fn receive(
     for (i, said) in list.iter().enumerate() {
         let at = at.index(i);
         let sci = their_sci(cx, &at, said.sci.as_ref(), own.port);
+        // Two placeholders are equal, and are different addresses later.
         if sci == own.sci && sci.mac != OWN {
             let what = format!(
                 "{sci} is this port's own channel: its frames could be sent back to it; name the peer's"
@@ -333,6 +341,7 @@ fn warn(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
             "nothing is validated: any data that looks protected comes in",
         );
     }
+    // The association that transmission changes to at the rollover.
     let next = &plan.transmit[plan.encoding.next().index()];
     if plan.rollover_at.is_some() && next.is_none() && !none(&plan.transmit) {
         let what = format!("association {} has no key to go on with yet", plan.encoding.next());
@@ -351,6 +360,7 @@ pub fn check_whole(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
 /// MACsec overhead of the frames on the port's link, with the link partner assumed to have the
 /// same.
 pub fn macsec_overhead(plan: &SecyPlan) -> MacsecOverhead {
+    // A frame passes the transmit layer of one end and the receive layer of the other.
     let (octets, both) = (plan.overhead(), plan.tx_delay + plan.rx_delay);
     let of = |protects: bool| if protects { (octets, both) } else { (0, Duration::ZERO) };
     let (data, pfc) = (of(plan.protect_data), of(plan.protect_pfc));
@@ -382,10 +392,12 @@ pub fn name_channels(plan: &mut SecyPlan, own: Mac, peer: Option<Sci>) {
             channel.sci = peer;
         }
     }
+    // Other suites have the SCI itself in their nonces.
     if !plan.suite.is_xpn() {
         return;
     }
     let mut all: Vec<Sci> = plan.receive.iter().map(|sc| sc.sci).chain([plan.sci]).collect();
+    // The greatest first; both ends sort the same channels, so they agree without a message.
     all.sort_unstable_by(|a, b| b.cmp(a));
     let short = |sci: Sci| all.iter().position(|s| *s == sci).map_or(0, |n| n as u32 + 1);
     let own = short(plan.sci);

@@ -42,6 +42,7 @@ pub fn inputs(
         None if device.is_virtual => 0,
         None => DelayInputs::CABLE_M,
     };
+    // A virtual device leads to software, which reacts at its next poll; NICs meet the limit of 802.1Q.
     link.higher_layer = match raw.peer_response {
         Some(span) => span.0,
         None if device.is_virtual => POLL_GAP_DEFAULT,
@@ -55,6 +56,7 @@ pub fn inputs(
     }
     let frames = u64::from(who.max_frame);
     let ring = u64::from(device.rx_descriptors);
+    // Frames in the ring are not charged yet, so headroom includes all of them.
     let ring = if device.is_virtual { ring.max(VIRTUAL_RING) } else { ring };
     // A shaped port gives its device a frame after the previous one has left, so nothing
     // accumulates there. Otherwise the transmit ring fills, and a PFC frame waits behind it.
@@ -78,6 +80,7 @@ pub fn internal(
     is_virtual: bool,
 ) -> (Duration, Duration) {
     let interface = if is_virtual { Duration::ZERO } else { link.interface.delay() };
+    // The pause is seen at the next poll, and what the device has taken by then is still sent.
     let reaction = software.poll_gap + link.rate().time_for(software.tx_committed);
     (reaction, interface + reaction)
 }
@@ -121,6 +124,7 @@ pub fn named_interface(
     rate: BitsPerSec,
     is_virtual: bool,
 ) -> Interface {
+    // Frames of a virtual link pass in memory, so they have no delays of a PHY.
     let default = if is_virtual { Phy::Virtual(rate) } else { Phy::of_rate(rate) };
     if phy == raw::PhyName::Auto && !is_virtual && !has_phy(rate) {
         let what = format!(
@@ -147,6 +151,7 @@ pub fn named_interface(
     if phy.rate() != rate {
         let what = format!("{phy} runs at {}, but the port's rate is {rate}", phy.rate());
         cx.error(&at.key("phy"), what);
+        // With the delays of the right rate, later checks make sense.
         return Interface::plain(default);
     }
     Interface::new(phy, fec, Extender::None).unwrap_or_else(|e| {
@@ -207,6 +212,7 @@ fn fill(
     }
     for (n, (range, to)) in by_number(cx, at, said, out.len() as u16 - 1) {
         let slot = &mut out[usize::from(n)];
+        // A wrong entry leaves the default, so that the result always is below 8.
         *slot = cx.ranged(&at.key(&range.to_string()), *to, (0, 7), *slot);
     }
 }
@@ -219,6 +225,7 @@ pub fn vlan(cx: &mut Cx, at: &Place<'_>, raw: &raw::Vlan) -> VlanPlan {
         for (i, range) in list.iter().enumerate() {
             let here = at.key(field).index(i);
             for n in range.iter() {
+                // One finding for a range is enough.
                 let Some(vid) = vid(cx, &here, n) else { break };
                 if members.iter().any(|m| m.vid == vid) {
                     cx.error(&here, format!("VLAN {vid} is given twice; tagged or untagged, once"));
@@ -229,11 +236,14 @@ pub fn vlan(cx: &mut Cx, at: &Place<'_>, raw: &raw::Vlan) -> VlanPlan {
         }
     }
     let pvid = match raw.pvid {
+        // 0 is how a file says that untagged frames are refused.
         Some(0) => None,
         Some(n) => vid(cx, &at.key("pvid"), n),
+        // A port without any VLAN is in the default one, so that plain files make a plain bridge.
         None if members.is_empty() => Vid::new(VID_DEFAULT),
         None => {
             let mut untagged = members.iter().filter(|m| !m.tagged);
+            // What the port sends untagged on one VLAN it receives untagged on the same.
             let first = untagged.next().map(|m| m.vid);
             if untagged.next().is_some() {
                 let what = "several untagged VLANs; `pvid` must say which one untagged frames \
@@ -244,6 +254,7 @@ pub fn vlan(cx: &mut Cx, at: &Place<'_>, raw: &raw::Vlan) -> VlanPlan {
         }
     };
     if let Some(vid) = pvid {
+        // The PVID is a VLAN of the port, with untagged frames unless the file tags them.
         match members.iter().find(|m| m.vid == vid) {
             None => members.push(VlanMember { vid, tagged: false }),
             Some(m) if m.tagged => cx.warn(
@@ -285,6 +296,7 @@ pub fn pfc(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, rate: BitsPerSec) -> Pf
         }
         (Some(pfc), None) => {
             let at = at.key("pfc");
+            // `send` and `obey` replace the common list for one direction.
             let both = pfc.enable.as_deref().unwrap_or(&LOSSLESS_DEFAULT);
             let both = priorities(cx, &at.key("enable"), both);
             let mut part = |field, list: &Option<Vec<u8>>| {
@@ -329,6 +341,7 @@ fn timed(
     let quanta = quanta.unwrap_or(Quanta::MAX.0);
     let quanta = Quanta(cx.ranged(&at.key("quanta"), quanta, (1, u16::MAX), u16::MAX));
     let pause = quanta.at(rate);
+    // Half of the pause leaves time for a refresh that is late.
     let refresh = match refresh {
         Refresh::Auto => pause.div(2),
         Refresh::After(Span(d)) => {
@@ -366,6 +379,7 @@ pub fn watchdog(
             cx.error(&at.key(field), "must be above zero; SONiC takes 100ms and more");
         }
     }
+    // A peer may ask for the longest pause in a single frame without being in a storm.
     let longest = Quanta::MAX.at(rate);
     if detection < longest {
         let what = format!(
@@ -383,6 +397,7 @@ pub fn watchdog(
         raw::Action::Forward => StormAction::Forward,
         raw::Action::Alert => StormAction::Alert,
     };
+    // Storms stop queues, so the plans are by queue: priorities that share one share its watchdog.
     for p in obey.iter() {
         let plan = WatchdogPlan { detection, restoration, action };
         plans[classify.class[p.index()].index()] = Some(plan);

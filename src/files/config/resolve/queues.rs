@@ -72,6 +72,7 @@ pub fn ecn(
     rate: BitsPerSec,
     port_buffer: Option<Bytes>,
 ) -> EcnPlan {
+    // Both lengths wait for a share in one of them, as they are compared with each other.
     let known = port_buffer.is_some() || !has_share(raw);
     let length = |said: Option<Threshold>| match said.filter(|_| known)? {
         Threshold::Bytes(size) => Some(size),
@@ -131,6 +132,7 @@ pub(super) const fn kmin_default(rate: BitsPerSec) -> Bytes {
 /// Resolves Kmin, Kmax and Pmax to a curve that marks at enqueue and does not drop.
 pub(super) fn curve(cx: &mut Cx, at: &Place<'_>, said: &raw::Aqm, kmin_default: Bytes) -> EcnPlan {
     let kmin = said.kmin.map_or(kmin_default.0, |s| s.0);
+    // Four times Kmin is the ratio of HPCC's DCQCN configuration.
     let kmax = said.kmax.map_or(kmin.saturating_mul(4), |s| s.0);
     if kmin > kmax {
         let what = format!(
@@ -138,6 +140,7 @@ pub(super) fn curve(cx: &mut Cx, at: &Place<'_>, said: &raw::Aqm, kmin_default: 
             octets(kmin),
             octets(kmax)
         );
+        // The finding goes to the field that the author wrote; the other has its default.
         let field = if said.kmin.is_some() { "kmin" } else { "kmax" };
         cx.error(&at.key(field), what);
     }

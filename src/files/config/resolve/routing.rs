@@ -108,11 +108,14 @@ pub fn routing(
             cx.error(&at.key("vlan"), format!("no port is in VLAN {vid}"));
         }
         let mac = interface.mac.as_deref().and_then(|m| cx.mac(&at.key("mac"), m));
+        // By number in the plan: interfaces with errors are left out.
         let index = plan.interfaces.len();
         let addresses = addresses(cx, &at.key("addresses"), interface, index, &mut connected);
+        // All interfaces have the address of the system, as no two of them share a VLAN.
         let mac = mac.unwrap_or_else(|| made_up_mac(switch, 0));
         plan.interfaces.push(InterfacePlan { vid, mac, addresses });
     }
+    // Connected networks come first: they are routes without a next hop.
     plan.routes = connected.iter().map(|c| route(&c.net, None, c.interface)).collect();
     for (i, said) in raw.routes.iter().enumerate() {
         static_route(cx, &at.key("routes").index(i), said, &connected, &mut plan);
@@ -121,6 +124,7 @@ pub fn routing(
         neighbour(cx, &at.key("neighbours").index(i), said, &connected, drafts, &mut plan);
     }
     for (i, said) in raw.routes.iter().enumerate() {
+        // Asked only now, as neighbours may follow their routes in the file.
         let known = |ip: &IpAddr| plan.neighbours.iter().any(|n| n.ip == *ip);
         if said.via.parse::<IpAddr>().is_ok_and(|ip| !known(&ip)) {
             let what = format!("{} is no neighbour yet; what goes there is dropped", said.via);
@@ -157,6 +161,7 @@ fn addresses(
             cx.error(&at, format!("{ip} cannot be the address of a router"));
         }
         let net = net.trunc();
+        // A next hop must be in the network of one interface; one interface may have several addresses in it.
         let overlap = |c: &&Connected| c.net.contains(&net) || net.contains(&c.net);
         match connected.iter().find(overlap) {
             Some(c) if c.interface != interface || c.net != net => {
@@ -216,6 +221,7 @@ fn neighbour(
         let what = format!("{ip} is in no connected network; add it to `interfaces` first");
         return cx.error(&at.key("ip"), what);
     };
+    // Frames to the neighbour leave in the VLAN of its interface, so its port must be in it.
     let vid = plan.interfaces.get(interface).map(|f| f.vid);
     let port = port(cx, &at.key("port"), &said.port, drafts, vid);
     if plan.neighbours.iter().any(|n| n.ip == ip) {

@@ -28,16 +28,20 @@ pub fn fast_cnp<'m>(
     let own = |port: &'m raw::Port| port.fast_cnp.as_ref().map(|own| &own.queues);
     let said = queues(cx, "fast_cnp", Queues { at, map: &raw.queues }, context.drafts, own);
     let one = |cx: &mut Cx, at: &Place<'_>, said: &raw::FastCnpQueue, draft: &Draft<'_>, class| {
+        // The curve that marks the queue's frames selects them here, too, so sources hear the same as from their
+        // destinations.
         if let (None, None, Some(ecn)) = (said.threshold, &said.aqm, draft.plan.ecn[class]) {
             return Detect::Aqm(ecn);
         }
         let usual = raw::Aqm::default();
+        // A threshold excludes the default curve.
         let aqm = said.aqm.as_ref().or(said.threshold.is_none().then_some(&usual));
         let selection = Selection { threshold: said.threshold, aqm };
         detect(cx, at, selection, kmin_default(draft.plan.rate), context)
     };
     plan.fast_cnp = Some(FastCnpPlan {
         detect: of_queues(cx, at, raw.queues.is_empty(), &said, context, one),
+        // Placeholders: `settings` below fills in what the table of objects has ranges and defaults of.
         spacing: Duration::ZERO,
         budget: LimitPlan { interval: Duration::ZERO, burst: 1 },
         flows: 0,
@@ -63,6 +67,7 @@ fn of_queues<T: Copy, S: Default>(
     context: &Context<'_, '_>,
     one: impl Fn(&mut Cx, &Place<'_>, &S, &Draft<'_>, usize) -> T,
 ) -> ByQueue<Option<T>> {
+    // Queues that the file names are the only ones; without any it is those of lossless traffic.
     let usual = if all { context.protected } else { 0 };
     if usual | named(said) == 0 {
         let what = "concerns no queue, as PFC protects no priority: name queues, such as \

@@ -67,6 +67,7 @@ pub(super) fn queues<'m, T>(
         let Some(map) = own(draft.raw) else { return all.clone() };
         let mut said = Queues { at: &at, map }.said(cx);
         for (own, all) in said.iter_mut().zip(&all) {
+            // Class by class: a port's entry replaces the whole entry of the switch.
             *own = own.take().or_else(|| all.clone());
         }
         said
@@ -110,6 +111,7 @@ pub(super) fn detect(
             Detect::Length(kmin)
         }
     };
+    // Only what the author wrote is refused: a default may be above a very small buffer.
     let from = detect.floor().0;
     if from >= context.buffer && (threshold.is_some() || aqm.is_some()) {
         let what = format!(
@@ -131,6 +133,7 @@ pub fn life(
     default: Duration,
 ) -> Duration {
     let span = said.map_or(default, |s| s.0);
+    // Below the range as well, but its message would not say what is wrong with 0.
     if span == Duration::ZERO {
         cx.error(at, "entries would expire at once; write centiseconds, such as 100, or a span");
         return default;
@@ -141,6 +144,7 @@ pub fn life(
 /// Resolves the UDP port of source flow control messages.
 pub fn udp_port(cx: &mut Cx, at: &Place<'_>, said: Option<u16>, default: u16) -> u16 {
     let port = said.unwrap_or(default);
+    // Any other port could be in use by a protocol whose packets would be taken for messages.
     if port < PORT_MIN {
         let what = format!(
             "{port} may be in use by another protocol; choose a dynamic port, {PORT_MIN} to 65535, the same in \
@@ -167,6 +171,7 @@ pub fn senders(
     };
     let mut networks = Vec::with_capacity(list.len());
     for (i, text) in list.iter().enumerate() {
+        // An address alone is the network of that one host.
         let address = text.parse::<IpAddr>().map(IpNet::from);
         match text.parse::<IpNet>().or(address) {
             Ok(net) if net != net.trunc() => {
@@ -265,6 +270,7 @@ pub(super) fn settings(
     spot: At,
 ) {
     said.visit(|key, name, said| {
+        // Objects of this project begin with their section; those of standards have their full names.
         let own = Object::named(&format!("{}.{name}", section.name));
         let object = own.or_else(|_| Object::named(name)).expect("a name of the table");
         let kind = object.kind();
@@ -274,6 +280,7 @@ pub(super) fn settings(
         };
         let valid = said
             .and_then(|said| read(said).map_err(|what| cx.error(&section.at.key(key), what)).ok());
+        // After an error the default is set, so that later checks see a whole plan.
         if let Some(value) = valid.or(object.default()) {
             configure(plan, object, spot, value).expect("the plan has the section and the queue");
         }

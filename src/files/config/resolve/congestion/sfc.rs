@@ -36,6 +36,7 @@ pub fn sfc<'m>(
     let monitored_queues = monitored(cx, at, raw, &said, context);
     plan.sfc = Some(SourceFlowControlPlan {
         point: point(cx, at, raw, monitored_queues, context),
+        // Placeholders: `settings` below fills in what the table of objects has ranges and defaults of.
         transmit_priority: Priority::ALL[0],
         dscp: None,
         form: form(cx, at, raw),
@@ -66,6 +67,7 @@ pub fn sfc<'m>(
     if let Some(min) = raw.pause_min {
         sfc.point.pause_min = min.0;
     }
+    // Compared when all fields are set, as either may have its default.
     let (min, max) = (sfc.point.pause_min, sfc.point.pause_max);
     if min > max {
         let what = format!("{min} is above `pause_max` ({max}), so no pause would be requested");
@@ -82,6 +84,7 @@ fn point(
     context: &Context<'_, '_>,
 ) -> SfcPlan {
     let default = SfcPlan::new();
+    // Isolation upstream may end the congestion without a pause of the source.
     let patience = match context.moves {
         Some(_) => PATIENCE_WITH_ISOLATION,
         None => default.patience,
@@ -148,6 +151,7 @@ fn mask(cx: &mut Cx, at: &Place<'_>, classes: &raw::TrafficClasses) -> u8 {
 /// Default of the monitored classes, those from which PFC would spread congestion: the protected
 /// classes, or those to which isolation moves their congesting flows.
 fn usual(context: &Context<'_, '_>) -> u8 {
+    // Where isolation moves the flows of a class, they congest the other class.
     let protected = TrafficClass::ALL.into_iter().filter(|c| context.protected >> c.get() & 1 == 1);
     let moved = |class| context.moves.and_then(|map| map.congesting(class)).unwrap_or(class);
     protected.fold(0, |mask, class| mask | 1 << moved(class).get())
@@ -170,6 +174,7 @@ fn monitors(
             let said = Selection { threshold: queue.threshold, aqm: queue.aqm.as_ref() };
             let detect = detect(cx, place, said, usual, context);
             let from = detect.floor();
+            // Half of the queue stays, so that the line has frames to send while the source is paused.
             let target = queue.target.map_or(Bytes(from.0 / 2), |s| Bytes(s.0));
             if target > from {
                 let what = format!(
@@ -187,6 +192,7 @@ fn monitors(
 }
 
 fn form(cx: &mut Cx, at: &Place<'_>, raw: &raw::Sfc) -> SfcmForm {
+    // Octets of the frame are part of one form only, so asking for them chooses it.
     let usual = match raw.min_header_octets {
         Some(_) => SfcFormName::Encapsulated,
         None => SfcFormName::Simplified,
@@ -233,6 +239,7 @@ pub fn proxy(
     let port_at = at.key("sfcmUDPPort");
     let of_points = sfc.and_then(|sfc| sfc.udp_port);
     // A port out of range in that section was reported there.
+    // One port serves the whole network, so that of the points is the only right one here.
     let usual = of_points.unwrap_or(SfcPlan::new().udp_port);
     let said = udp_port(cx, &port_at, raw.udp_port, usual);
     if sfc.is_some() && said != usual {
@@ -270,6 +277,7 @@ pub fn proxy(
 fn credit(cx: &mut Cx, at: &Place<'_>, said: Option<Span>, longest: Duration) -> Duration {
     let range = times("sfc_proxy.policy.credit");
     let usual = longest.saturating_mul(CREDIT_PAUSES).min(range.1);
+    // Less than one pause would refuse every pause that `longest` allows.
     let credit = said.map_or(usual, |s| s.0);
     if credit < longest {
         let what = format!("{credit} is less than one pause may last (`longest`, {longest})");
@@ -298,6 +306,7 @@ fn cache(
     let entries = range("sfc_proxy.cache.entries");
     let entries = cx.ranged(&entries_at, said, entries, usual.into()) as u32;
     if !entries.is_power_of_two() {
+        // Both neighbours, as either may be what was meant.
         let (below, above) = (1 << entries.ilog2(), entries.next_power_of_two());
         let what = format!("{entries} is no power of two; choose {below} or {above}");
         cx.error(&entries_at, what);
