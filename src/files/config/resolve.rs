@@ -126,8 +126,7 @@ pub(super) fn resolve(
     let congestion = signalling(&mut cx, &at, merged, &drafts, &buffer);
     let bridge = routing::bridge(&mut cx, &at.key("bridge"), &merged.bridge, &drafts);
     let routing = routing::routing(&mut cx, &at.key("routing"), &merged.routing, &drafts, &name);
-    let observe_at = at.key("observe").key("prometheus");
-    let listen = device::listen(&mut cx, &observe_at, merged.observe.prometheus.as_deref());
+    let listen = device::listen(&mut cx, &at.key("observe"), &merged.observe);
     let eal = device::eal(&mut cx, &at.key("eal"), &merged.eal);
     let pool_frames = device::pool_frames(&buffer, &devices);
     let needs = MemoryUse { frames: pool_frames, max_frame, devices: &devices, eal: &eal };
@@ -139,7 +138,6 @@ pub(super) fn resolve(
     let ports = drafts.into_iter().map(|d| d.plan).collect();
     let seed = merged.switch.seed;
     let plan = SwitchPlan { name, ports, buffer, bridge, routing, congestion, max_frame, seed };
-    // Nothing below can fail: a plan exists only if no error was found.
     let telemetry = merged.observe.telemetry;
     let file = SwitchFile {
         plan,

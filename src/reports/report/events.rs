@@ -98,6 +98,7 @@ impl MeasurementRow {
         last: Option<&Samples>,
     ) -> Self {
         let samples = last.filter(|all| {
+            // The samples have no number, so those of another measurement are told apart by their figures.
             let its = (usize::from(found.rounds), found.delay.min, found.delay.max);
             (all.count(), all.min(), all.max()) == its
         });
@@ -118,6 +119,7 @@ impl MeasurementRow {
     #[must_use]
     pub fn failed(number: u64, at_ns: u64, port: &str, failure: &link::Failure) -> Self {
         use link::Failure::{Late, NoAnswer, NoPeerDelay, PeerCannot};
+        // Only round trips count their rounds.
         let (method, rounds) = match failure {
             NoAnswer { rounds, .. } | Late { rounds, .. } => (Some(Method::RoundTrip), *rounds),
             NoPeerDelay => (Some(Method::PeerDelay), 0),
@@ -171,6 +173,7 @@ pub fn measurements_text(measurements: &Measurements) -> String {
         ]);
     }
     let mut out = table.to_string();
+    // Reasons are sentences, so they stand below the table, under the number of their row.
     for row in &measurements.measurements {
         if let Some(failure) = &row.failure {
             out += &ground::printable::lines([format!("{}: not measured: {failure}", row.number)]);
@@ -190,6 +193,7 @@ pub fn measurements_hgrm(measurements: &Measurements) -> Option<String> {
     let (least, most, number) = (all().min()?, all().max()?, all().count());
     // Bounds of the histogram in nanoseconds; it needs room for two octaves.
     let mut histogram = Histogram::new_with_bounds(1, (most / 1_000 + 1).max(2), 3).ok()?;
+    // Rounded up, so that no delay looks shorter than it was.
     all().for_each(|ps| histogram.saturating_record(ps.div_ceil(1_000)));
     let mean = all().map(|ps| ps as f64).sum::<f64>() / number as f64;
     let of = |ps: f64| Measured::new(ps / 1e3, 0.0);
@@ -240,6 +244,7 @@ impl Notification {
             map.insert("port".into(), port.into());
         }
         let notification = Value::Object(Map::from_iter([(format!("{module}:{name}"), body)]));
+        // The log gives number and time when it takes the notification.
         Self { number: 0, at_ns: 0, port: port.map(Into::into), text, notification }
     }
 
@@ -271,6 +276,7 @@ impl Notification {
     #[must_use]
     pub fn step(port: &str, step: &StepKind) -> Option<Self> {
         let text = step.to_string();
+        // The end of a measurement has a number in the history, which a step does not know.
         let (module, name, body) = match step {
             StepKind::Found(_) | StepKind::Failed(_) => return None,
             StepKind::Measuring(method) => {
@@ -286,6 +292,7 @@ impl Notification {
                 });
                 (MEASUREMENT, "headroom-changed", body)
             }
+            // Other steps have no data that a program could use, only their text.
             _ => (SWITCH, "reconciled", json!({"text": text})),
         };
         Some(Self::new(Some(port), text, module, name, body))
@@ -326,6 +333,7 @@ pub(super) fn delays_tree(delays: &Delays) -> Value {
         ("chosen", Some(delays.chosen_ps)),
         ("uncertainty", Some(delays.uncertainty_ps)),
     ];
+    // Leaves of unknown figures are absent, as the module says.
     let known = all.into_iter().filter_map(|(name, ps)| Some((name.to_owned(), ps?)));
     known.map(|(name, ps)| (name, Value::String(ps.to_string()))).collect()
 }

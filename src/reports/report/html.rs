@@ -83,6 +83,7 @@ pub fn html(r: &Report<'_>) -> String {
 
 /// Renders a page with a title and a body.
 fn page(title: &str, version: &str, body: &Markup) -> String {
+    // A page without plots carries no script.
     let plots = body.0.contains("<script class=\"data\"");
     html! {
         (DOCTYPE)
@@ -146,6 +147,7 @@ fn tiles(o: &Outcome) -> Markup {
         generated().map(|f| 8.0 * f.bytes_rx as f64 / seconds).fold(0.0, |a, b| a + b);
     let rate = o.flows.iter().map(|f| f.rx_bps).fold(of_generator, |a, b| a + b);
     let any = !o.flows.is_empty() || generated().next().is_some();
+    // Without flows there is nothing to measure, which is not 0.
     let or_unknown = |known: bool, text: String| if known { text } else { "-".into() };
     let lost: u64 = o.flows.iter().map(|f| f.loss_frames).sum::<u64>()
         + generated().map(|f| f.lost()).sum::<u64>();
@@ -157,6 +159,7 @@ fn tiles(o: &Outcome) -> Markup {
         .chain(of_generator)
         .max_by(f64::total_cmp)
         .map(|ns| scale::written(Duration::from_nanos_f64(ns)));
+    // No pause is a result as well.
     let first = |t: Option<Duration>| t.map_or_else(|| "none".into(), scale::written);
     let tiles = [
         ("throughput, all flows", or_unknown(any && seconds > 0.0, scaled(rate, "b/s"))),
@@ -200,6 +203,7 @@ fn checks(o: &Outcome) -> Markup {
 fn network(r: &Report<'_>) -> Markup {
     let end = Instant::ZERO + r.outcome.elapsed_ns;
     let network = &r.plan.network;
+    // Each rate once, in order, as most labs have one or two.
     let mut rates: Vec<u64> = network.links.iter().map(|link| link.rate.get()).collect();
     rates.sort_unstable();
     rates.dedup();

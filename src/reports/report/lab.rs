@@ -15,6 +15,7 @@ use lab::{Outcome, WorkloadOutcome};
 pub fn lab_text(outcome: &Outcome) -> String {
     let medium = Medium::Terminal;
     let mut out = printable::lines([scene(outcome)]);
+    // Tables without rows are left out, so a lab shows only what it has.
     let sheets = [
         medium.flows(outcome),
         medium.transports(outcome),
@@ -56,6 +57,7 @@ pub(super) fn found_out(o: &Outcome) -> String {
         .collect();
     let mut out = agents_text(named.iter().map(|(name, agents)| (name.as_str(), *agents)));
     for (switch, p) in ports() {
+        // Of all steps only those that need a reader's attention; the page has the others.
         for step in p.steps.iter().filter(|step| step.trouble) {
             let name = &p.summary.port.name;
             let line = format!("{switch} {name} at {}: {}", step.at_ns, step.what);
@@ -67,6 +69,7 @@ pub(super) fn found_out(o: &Outcome) -> String {
 
 /// Prints the lab and its world.
 fn scene(o: &Outcome) -> String {
+    // An interrupted run has frames on their way, too, but that is not the reason.
     let state = match (o.interrupted, o.done) {
         (true, _) => "interrupted",
         (false, true) => "all done",
@@ -110,6 +113,7 @@ fn remarks(o: &Outcome) -> Vec<String> {
         lines.push(format!("first drop: at {} by {node} port {port}, {reason}", drop.at_ns));
     }
     let l = o.line_losses;
+    // Pauses, marks and drops are always told, even if there were none; the rest only where it occurred.
     if l.damaged + l.lost + l.link_down > 0 {
         lines.push(format!(
             "lost on links: {} damaged, {} lost, {} on links that were down",
@@ -192,6 +196,7 @@ fn slowdowns(o: &Outcome) -> Option<Table> {
     ]);
     let number = |n: Option<f64>| n.map_or_else(|| "-".into(), |n| format!("{n:.2}"));
     for bin in &found.bins {
+        // The last bin has no upper bound.
         let up_to = bin.up_to_bytes.map_or_else(|| "more".into(), |n| scaled(n as f64, "B"));
         table.row([
             up_to,

@@ -182,6 +182,7 @@ fn numbers<'a, T: Described, const N: usize>(
 ) -> Result<(), Error> {
     let named = |field: &Field<T>| {
         let row = counter_name(place, field.name);
+        // The standard name helps those who know the counter from elsewhere.
         let help = match row.standard {
             "" => field.help().to_owned(),
             standard => format!("{} ({standard})", field.help()),
@@ -190,6 +191,7 @@ fn numbers<'a, T: Described, const N: usize>(
     };
     let is_known = |field: &str, labels: &[(&str, &str); N]| {
         let of = labels.iter().find(|(label, _)| *label == "port");
+        // Rows of the switch have no port, and are always known.
         let port = of.and_then(|(_, name)| summary.ports.iter().find(|p| p.port.name == *name));
         port.is_none_or(|port| port.knows(field))
     };
@@ -272,12 +274,14 @@ pub(super) fn families<'a, T: Described, const N: usize>(
         let is_nanos = field.name.ends_with("_ns");
         let scaled = |n: Number| match n {
             Number::Real(ns) if is_nanos => Number::Real(ns / 1e9),
+            // Prometheus has base units: seconds and bytes.
             Number::Count(ns) if is_nanos => Number::Real(ns as f64 / 1e9),
             Number::Count(rate) if field.name.ends_with("_bps") && name.ends_with("_bytes") => {
                 Number::Count(rate / 8)
             }
             other => other,
         };
+        // A row that is not known is left out: 0 would look like a counter that stands still.
         let known = rows.clone().filter(|(labels, _)| is_known(field.name, labels));
         let known = known.filter_map(|(l, of)| Some((l, scaled((field.value)(of)?))));
         family(encoder, &name, field.kind, &help, known)?;
@@ -293,6 +297,7 @@ pub(super) fn family<'a, const N: usize>(
     help: &str,
     rows: impl Iterator<Item = Row<'a, Number, N>>,
 ) -> Result<(), Error> {
+    // The encoder adds `_total` to counters.
     let metric_type = match kind {
         Kind::Gauge => MetricType::Gauge,
         Kind::Counter => MetricType::Counter,

@@ -22,6 +22,7 @@ pub fn neighbours_text<'a>(
     ]);
     for (port, agents) in ports.clone() {
         for n in &agents.neighbours {
+            // The port says more about the cable than the system does.
             let description = match n.port_description.as_str() {
                 "" => n.system_description.clone(),
                 other => other.to_owned(),
@@ -33,6 +34,7 @@ pub fn neighbours_text<'a>(
                 n.chassis.clone(),
                 format!("{:.0} s", n.ttl_s),
                 if n.dcbx { "yes" } else { "no" }.to_owned(),
+                // The first line alone: descriptions of systems often have several.
                 description.lines().next().unwrap_or_default().to_owned(),
             ]);
         }
@@ -43,6 +45,7 @@ pub fn neighbours_text<'a>(
         if let Some(dcbx) = &agents.dcbx {
             out += &printable::lines([format!("{port}: {}", negotiated(dcbx))]);
         }
+        // Refusals are shown although negotiation goes on: they explain a setting that is not as the peer asked.
         let peers = agents.neighbours.iter().flat_map(|n| &n.refused);
         let refused = peers.chain(agents.dcbx.iter().flat_map(|dcbx| &dcbx.refused));
         out += &printable::lines(refused.map(|what| format!("{port}: {what}")));
@@ -122,6 +125,7 @@ pub fn headroom_text<'a>(ports: impl Iterator<Item = (&'a str, &'a AgentsSummary
         ];
         let mut measured: Vec<_> =
             all.into_iter().filter_map(|(name, times)| Some((name, times.as_ref()?))).collect();
+        // The first measurement is in the row of the port; the others follow in rows of their own.
         let first = (!measured.is_empty()).then(|| measured.remove(0));
         let row = |first: Option<(&str, &TimesSummary)>, head: [String; 5]| {
             let times = first.map_or_else(|| vec!["-".into(); 7], |(name, t)| figures(name, t));
@@ -138,6 +142,7 @@ pub fn headroom_text<'a>(ports: impl Iterator<Item = (&'a str, &'a AgentsSummary
         ];
         table.row(row(first, head));
         for more in measured {
+            // The port and its headroom are not repeated.
             table.row(row(Some(more), Default::default()));
         }
     }
@@ -180,6 +185,7 @@ pub fn agents_text<'a>(
     let measure = ports
         .clone()
         .filter(|(_, a)| a.headroom.is_some() || a.round_trip.is_some() || a.path_delay.is_some());
+    // A port that only advertises has no headroom to tell of.
     if measure.clone().next().is_some() {
         out += &format!("\n{}", headroom_text(measure));
     }
@@ -202,6 +208,7 @@ pub fn macsec_text<'a>(
     if !counters.is_empty() {
         out += &format!("\n{counters}");
     }
+    // Below the tables, where the last thing that is read is what to do.
     for (name, summary) in ports {
         if let Some(alarm) = summary.alarm() {
             out += &format!("\n{}", printable::lines([format!("WARNING: {name}: {alarm}")]));
@@ -222,6 +229,7 @@ fn associations<'a>(ports: impl Iterator<Item = (&'a str, &'a MacsecSummary)>) -
         ("next pn", Right),
         ("state", Left),
     ]);
+    // An association that has sent its last number has no next one.
     let pn = |pn: Option<u64>| pn.map_or_else(|| "used up".to_owned(), count);
     for (port, s) in ports {
         let mut row = |sci: &str, way: &str, an: String, next: String, state: String| {
@@ -232,12 +240,14 @@ fn associations<'a>(ports: impl Iterator<Item = (&'a str, &'a MacsecSummary)>) -
             |row: &mut dyn FnMut(&str, &str, String, String, String), sci: &str, way: &str| {
                 row(sci, way, "-".into(), "-".into(), "no key".into());
             };
+        // A channel without keys has a row: it is configured, and carries nothing.
         if s.transmit.associations.is_empty() {
             none(&mut row, &s.transmit.sci, "tx");
         }
         for sa in &s.transmit.associations {
             let state = match (sa.in_use, sa.nearly_used_up) {
                 (true, false) => "in use",
+                // The time to install the next key is before the last number.
                 (true, true) => "in use, nearly used up",
                 (false, _) => "installed",
             };

@@ -40,6 +40,7 @@ pub type Scrape = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 /// The address is not available.
 pub fn serve(addr: SocketAddr, scrape: Scrape) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(addr)?;
+    // Tokio expects it of a listener that it takes over.
     listener.set_nonblocking(true)?;
     let addr = listener.local_addr()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -66,6 +67,7 @@ async fn accept(listener: tokio::net::TcpListener, scrape: Scrape) {
                 continue;
             }
         };
+        // Handles of finished connections are only removed here, where their number matters.
         connections.retain(|connection| !connection.is_finished());
         if connections.len() >= CONNECTIONS {
             // A response takes milliseconds, so the oldest connection is a stalled one.
@@ -78,6 +80,7 @@ async fn accept(listener: tokio::net::TcpListener, scrape: Scrape) {
                 async move { Ok::<_, Infallible>(answer) }
             });
             let connection = http1::Builder::new()
+                // Scrapes are seconds apart, and an idle connection would keep its slot.
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), answer);
             // Errors here are the client's, or its disconnect.
@@ -102,6 +105,7 @@ fn respond(request: &Request<Incoming>, scrape: &Scrape) -> Response<String> {
     Response::builder()
         .status(status)
         .header(CONTENT_TYPE, kind)
+        // Caches must not give one client's format to another.
         .header(VARY, "Accept")
         .body(body)
         .expect("a constant status and headers")
@@ -131,6 +135,7 @@ impl Exposition {
             .or_else(|| best(&|r| r.media == "text/*"))
             .or_else(|| best(&|r| r.media == "*/*"));
         match open {
+            // A quality of 0 refuses the format; equal ones are decided for the richer format.
             Some(open) if open > 0 && open >= text.unwrap_or(0) => Self::OpenMetrics,
             _ => Self::Text,
         }
@@ -173,7 +178,9 @@ impl<'a> Range<'a> {
             match name.trim().to_ascii_lowercase().as_str() {
                 "version" => range.version = Some(value),
                 "q" => {
+                    // A range with a quality that is none is ignored as a whole.
                     let q: f32 = value.parse().ok().filter(|q| (0.0..=1.0).contains(q))?;
+                    // Whole thousandths, as RFC 9110 allows three digits, so that equal qualities compare as equal.
                     range.quality = (q * 1_000.0).round() as u16;
                 }
                 _ => {}
@@ -200,11 +207,13 @@ fn as_text(open_metrics: &str) -> String {
             (Some("#"), Some("TYPE"), Some(name), Some(kind)) => {
                 let suffix = if kind == "counter" { "_total" } else { "" };
                 let kind = if kind == "unknown" { "untyped" } else { kind };
+                // Held back until the type is known, as the name depends on it.
                 if let Some(help) = help.take() {
                     out += &format!("# HELP {name}{suffix} {help}\n");
                 }
                 out += &format!("# TYPE {name}{suffix} {kind}\n");
             }
+            // Units and the end mark, which the older format does not have.
             (Some("#"), ..) => {}
             _ => {
                 out += line;

@@ -39,6 +39,7 @@ pub fn searched_text(searched: &Searched) -> String {
 
 /// Returns the reason why a search found nothing better.
 pub(super) fn why(found: &Found, wanted: Wanted) -> String {
+    // The search supposes that values are in order, so its result is void here.
     if let Some((holds, not)) = &found.contradiction {
         return format!("out of order: {holds} holds, {not} does not");
     }
@@ -53,6 +54,7 @@ pub(super) fn why(found: &Found, wanted: Wanted) -> String {
 fn reason(tried: &Tried) -> String {
     let names: Vec<&str> = tried.failed.iter().map(|failed| failed.check.as_str()).collect();
     let mut names = names.join(", ");
+    // So that the table keeps its 80 columns.
     if names.chars().count() > CHECKS_WIDTH {
         names = names.chars().take(CHECKS_WIDTH - 3).chain("...".chars()).collect();
     }
@@ -79,12 +81,14 @@ pub(super) fn searched_summary(searched: &Searched) -> Vec<String> {
         format!("{}: the {wanted} {} with which {checks}", searched.lab, searched.headings.0),
         searched.path.clone(),
     ];
+    // What is known about seeds that were not run is part of the result.
     lines.push(match searched.seeds {
         1 => "one seed each: other seeds were not run".into(),
         seeds => format!(
             "{} seeds each: with {} % confidence, at least {:.1} % of all seeds hold",
             count(seeds),
             searched.confidence * 100.0,
+            // Rounded down: the statement must hold for the number that is printed.
             (searched.share * 1e3).floor() / 10.0,
         ),
     });
@@ -117,6 +121,7 @@ pub(super) fn ordered(explored: &Explored, all: bool) -> Vec<&Point> {
         points.sort_by(|a, b| {
             let order = match (a.results[0], b.results[0]) {
                 (Some(a), Some(b)) => a.total_cmp(&b),
+                // A run without the result is behind those that have it.
                 (a, b) => b.is_some().cmp(&a.is_some()),
             };
             if first.sense == Sense::Maximize { order.reverse() } else { order }
@@ -169,6 +174,7 @@ pub(super) fn explored_summary(explored: &Explored) -> Vec<String> {
     if unjudged != "0" {
         lines[0] += &format!("; {unjudged} not judged");
     }
+    // Refused combinations were drawn as well.
     let drawn = explored.planned + explored.refused.len();
     if drawn as u64 != explored.of {
         let of = count(explored.of);

@@ -77,6 +77,7 @@ impl Sheet {
 
     /// Returns all rows for programs: objects with the names of the columns.
     pub(super) fn json(&self) -> serde_json::Value {
+        // All rows: the limit of printed ones is for people.
         let mut all = Vec::with_capacity(self.rows.len());
         for row in &self.rows {
             let cells = self.head.iter().zip(row);
@@ -94,6 +95,7 @@ impl Sheet {
         shown.iter().for_each(|row| table.row(row.as_slice()));
         if more > 0 {
             let mut cells = vec![String::new(); self.head.len()];
+            // In the first column, which is never one of numbers.
             cells[0] = format!("... and {more} more, in the JSON");
             table.row(cells);
         }
@@ -133,6 +135,7 @@ impl Medium {
     }
 
     fn sheet<T>(self, fields: &[Field<T>], rows: impl IntoIterator<Item = T>) -> Sheet {
+        // A column of the other medium takes no part, neither in the head nor in rows.
         let shown: Vec<_> =
             fields.iter().filter(|f| f.only.is_none_or(|only| only == self)).collect();
         Sheet {
@@ -220,6 +223,7 @@ impl Medium {
         ];
         let rows = switches.flat_map(|switch| {
             switch.ports.iter().flat_map(move |port| {
+                // Priorities without any event are left out, most of eight in each port.
                 let active = port.summary.port.counters.active();
                 active.map(move |(n, counters)| (switch, port, n, counters))
             })
@@ -259,6 +263,7 @@ impl Medium {
             for port in &host.ports {
                 let before = rows.len();
                 let all = port.counters.priorities.iter().enumerate();
+                // Most hosts use one or two priorities, and many are never paused.
                 let active = all.filter(|(_, p)| p.received + p.sent > 0);
                 rows.extend(active.map(|p| (host, port, Some(p))));
                 if rows.len() == before && self == Self::Page {

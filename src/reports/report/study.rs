@@ -54,6 +54,7 @@ impl Column {
 
     /// True if its cells are not all the same.
     fn differs(&self) -> bool {
+        // Compared as shown: a difference that cannot be seen is none.
         self.cells.iter().any(|cell| *cell != self.cells[0])
     }
 
@@ -95,6 +96,7 @@ impl<'a> Line<'a> {
 
     fn figure(self, name: &str) -> Option<Spread> {
         match self {
+            // A single run is a spread without width, so that both kinds of lines have one column.
             Self::Run(row) => Spread::of(row.figure(name).into_iter()),
             Self::Group(group) => group.figure(name).copied(),
         }
@@ -130,6 +132,7 @@ pub fn study_text(studied: &Studied, kept: &[(String, u64, String)]) -> String {
             out += &printable::lines([line]);
         }
     }
+    // Verdicts are ordered from good to bad; not judged is no failure.
     let is_bad = |row: &&Row| row.verdict > Verdict::NotJudged;
     let bad: Vec<&Row> = studied.rows.iter().filter(is_bad).collect();
     for row in bad.iter().take(NAMED_MAX) {
@@ -158,6 +161,7 @@ fn summary(studied: &Studied) -> String {
         line += &format!("; part {part} of {parts} of a study of {} runs", count(runs));
     }
     if ran < studied.planned {
+        // The number that counts in an interrupted study is how far it came.
         line = format!("{whole}: {} of {} runs ended", count(ran), count(studied.planned));
     }
     for other in [Verdict::Fail, Verdict::Inconclusive, Verdict::NotJudged] {
@@ -194,6 +198,7 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> Layout {
     let verdicts = Column::new(head, Align::Left, lines.iter().map(|line| line.verdict()));
     let mut legend = Vec::new();
     if width(&columns) + verdicts.width() > WIDTH {
+        // The number of the run still tells the rows apart, and the file of rows has its axes.
         columns.retain(|column| column.name == "run");
         legend.push("The axes are too wide for a table; --rows has them.".to_owned());
     }
@@ -287,6 +292,7 @@ fn wrapped(shown: &[(&str, &str)]) -> Vec<String> {
     for (name, heading) in shown {
         let item = format!("{heading}: {name}");
         match lines.last_mut() {
+            // Two for the separator.
             Some(line) if line.len() + item.len() + 2 <= WIDTH => *line += &format!("; {item}"),
             _ => lines.push(item),
         }
@@ -298,6 +304,7 @@ fn wrapped(shown: &[(&str, &str)]) -> Vec<String> {
 fn table(columns: &[Column]) -> Table {
     let mut table = Table::new(columns.iter().map(|column| (column.name.as_str(), column.align)));
     let len = columns[0].cells.len();
+    // The first rows are more of use than the last, so they are more in number.
     let last = if len > ROWS_MAX { len - (ROWS_MAX - FIRST) } else { 0 };
     for n in 0..len {
         match n {
@@ -323,6 +330,7 @@ fn plain(value: &Value) -> String {
 fn alpha(value: &Value) -> String {
     match value.as_f64() {
         Some(alpha) if alpha >= 1.0 => format!("{alpha}"),
+        // Alphas are powers of two, so the fraction is exact.
         Some(alpha) if alpha > 0.0 => format!("1/{}", 1.0 / alpha),
         _ => plain(value),
     }

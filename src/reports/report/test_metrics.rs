@@ -89,6 +89,7 @@ pub fn validation_metrics(results: &Results) -> String {
     for test in &results.tests {
         let mut labels = labels(results, test);
         durations.get_or_create(&labels).set(test.duration_s);
+        // The outcome is a label, as metrics have no words for values.
         labels.push(("outcome", test.outcome.name().to_owned()));
         outcomes.get_or_create(&labels).set(1.0);
     }
@@ -111,6 +112,7 @@ pub fn validation_metrics(results: &Results) -> String {
     }
     let mut text = String::new();
     encode(&mut text, &registry).expect("a string takes any text");
+    // A textfile collector reads the older format alone.
     Exposition::Text.write(text)
 }
 
@@ -122,6 +124,7 @@ fn add(registry: &mut Registry, name: &str, help: &str) -> Metric {
 
 /// Sets the number of a value; unknown ones and those of parts that were not run are left out.
 fn set(metric: &Metric, mut labels: Labels, m: &Measurement, number: Option<f64>) {
+    // A value that is no number would spoil every sum of a query.
     let number = number.filter(|n| n.is_finite() && m.outcome != Outcome::Skip);
     let Some(number) = number else { return };
     labels.extend([("what", m.what.clone()), ("unit", m.unit.to_owned())]);
@@ -159,6 +162,7 @@ impl Collector for Snapshot {
         numbers(&mut encoder, "flow", pacing)?;
         let latency = flows.filter_map(|(labels, f)| Some((labels, f.latency.as_ref()?)));
         numbers(&mut encoder, "flow_latency", latency)?;
+        // Before the first start there is no time, and 0 would be one.
         let Some(elapsed) = report.elapsed_s else { return Ok(()) };
         let help = "Seconds since the last start of the flows";
         let row = ([("stamps", report.stamps.source)], Number::Real(elapsed));
@@ -172,8 +176,10 @@ fn numbers<'a, T: Described, const N: usize>(
     of: &str,
     rows: impl Iterator<Item = Row<'a, &'a T, N>> + Clone,
 ) -> Result<(), Error> {
+    // A family without any sample would only be a name.
     let known = |f: &Field<T>| rows.clone().any(|(_, row)| (f.value)(row).is_some());
     let named = |f: &Field<T>| {
+        // Values are converted where they are encoded; here only the name.
         let seconds = f.name.strip_suffix("_ns").or_else(|| f.name.strip_suffix("_s"));
         let name = seconds.map_or_else(|| f.name.to_owned(), |stem| format!("{stem}_seconds"));
         known(f).then(|| (format!("{of}_{name}"), f.help().to_owned()))

@@ -55,6 +55,7 @@ fn obeys(port: &PortPlan) -> String {
         Obeys::Nothing => "no pauses".into(),
         Obeys::Pause => "PAUSE".into(),
         Obeys::Pfc(set) => {
+            // A location may take priorities out of what the configuration asks for.
             let kept = port.location.pfc.unwrap_or(PrioritySet::ALL);
             let all: Vec<_> =
                 PrioritySet(set.0 & kept.0).iter().map(|p| p.get().to_string()).collect();
@@ -102,6 +103,7 @@ fn of_stream(stream: &StreamPlan) -> [String; 5] {
         Sizes::Weighted(sizes) => format!("{} sizes, weighted", sizes.len()),
     };
     let mut rate = rate(stream.pace.rate);
+    // A replay with its own times has no rate.
     if stream.recording.as_ref().is_some_and(|recording| recording.timed) {
         rate = "as recorded".into();
     } else if let Some(burst) = stream.pace.burst {
@@ -114,6 +116,7 @@ fn of_stream(stream: &StreamPlan) -> [String; 5] {
 fn of_connection(plan: &TransportPlan) -> [String; 5] {
     let most = plan.rate.map_or("the line's".into(), |rate| scaled(rate.get() as f64, "b/s"));
     let until = match plan.message {
+        // The largest count stands for no end.
         Some(Message { count, bytes, .. }) if count < u64::MAX => {
             format!("{count} messages of {bytes} bytes")
         }

@@ -37,6 +37,7 @@ pub fn text(now: &Summary, before: Option<&Summary>) -> String {
 /// Prints the summary as one line, for an interval of a run whose output is not a terminal.
 #[must_use]
 pub fn line(now: &Summary, before: Option<&Summary>) -> String {
+    // A line has no room for ports, so their rates are added up.
     let mut rates = [0.0; 4];
     for (n, port) in now.ports.iter().enumerate() {
         for (sum, rate) in rates.iter_mut().zip(port_rates(now, before, n, port)) {
@@ -66,6 +67,7 @@ fn port_rates(now: &Summary, before: Option<&Summary>, n: usize, port: &PortSumm
     let seconds = now.elapsed_ns.saturating_sub(since) as f64 / 1e9;
     let rate = |f: fn(&PortCounters) -> u64, scale: f64| {
         let counted = |of: &PortSummary| f(&of.port.counters);
+        // A port that was reset may have less than before.
         let grown = counted(port).saturating_sub(old.map_or(0, counted));
         if seconds > 0.0 { grown as f64 * scale / seconds } else { 0.0 }
     };
@@ -108,6 +110,7 @@ fn ports(now: &Summary, before: Option<&Summary>) -> Table {
             count(of.drops.total()),
             p.nic.missed().map_or_else(|| "unknown".into(), count),
             match paused.is_empty() {
+                // Asked first: an empty set means nothing if it is not known.
                 _ if !p.knows("paused_priorities") => "unknown".into(),
                 true => "-".into(),
                 false => paused.join(","),
@@ -134,6 +137,7 @@ fn priorities(now: &Summary) -> Table {
         ("ecn marked", Right),
     ]);
     for port in &now.ports {
+        // A device that does PFC itself shows the switch none of its pauses, so their number is unknown and not 0.
         let known = |field: &str, text: String| match port.knows(field) {
             true => text,
             false => "unknown".into(),
@@ -168,11 +172,13 @@ fn closing(now: &Summary) -> String {
     let mut out = format!(
         "frames: in {}, out {}, queued {}\n",
         count(b.came),
+        // What is queued counts as gone in the balance, and has its own number here.
         count(b.went.saturating_sub(b.held)),
         count(b.held),
     );
     let nics = || now.ports.iter().map(|p| p.nic);
     let unsent: u64 = nics().map(|nic| nic.unsent()).sum();
+    // Only devices with losses are worth a line.
     if unsent > 0 {
         out += &format!("handed to devices that did not send them: {}\n", count(unsent));
     }
@@ -205,8 +211,10 @@ fn closing(now: &Summary) -> String {
 /// verdict does not depend on it, unless none applies.
 fn checks_text(checks: &[CheckSummary], verdict: Verdict) -> String {
     let applies = |check: &CheckSummary| check.applies || check.verdict != Verdict::NotJudged;
+    // If no check applies, all of them count, as a verdict without checks would not explain itself.
     let number = checks.iter().filter(|check| applies(check)).count();
     let counts = |check: &CheckSummary| number == 0 || applies(check);
+    // A check that does not apply has a dash, so that no reader counts it.
     let line = |check: &CheckSummary| {
         let word = if counts(check) { check.verdict.label() } else { "-" };
         format!("{word:<12}  {:<8}  {}", check.name, check.detail)
@@ -225,6 +233,7 @@ fn checks_text(checks: &[CheckSummary], verdict: Verdict) -> String {
 /// Returns the counters as a table.
 fn congestion_table(of: &CongestionSummary) -> Table {
     let mut table = Table::new([("congestion", Left), ("port", Left), ("count", Right)]);
+    // Counters of the switch have no port.
     let whole = of.switch.iter().chain(&of.tables).map(|of| ("", of));
     let ports = of.ports.iter().flat_map(|(name, of)| of.iter().map(|of| (name.as_str(), of)));
     for (port, (name, n)) in whole.chain(ports).filter(|(_, (_, n))| **n > 0) {
@@ -265,6 +274,7 @@ impl Screen {
                 .map(|l| console::truncate_str(l, columns.into(), ""))
                 .take(usize::from(rows).saturating_sub(1))
                 .collect();
+            // In place of the last table, so that the screen does not scroll.
             let _ = self.term.clear_last_lines(self.drawn);
             for l in &lines {
                 let _ = self.term.write_line(l);
@@ -303,6 +313,7 @@ impl Live {
     pub fn show(&mut self, now: Summary) {
         let before = self.before.as_ref();
         self.screen.show(|| text(&now, before), || line(&now, before));
+        // Rates of the next view are since this one.
         self.before = Some(now);
     }
 

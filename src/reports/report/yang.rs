@@ -72,6 +72,7 @@ pub fn yang_tree(source: &YangSource<'_>) -> Value {
     let YangSource { plan, snapshot, .. } = source;
     let ports = plan.ports.len();
     let mut tree = Tree { component: Map::new(), ports: vec![Map::new(); ports] };
+    // Read once for all objects, from one snapshot, so that the counters fit together.
     let counted = counted(plan, Some(snapshot), source.hardware_pfc);
     for object in Object::all() {
         for (at, reading) in readings(&plan.congestion, ports, object, &counted) {
@@ -81,6 +82,7 @@ pub fn yang_tree(source: &YangSource<'_>) -> Value {
             }
         }
     }
+    // Tables of a section that is off are not listed, as its container does not exist.
     let of_section = |listing: Listing| {
         let (name, section) = listing.place();
         let table = source.tables.iter().find(|table| table.name == name);
@@ -125,6 +127,7 @@ fn push(parent: &mut Map<String, Value>, list: &str, entry: Value) {
 fn encoded(object: Object, reading: &Reading) -> Option<Value> {
     match (reading, object.kind()) {
         (Reading::Count(n), Kind::Counter(counter)) => Some(types::counted(counter, *n)),
+        // Only counters are counted, so this is never read.
         (Reading::Count(_), _) => None,
         (Reading::Value(value), kind) => types::encoded(kind, *value),
     }
@@ -145,6 +148,7 @@ fn own(tree: &mut Tree, object: Object, at: At, reading: &Reading) {
             let list = list.as_array_mut().expect("a list is an array");
             let class = Value::from(class.get());
             let found = list.iter().position(|queue| queue["traffic-class"] == class);
+            // The entry of a queue is made by its first object.
             let found = found.unwrap_or_else(|| {
                 list.push(json!({"traffic-class": class}));
                 list.len() - 1
@@ -187,10 +191,12 @@ fn measurement<'a>(
         if let Some(octets) = by.headroom {
             state["headroom"] = octets.to_string().into();
         }
+        // The first method is the one that headroom uses, so its state is that of the port.
         if n == 0 {
             container.insert("state".into(), state.clone());
         }
         let counters = by.counters.iter();
+        // YANG names have dashes; 64-bit numbers are strings in RFC 7951.
         let counters: Map<String, Value> =
             counters.map(|(name, n)| (name.replace('_', "-"), n.to_string().into())).collect();
         if by.method == Method::PeerDelay.name() {
@@ -232,6 +238,7 @@ fn whole(source: &YangSource<'_>, tree: Tree) -> Value {
         "address": mac(first),
         "bridge-type": "ieee802-dot1q-bridge:customer-vlan-bridge",
         "ports": count,
+        // A customer bridge has one component.
         "components": 1,
         "component": [component],
     });
@@ -288,6 +295,7 @@ fn published_object(tree: &mut Tree, plan: &SwitchPlan, object: Object, at: At, 
     let name = object.name();
     let value = encoded(object, reading);
     match (name, reading) {
+        // Sluice has one map for all ports, the module one for each.
         ("queue-map", Reading::Value(ObjectValue::QueueMap(map))) => {
             for port in &mut tree.ports {
                 port.insert(qualified(name), queue_map(map));
@@ -342,7 +350,9 @@ fn peer_table(tree: &mut Tree, table: &ObjectTable, plan: &SwitchPlan) {
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         let port = plan.ports.iter().position(|port| entry["reception-port"] == port.name.as_str());
+        // A peer of a port that is gone has no place.
         let Some(port) = port else { continue };
+        // Ports are numbered from 1 in bridges.
         entry.insert("reception-port".into(), (port + 1).into());
         push(published_container(tree, "ci-peers"), "ci-peer-table", entry.into());
     }
@@ -371,6 +381,7 @@ fn stream_table(tree: &mut Tree, table: &ObjectTable) {
         }
         push(node, "ci-stream-table", entry);
     }
+    // With several streams a single leaf could only be wrong for all but one.
     let [row] = &table.rows[..] else { return };
     for (column, leaf) in [
         ("queue-key", "queue-key"),

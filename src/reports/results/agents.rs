@@ -223,6 +223,7 @@ fn counters(agents: &AgentsSnapshot) -> BTreeMap<String, Counters> {
     let ptp = agents.path_delay.as_ref().map(|of| by_name(of.counters.iter()));
     let lldp = agents.lldp.as_ref().map(|of| by_name(of.iter()));
     let other = Some(by_name(agents.counters.iter()));
+    // Protocols that the port does not have are absent, not 0.
     let all = [("measurement", measurement), ("ptp", ptp), ("lldp", lldp), ("other", other)];
     all.into_iter().filter_map(|(name, of)| Some((name.to_owned(), of?))).collect()
 }
@@ -244,6 +245,7 @@ impl SourcesSummary {
 
     /// Returns the sources unless the times are exact.
     fn of_inexact(sources: Sources) -> Option<Self> {
+        // In the virtual world all times are exact, and sources would only fill the results.
         (sources.t4 != StampSource::Exact).then(|| Self::new(sources))
     }
 }
@@ -287,6 +289,7 @@ impl NeedSummary {
             bytes: cells * u64::from(cell_bytes),
             cells,
             bits,
+            // Rounded up, as headroom covers the last bit.
             quanta: bits.div_ceil(QUANTUM_BITS),
             terms: required.sum.terms.iter().map(|t| (t.name.to_owned(), t.bits)).collect(),
         }
@@ -322,7 +325,9 @@ impl TimesSummary {
 impl NeighbourSummary {
     fn new(neighbour: &Neighbour, now: Instant) -> Self {
         let said = &neighbour.received;
+        // Neighbours may send any bytes.
         let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+        // Its last moment may be over before the port removes it.
         let left = if neighbour.expires > now { neighbour.expires.since(now) } else { ZERO };
         Self {
             chassis: said.chassis.as_id().to_string(),
@@ -364,6 +369,7 @@ impl DcbxSummary {
 
 impl EtsSummary {
     fn new(table: &EtsTable, from: Party) -> Self {
+        // Numbers of 802.1Q's TLV; vendors have others.
         let name = |algorithm: &u8| match algorithm {
             0 => "strict".to_owned(),
             1 => "cbs".to_owned(),

@@ -55,6 +55,7 @@ impl PollsSummary {
 
 /// The verdict of all checks: PASS only if every check that applies is one.
 pub(super) fn verdict(checks: &[CheckSummary]) -> Verdict {
+    // A check that found something counts even if it should not apply.
     let counts = |check: &&CheckSummary| check.applies || check.verdict != NotJudged;
     Verdict::of_all(checks.iter().filter(counts).map(|check| check.verdict))
 }
@@ -70,6 +71,7 @@ pub(super) fn checks(run: &Summary) -> Vec<CheckSummary> {
         applies,
     };
     let has_lossless = received(run) > 0;
+    // A silent device keeps the check open: it may have lost every frame before the switch could count one.
     let has_silent = silent(run).next().is_some();
     let has_headroom = has_lossless && planned_gap(run).is_some() && !run.late_polls_ignored;
     let has_sent =
@@ -84,6 +86,7 @@ pub(super) fn checks(run: &Summary) -> Vec<CheckSummary> {
 
 fn balance(run: &Summary) -> (Verdict, String) {
     match run.balance.came.abs_diff(run.balance.went) {
+        // Nothing received is balanced, but proves nothing.
         0 if run.balance.holds && run.balance.came == 0 => (NotJudged, NOTHING_RECEIVED.into()),
         0 if run.balance.holds => (Pass, "every frame is accounted for".into()),
         n => (Fail, format!("{} frames are NOT ACCOUNTED FOR", count(n))),
@@ -129,6 +132,7 @@ fn lossless(run: &Summary) -> (Verdict, String) {
     if !lost.is_empty() {
         let mut detail = lost.join("; ");
         if let Some(late) = late(run) {
+            // Frames that arrive while a port is not polled fill the ring of its device.
             let _ = write!(detail, "; a cause: {late}");
         }
         return (Fail, detail);
@@ -136,6 +140,7 @@ fn lossless(run: &Summary) -> (Verdict, String) {
     if lossless_ports(run).next().is_none() {
         return (NotJudged, NO_LOSSLESS_PRIORITY.into());
     }
+    // The link excuses these losses, yet the run does not show that none would have been lost.
     if run.lossless_link_frames > 0 {
         let lost = count(run.lossless_link_frames);
         return (
@@ -171,6 +176,7 @@ fn received(run: &Summary) -> u64 {
 /// The worker that polled latest, if that was later than planned.
 fn late(run: &Summary) -> Option<String> {
     let late = run.polls.iter().enumerate().filter(|(_, polls)| polls.late_polls > 0);
+    // The worst worker stands for all.
     let (worker, polls) = late.max_by_key(|(_, polls)| polls.longest_gap_ns)?;
     let (longest, planned) = (polls.longest_gap_ns, polls.planned_gap_ns?);
     Some(format!(
@@ -196,6 +202,7 @@ fn headroom(run: &Summary) -> (Verdict, String) {
         return (NotJudged, NO_LOSSLESS_FRAME.into());
     }
     if let Some(late) = late(run) {
+        // Said even so, as the reader may not know of the option.
         if run.late_polls_ignored {
             return (NotJudged, format!("switched off (--ignore-late-polls): {late}"));
         }
@@ -218,8 +225,10 @@ fn sent(run: &Summary) -> (Verdict, String) {
     };
     let (lossless, lossy): (Vec<&PortSummary>, Vec<&PortSummary>) =
         unsent(run).partition(|port| !port.lossless_priorities.is_empty());
+    // A link that was down excuses what its device did not send.
     let (excused, failed): (Vec<&PortSummary>, Vec<&PortSummary>) =
         lossless.into_iter().partition(|port| port.link_losses > 0);
+    // Errors are the device's own; drops of the kernel's interface may be those of any program.
     if failed.iter().any(|port| port.nic.tx_errors > 0) {
         let what = "frames that the switch handed over did not leave the device";
         (Fail, format!("{what}: {}", list(&failed)))

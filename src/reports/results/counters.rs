@@ -36,6 +36,7 @@ impl CongestionSummary {
         Self {
             switch: by_name(of.of_switch()),
             tables: by_name(of.tables()),
+            // A port without a feature has no counters, and no entry.
             ports: by_port.filter(|(_, of)| !of.is_empty()).collect(),
         }
     }
@@ -106,6 +107,7 @@ impl MacsecSummary {
     #[must_use]
     pub fn alarm(&self) -> Option<String> {
         let sa = self.transmit.associations.iter().find(|sa| sa.in_use)?;
+        // Associations are numbered in two bits, and follow each other in turn.
         let next = (sa.an + 1) % 4;
         if sa.next_pn.is_none() {
             return Some(format!(

@@ -137,6 +137,7 @@ struct Known<'a>(&'a PortSummary);
 
 impl Serialize for Known<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        // The tree is only made where something has to be taken out.
         if !self.0.hardware_pfc {
             return self.0.serialize(to);
         }
@@ -153,6 +154,7 @@ impl Serialize for Known<'_> {
 
 fn take_unknown(fields: &mut Value) {
     if let Value::Object(fields) = fields {
+        // Left out rather than 0: a pause that is not counted is no absence of pauses.
         fields.retain(|name, _| !OF_PFC.contains(&name.as_str()));
     }
 }
@@ -181,6 +183,7 @@ impl Summary {
         let balance = s.balance();
         let congestion = s.congestion.as_deref();
         let ports = s.ports.iter().zip(&run.nics);
+        // A run may not know the lossless priorities of its ports; then it has none.
         let lossless = run.lossless.iter().chain(core::iter::repeat(&PrioritySet::EMPTY));
         let ports = ports.zip(lossless);
         let ports = ports.map(|((port, nic), set)| PortSummary::new(port, *nic, *set));
@@ -188,6 +191,7 @@ impl Summary {
             version: ground::program::version().into(),
             name: s.name.clone(),
             elapsed_ns: elapsed.into().as_nanos(),
+            // The virtual world has no workers, and polls like one.
             workers: run.polls.len().max(1),
             ports: ports.collect(),
             drops: s.drops(),
@@ -211,6 +215,7 @@ impl Summary {
             checks: Vec::new(),
             verdict: Verdict::NotJudged,
         };
+        // Judged with what is known; what is added below judges again where it matters.
         summary.judged()
     }
 

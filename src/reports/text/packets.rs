@@ -88,6 +88,7 @@ impl<W: Write> Pcapng<W> {
                 InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
             ];
             if interface.fcs {
+                // Without the option analysers guess whether the last bytes are an FCS.
                 options.push(InterfaceDescriptionOption::IfFcsLen(FCS_BYTES as u8));
             }
             options.extend(interface.rate.map(|r| InterfaceDescriptionOption::IfSpeed(r.get())));
@@ -142,6 +143,7 @@ impl<W: Write> Pcap<W> {
         let header = PcapHeader {
             ts_resolution: TsResolution::NanoSecond,
             datalink: DataLink::from(link),
+            // Readers refuse a longer packet.
             snaplen: PCAP_SNAP,
             endianness: Endianness::Little,
             ..Default::default()

@@ -11,6 +11,7 @@ pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
+        // Groups are counted from the end.
         if i > 0 && (digits.len() - i) % 3 == 0 {
             out.push(',');
         }
@@ -51,6 +52,7 @@ pub fn delay(ns: f64) -> String {
 /// `places` decimals.
 #[must_use]
 pub fn decimal(n: f64, places: usize) -> String {
+    // Larger numbers may not fit the integer below, and have no fraction worth printing.
     if n.is_nan() || n.abs() >= 1e15 {
         return n.to_string();
     }
@@ -58,6 +60,7 @@ pub fn decimal(n: f64, places: usize) -> String {
     let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
     let whole = count(whole.parse().expect("digits of a number below 1e15"));
     let rest = rest.trim_end_matches('0');
+    // A number that rounds to 0 has no sign.
     let sign = if n < 0.0 && (whole != "0" || !rest.is_empty()) { "-" } else { "" };
     let point = if rest.is_empty() { "" } else { "." };
     format!("{sign}{whole}{point}{rest}")
@@ -114,6 +117,7 @@ impl fmt::Display for Table {
         let names: Vec<String> = self.head.iter().map(|(name, _)| name.clone()).collect();
         let width = |column: usize| {
             let cells = self.rows.iter().chain([&names]);
+            // In characters, as names may have letters of several bytes.
             cells.map(|row| row[column].chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..names.len()).map(width).collect();
@@ -126,6 +130,7 @@ impl fmt::Display for Table {
                     Align::Right => format!("{gap}{cell:>width$}"),
                 };
             }
+            // Spaces behind the last cell would wrap on narrow terminals.
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())

@@ -292,8 +292,8 @@ pub fn made_up_mac(switch: &str, number: u16) -> Mac {
 }
 
 /// Parses the address of the Prometheus endpoint: loopback if only a port is given.
-pub fn listen(cx: &mut Cx, at: &Place<'_>, text: Option<&str>) -> Option<SocketAddr> {
-    let text = text?;
+pub fn listen(cx: &mut Cx, at: &Place<'_>, raw: &raw::Observe) -> Option<SocketAddr> {
+    let (at, text) = (&at.key("prometheus"), raw.prometheus.as_deref()?);
     let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
     // A TCP port alone is on the loopback: a server is opened to the network only by an explicit address.
     let parsed = text.parse().ok().or_else(|| Some(SocketAddr::new(here, text.parse().ok()?)));

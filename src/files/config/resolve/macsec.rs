@@ -95,7 +95,7 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
         tx_delay: delay(cx, &at.key("delay").key("tx"), said.delay.tx),
         rx_delay: delay(cx, &at.key("delay").key("rx"), said.delay.rx),
     };
-    // Otherwise there is no difference between protected and plain messages to measure.
+    // Where data is protected, every message is; where PFC is not, there is no delay to measure.
     if plan.protect_measurements && (protect_data || !protect_pfc) {
         let what = "measures the delay of protected pauses among plain data: write `protect: {data: false}`; \
                     measurement messages meet the delay anyway where data is protected";

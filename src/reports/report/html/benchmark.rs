@@ -263,6 +263,7 @@ fn rounded(percent: f64) -> f64 {
 impl Drawing {
     fn draw(&self, metrics: &[Metric]) -> Markup {
         let mut lines = self.found(metrics);
+        // The line of the largest value comes in addition, and is always drawn.
         let left = lines.len().saturating_sub(LINES_MAX);
         lines.truncate(LINES_MAX);
         if let Some(most) = self.most {
@@ -275,6 +276,7 @@ impl Drawing {
         }
         let points = || lines.iter().flat_map(|line| &line.points);
         let end = points().map(|(x, _)| *x).fold(0.0, f64::max);
+        // Units follow the largest value, so that no axis has numbers of six digits.
         let highest = points().map(|(_, y)| *y).fold(0.0, f64::max);
         let (what, unit) = match self.over {
             "size" => ("frame size", Unit { name: "bytes", size: 1.0 }),
@@ -310,6 +312,7 @@ fn lines_of(metrics: &[Metric], drawing: &Drawing, column: &str, name: &str) -> 
     for metric in mine {
         let over = metric.keys().find(|(key, _)| *key == drawing.over);
         let Some(x) = over.and_then(|(_, x)| x.parse::<f64>().ok()) else { continue };
+        // The other keys tell the lines apart.
         let others = metric.keys().filter(|(key, _)| *key != drawing.over);
         let words = others.map(|(key, value)| named(key, value));
         let name = (!name.is_empty()).then(|| name.to_owned());
@@ -319,6 +322,7 @@ fn lines_of(metrics: &[Metric], drawing: &Drawing, column: &str, name: &str) -> 
             lines.push(Line { name: label, ..Line::default() });
         }
         lines[at].points.push((x, metric.mean()));
+        // One run has no spread, and no band.
         if metric.samples.len() > 1 {
             let each = || metric.samples.iter().copied();
             let (low, high) = (each().fold(f64::MAX, f64::min), each().fold(f64::MIN, f64::max));

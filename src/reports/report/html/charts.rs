@@ -68,6 +68,7 @@ fn completions(r: &Report<'_>) -> (Plot, String) {
     let mut lines: Vec<Line> = Vec::new();
     let mut flows = found.flows.len().min(LINES_MAX);
     let caption = if let Some(all) = &found.all {
+        // The line of a single flow is that of all messages.
         if flows == 1 {
             flows = 0;
         }
@@ -90,10 +91,12 @@ fn completions(r: &Report<'_>) -> (Plot, String) {
             r.outcome.flows.iter().filter_map(|f| f.fct_ns).map(Duration::as_nanos_f64).collect();
         times.sort_by(f64::total_cmp);
         let all = times.len();
+        // Sorted, so that a place is a share.
         let share = |n: usize| 100.0 * (n + 1) as f64 / all as f64;
         let mut points: Vec<(f64, f64)> = Vec::new();
         for (n, time) in times.into_iter().enumerate() {
             match points.last_mut() {
+                // Flows that took equally long are one step.
                 Some(last) if last.0 == time => last.1 = share(n),
                 _ => points.push((time, share(n))),
             }
@@ -111,16 +114,19 @@ fn completions(r: &Report<'_>) -> (Plot, String) {
 
 /// Maps a set of series over time, if there are more than can be read as lines.
 fn map_card(r: &Report<'_>, title: &str, set: &SeriesSet, index: &str) -> Markup {
+    // Few series are better read as lines.
     if set.len() <= HEAT_MIN {
         return html! {};
     }
     let shown = highest(set, heat::ROWS_MAX);
     let mut in_order = shown.clone();
+    // The fullest are chosen; their neighbours in the map are those in the network.
     in_order.sort_by_key(|(place, _)| **place);
     let end = end_ns(r);
     let row = |one: &(&Place, &Series)| {
         HeatRow::sampled(series_name(r, one.0, index), samples(r, one.1), end)
     };
+    // The recording keeps a bounded number of series, and counts the others.
     let all = set.len() + r.recording.looks.left_out;
     let peak = shown.first().map_or(0.0, |(_, series)| f64::from(series.peak));
     let map = Heat {
@@ -188,6 +194,7 @@ fn marks(r: &Report<'_>) -> Vec<(f64, &'static str)> {
     if let Some(fault) = r.outcome.faults.first() {
         marks.push((fault.at_ns.as_nanos_f64(), "first fault"));
     }
+    // The first ones are the causes; more labels would cover the lines.
     marks.truncate(MARKS_MAX);
     marks
 }
@@ -239,6 +246,7 @@ fn shown_flows(r: &Report<'_>, most: usize) -> Vec<usize> {
     let mut shown: Vec<usize> = (0..flows.len()).filter(|n| flows[*n].rx_frames > 0).collect();
     shown.sort_by_key(|n| core::cmp::Reverse(flows[*n].rx_bytes));
     shown.truncate(most);
+    // Back in the order of the lab, so that colours stay the same between runs.
     shown.sort_unstable();
     shown
 }
@@ -368,6 +376,7 @@ fn span(piece: &Piece) -> Span {
 /// Maps the share of time that ports were paused, if there are more than can be drawn one by one.
 fn pause_map(r: &Report<'_>) -> Option<Heat> {
     let paused = paused(r);
+    // The chart above has them all.
     if paused.len() <= ROWS_MAX {
         return None;
     }
@@ -392,6 +401,7 @@ fn shares(line: &Timeline, end: f64) -> Vec<f64> {
     let mut cells = vec![0.0; COLUMNS];
     for piece in line.pieces() {
         let (from, to) = (ns(piece.from), ns(piece.to));
+        // A piece may be several pauses with gaps, which are spread evenly over it.
         let dense = piece.paused.as_nanos_f64() / (to - from).max(1e-3);
         for (n, cell) in cells.iter_mut().enumerate().skip(heat::column(from, end)) {
             let (start, stop) = (n as f64 * width, (n + 1) as f64 * width);
@@ -401,5 +411,6 @@ fn shares(line: &Timeline, end: f64) -> Vec<f64> {
             *cell += 100.0 * dense * (to.min(stop) - from.max(start)).max(0.0) / width;
         }
     }
+    // Rounding may bring the sum of a full interval above it.
     cells.into_iter().map(|share: f64| share.min(100.0)).collect()
 }

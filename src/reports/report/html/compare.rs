@@ -70,6 +70,7 @@ pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
     let by_lab: Vec<_> = c
         .labs()
         .map(|(lab, runs)| {
+            // Series stand in the order of the runs, so each lab takes as many as it has runs.
             let (of_lab, others) = rest.split_at(runs.len());
             rest = others;
             (lab, runs, of_lab)
@@ -182,6 +183,7 @@ struct Plots<'a> {
 impl Plots<'_> {
     /// Makes a line for each run with these points. A run has the colour of its bars.
     fn lines(&self, points: impl Fn(&RunSeries) -> &[(f64, f64)], steps: bool) -> Vec<Line> {
+        // A run has the colour of its bars, and there are no more colours than this.
         let runs = self.runs.iter().zip(self.series).enumerate().take(COLOURS);
         let seen = runs.filter_map(|(n, (run, series))| {
             let points = points(series.as_ref()?);

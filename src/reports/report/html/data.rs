@@ -72,6 +72,7 @@ impl Positions {
             let step = at - before;
             before = at;
             match out[..] {
+                // Samples are taken at even intervals, so a whole axis mostly is three numbers.
                 [_, .., last, _] if last == step => {
                     let times = out.len() - 1;
                     out[times] += 1;
@@ -94,6 +95,7 @@ pub(super) enum Number {
 impl From<f64> for Number {
     fn from(value: f64) -> Self {
         let whole = value.round();
+        // From a million on, seven digits have no fraction.
         if value.abs() >= 1e6 || whole == value {
             return Self::Whole(whole as i64);
         }
@@ -111,6 +113,7 @@ impl Repeated {
         let mut out: Vec<Number> = Vec::new();
         for value in values.into_iter().map(Number::from) {
             match &mut out[..] {
+                // Series often stay at one value, so the code is short.
                 [.., last, Number::Whole(times)] if *last == value => *times += 1,
                 _ => out.extend([value, Number::Whole(1)]),
             }
@@ -124,6 +127,7 @@ pub(super) fn decimated(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= POINTS_MAX {
         return points.to_vec();
     }
+    // Each part keeps up to four points.
     let size = points.len().div_ceil(POINTS_MAX / 4);
     let kept = points.chunks(size).flat_map(|part| {
         let by = |a: &usize, b: &usize| part[*a].1.total_cmp(&part[*b].1);

@@ -52,6 +52,7 @@ fn said(p: &ExplorePage<'_>, point: &Point) -> String {
 /// The span of numbers with a margin, so that no point is on the frame.
 fn span(numbers: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
     let (low, high) = (numbers.clone().reduce(f64::min)?, numbers.reduce(f64::max)?);
+    // Equal results still need an axis of some length.
     let margin = if high > low { 0.05 * (high - low) } else { 0.05 * high.abs().max(1.0) };
     Some((low - margin, high + margin))
 }
@@ -102,6 +103,7 @@ fn plot(p: &ExplorePage<'_>, n: usize) -> Markup {
 fn frame(across: &Objective, up: &Objective, x: (f64, f64), y: (f64, f64)) -> Markup {
     let ((left, bottom), (width, height)) = (MARGIN, SIZE);
     let base = height - bottom;
+    // The margin may reach below 0, where no result is.
     let label = |objective: &Objective, value: f64| shown(objective, Some(value.max(0.0).round()));
     html! {
         path d=(format!("M {left} 8 V {base} H {}", width - 8.0)) fill="none" stroke="var(--rule)" {}

@@ -50,6 +50,7 @@ impl HeatRow {
         }
         let mut before = 0.0;
         let filled = cells.into_iter().map(|cell| {
+            // A queue stays as it is until the next sample.
             before = cell.unwrap_or(before);
             before
         });
@@ -130,18 +131,22 @@ impl Heat {
         let tall = (360.0 / self.rows.len() as f64).clamp(3.0, 14.0);
         let bottom = 4.0 + tall * self.rows.len() as f64;
         let (axis, ticks) = time_axis(self.end);
+        // Rows that are too low for letters have no names, and need no room for them.
         let left = LEFT[usize::from(tall >= NAMED)];
         let x = |part: f64| left + part * (WIDTH - left - RIGHT);
+        // One path for each shade, and not a shape for each cell, keeps the page small.
         let mut paths = BTreeMap::<usize, String>::new();
         for (n, row) in self.rows.iter().enumerate() {
             let shades: Vec<usize> = row
                 .cells
                 .chunks(COLUMNS / DRAWN_COLUMNS)
                 .map(|part| part.iter().copied().fold(0.0, f64::max))
+                // Rounded up, so that the least value is seen.
                 .map(|value| (value / max * SHADES as f64).ceil() as usize)
                 .collect();
             let mut from = 0;
             for run in shades.chunk_by(|a, b| a == b) {
+                // Nothing is drawn where nothing waited.
                 if run[0] > 0 {
                     let [left, right] = [from, from + run.len()]
                         .map(|column| x(column as f64 / DRAWN_COLUMNS as f64));

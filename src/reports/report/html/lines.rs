@@ -104,11 +104,13 @@ impl Plot {
         let mut xs: Vec<Positions> = Vec::new();
         let lines = self.lines.iter().enumerate().map(|(n, line)| {
             let positions = Positions::new(line.points.iter().map(|(x, _)| *x));
+            // Most lines of a plot have the same positions, which are sent once.
             let x = xs.iter().position(|known| *known == positions).unwrap_or(xs.len());
             if x == xs.len() {
                 xs.push(positions);
             }
             let numbers = |of: fn(&(f64, f64, f64)) -> f64| {
+                // The script has one list of positions for a line and its band.
                 let is_whole = line.band.len() == line.points.len() && !line.band.is_empty();
                 is_whole.then(|| line.band.iter().map(|point| of(point).into()).collect())
             };
@@ -178,10 +180,12 @@ impl Plot {
                     if line.sum { INK } else { RGBColor(1, 3, line.colour_index(n) as u8) };
                 if !band.is_empty() {
                     let (unit, band) = (self.unit.size, band.iter());
+                    // Around the area: along the upper edge, and back along the lower one.
                     let low = band.clone().rev().map(|(x, low, _)| (x / x_unit.size, low / unit));
                     let high = band.map(|(x, _, high)| (x / x_unit.size, high / unit));
                     let around = Polygon::new(
                         high.chain(low).collect::<Vec<_>>(),
+                        // Bands of several lines lie over each other.
                         colour.mix(0.24 / self.lines.len() as f64),
                     );
                     chart.draw_series([around])?;
@@ -236,12 +240,14 @@ fn thinned(points: impl Iterator<Item = (f64, f64)>, x: Range<f64>) -> Vec<(f64,
 
 /// Sets the page's colours, the size and the text alternative of a drawing.
 fn themed(svg: &str, about: &str) -> String {
+    // The library's own opening tag has a fixed size and no text alternative.
     let body = svg.find('>').map_or("", |end| &svg[end + 1..]);
     let mut out = String::new();
     let (width, height) = SIZE;
     let about = html! { (about) }.into_string();
     let _ = write!(out, r#"<svg viewBox="0 0 {width} {height}" role="img" aria-label="{about}">"#);
     out += body;
+    // The placeholders in hexadecimal: 100, 101 and 102.
     let named = [("64", "--ink"), ("65", "--soft"), ("66", "--rule")];
     for (n, variable) in named {
         out = out.replace(&format!("#0102{n}"), &format!("var({variable})"));

@@ -54,12 +54,14 @@ pub(super) fn draw_latencies(rows: &Rows) -> Option<Markup> {
 /// Returns the rows of these flows, those with the highest 99th percentile if there are too many; `which`
 /// names them in the description.
 pub(super) fn latencies(mut flows: Vec<FlowLatency>, which: &str) -> Rows {
+    // The slowest flows are those of interest.
     if flows.len() > ROWS_MAX {
         flows.sort_by(|a, b| b.times[2].0.total_cmp(&a.times[2].0));
         flows.truncate(ROWS_MAX);
     }
     let least = flows.iter().map(|flow| flow.times[0].0).fold(f64::MAX, f64::min);
     let most = flows.iter().map(|flow| flow.times[4].0).fold(0.0, f64::max);
+    // Without flows the least is the largest number there is.
     let axis = LogAxis::new(least.min(most), most);
     let row = |FlowLatency { name, times }: &FlowLatency| {
         let dot = |((ns, text), (word, colour)): (&(f64, String), (&str, usize))| Dot {
@@ -131,6 +133,7 @@ pub(super) fn verdict(verdict: Verdict) -> Markup {
 
 /// Renders a table, unless it has no rows.
 fn some(sheet: &Sheet) -> Option<Markup> {
+    // A heading above nothing would make readers look for what is missing.
     (!sheet.rows.is_empty()).then(|| table(sheet))
 }
 

@@ -91,6 +91,7 @@ impl Line {
     /// distinguish, the mean of each interval with a band from the minimum to the maximum.
     pub(super) fn drawn(&self) -> (Points, Band) {
         if self.steps {
+            // Each value holds to the next position, so a step is two points.
             let corners = self.points.windows(2).flat_map(|two| [two[0], (two[1].0, two[0].1)]);
             return (corners.chain(self.points.last().copied()).collect(), Vec::new());
         }
@@ -102,6 +103,7 @@ impl Line {
             let all = || part.iter().map(|(_, y)| *y);
             let at = f64::midpoint(part[0].0, part[part.len() - 1].0);
             points.push((at, all().sum::<f64>() / part.len() as f64));
+            // The mean hides peaks, so the band has them.
             band.push((at, all().fold(f64::MAX, f64::min), all().fold(f64::MIN, f64::max)));
         }
         (points, band)
@@ -129,11 +131,13 @@ const TEXT: f64 = 14.0;
 pub(super) fn cdf(about: String, what: &'static str, lines: Vec<Line>) -> Plot {
     let mut lines: Vec<Line> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
     let times = || lines.iter().flat_map(|line| line.points.iter().map(|(ns, _)| *ns));
+    // A logarithmic axis cannot begin at 0.
     let least = times().reduce(f64::min).unwrap_or(1.0);
     let axis = LogAxis::new(least, times().fold(least, f64::max));
     let (from, end) = axis.ends();
     for line in &mut lines {
         line.steps = true;
+        // A distribution begins at 0 % and ends at the edge, or it would seem to break off.
         if line.points[0].0 > from {
             line.points.insert(0, (from, 0.0));
         }

@@ -25,11 +25,13 @@ pub fn study_html(studied: &Studied, world: &str, command: &str) -> String {
     axes.extend(several("variant", rows.iter().map(variant)));
     for axis in &studied.axes {
         let value = |row: &Row| {
+            // Variants may lack an axis of the study.
             let found = row.axes.iter().find(|(path, _)| *path == axis.path);
             found.map_or_else(|| "–".into(), |(path, value)| shown(path, value))
         };
         axes.push(Values::new(&axis.name, axis.path == SEED, rows.iter().map(value)));
     }
+    // A figure needs an axis, so a study of one point has that of its runs.
     if axes.is_empty() {
         axes.push(Values::new("run", false, rows.iter().map(|row| row.n.to_string())));
     }
@@ -45,7 +47,9 @@ pub fn study_html(studied: &Studied, world: &str, command: &str) -> String {
     });
     let lines: Vec<SweepRow> = lines.collect();
     let mut labs: Vec<&str> = rows.iter().map(|row| row.lab.as_str()).collect();
+    // Rows of a lab follow each other.
     labs.dedup();
+    // The page may be made of an interrupted study.
     let missing = studied.planned.saturating_sub(rows.len() as u64);
     let missing =
         (missing > 0).then(|| format!("{missing} of {} runs are missing", studied.planned));
@@ -82,6 +86,7 @@ impl Values {
         let mut axis = SweepAxis { name: name.into(), values: Vec::new(), repeats };
         let place = |value: String| {
             let next = axis.values.len();
+            // By hash: a study may have as many values as runs.
             *known.entry(value.clone()).or_insert_with(|| {
                 axis.values.push(value);
                 next
@@ -179,6 +184,7 @@ pub fn searched_html(searched: &Searched, command: &str) -> String {
     }
     let numbers: Vec<Option<(f64, &str)>> =
         all.iter().map(|found| found.value.as_deref().and_then(number)).collect();
+    // All values are of one field, and so of one unit.
     let unit = numbers.iter().flatten().next().map_or("", |(_, unit)| *unit);
     let row = |(n, found): (usize, &Found)| SweepRow {
         place: axes.iter().map(|axis| axis.places[n]).collect(),
@@ -187,6 +193,7 @@ pub fn searched_html(searched: &Searched, command: &str) -> String {
     };
     let rows: Vec<SweepRow> = all.iter().enumerate().map(row).collect();
     let mut lines = searched_summary(searched);
+    // The table has the values; the reasons stand in lines above it.
     for found in all.iter().take(LINES_MAX) {
         let variant = found.variant.iter().map(String::as_str);
         let name: Vec<&str> = variant.chain(found.shown.iter().map(String::as_str)).collect();

@@ -62,6 +62,7 @@ pub fn tester_html(p: &TestPage<'_>) -> String {
 fn head(p: &TestPage<'_>) -> Markup {
     let whole = verdict(p.findings);
     let words = Verdict::summary(p.findings.iter().map(|f| f.verdict));
+    // The label stands in bold.
     let (label, counts) = words.split_once(": ").unwrap_or((&words, ""));
     html! {
         header {
@@ -86,6 +87,7 @@ fn tiles(report: &Report) -> Markup {
     let paused = priorities().map(|p| p.paused_ns).fold(0.0, f64::max);
     let bytes = sum(|f| f.bytes_rx) as f64;
     let rate = report.elapsed_s.filter(|s| *s > 0.0).map(|s| 8.0 * bytes / s);
+    // Not measured is not 0.
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "not measured".into());
     let tiles = [
         ("frames sent", count(sent)),
@@ -157,6 +159,7 @@ fn end_ns(p: &TestPage<'_>) -> f64 {
 /// Plots the receive rates of flows: those that received most, and the sum of all.
 fn rates(p: &TestPage<'_>) -> Option<Markup> {
     let (flows, moments) = (&p.report.flows, p.history.moments());
+    // One moment has no rate. The other check guards the indices below.
     if moments.len() < 2 || moments[0].bytes_rx.len() != flows.len() {
         return None;
     }
@@ -197,6 +200,7 @@ fn rate(moments: &[Moment], octets: impl Fn(&Moment) -> u64) -> Vec<(f64, f64)> 
 fn pauses(p: &TestPage<'_>) -> Pauses {
     let moments = p.history.moments();
     let all = p.report.ports.iter().flat_map(|port| port.priorities.iter().map(move |q| (port, q)));
+    // Priorities that the first sample does not have, have no history.
     let known = moments.first().map_or(0, |moment| moment.paused_ns.len());
     let all = all.enumerate().take(known).filter(|(_, (_, q))| q.paused_ns > 0.0);
     let mut paused: Vec<_> = all.collect();
@@ -224,6 +228,7 @@ fn spans(moments: &[Moment], place: usize) -> Vec<Span> {
         let paused =
             (two[1].paused_ns[place] - two[0].paused_ns[place]).clamp(0.0, length.max(0.0));
         let share = paused / length.max(1.0);
+        // Clocks are read one after the other, so a step may show a trace of a pause that is none.
         if share < SHARE_MIN {
             continue;
         }

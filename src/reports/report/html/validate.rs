@@ -116,7 +116,9 @@ fn matrix(results: &Results) -> Markup {
 fn one(p: &ValidationPage<'_>, test: &TestResult) -> Markup {
     let described = catalogue::TESTS.iter().chain([&catalogue::SELF_CHECK]);
     let described = described.into_iter().find(|known| known.id == test.id);
+    // What needs attention is open; a long page of passes is not.
     let open = matches!(test.outcome, Outcome::Fail | Outcome::Error | Outcome::Inconclusive);
+    // A pass needs one example.
     let shown = if open { &test.seen[..] } else { &test.seen[..test.seen.len().min(1)] };
     html! {
         section.card id=(test.id) {
@@ -254,6 +256,7 @@ fn pauses(seen: &Seen, group: &str) -> Pauses {
     for row in &mut rows {
         row.spans.sort_by_key(|span| span.from);
     }
+    // By port, side and priority, as the names begin with these.
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     let about = format!("Pauses over time in the trial: {}", seen.trial);
     Pauses { about, end: seen.length, group: group.into(), rows, marks: Vec::new() }

@@ -76,6 +76,7 @@ fn cells<T: Described>(row: &mut Vec<String>, of: Option<&T>) {
 fn written(head: &[String], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut out = head.join(",") + "\r\n";
     for row in rows {
+        // Types gain fields; head and rows are made from the same description, and this proves it.
         assert_eq!(row.len(), head.len(), "a row has a cell for every column");
         for (n, cell) in row.iter().enumerate() {
             let comma = if n > 0 { "," } else { "" };
@@ -105,13 +106,16 @@ const UNIT_NS: f64 = 1e3;
 /// resolution of the timestamps, nor outside the minimum and the maximum.
 #[must_use]
 pub fn hgrm(latency: &Latency, histogram: &Histogram<u64>) -> String {
+    // Buckets of the histogram may reach beyond the values in them.
     let bounded = |ns: f64| ns.max(latency.min_ns.ns()).min(latency.max_ns.ns()) / UNIT_NS;
     let mut out = String::from("       Value     Percentile TotalCount 1/(1-Percentile)\n\n");
     let mut last = None;
     for step in histogram.iter_quantiles(TICKS_PER_HALF) {
         let value = bounded(step.value_iterated_to() as f64);
+        // Rounding may bring it above one, and its inverse would be negative.
         let quantile = step.quantile_iterated_to().min(1.0);
         let count = histogram.count_between(0, step.value_iterated_to());
+        // The iterator may repeat a step at the end.
         if last.replace((step.value_iterated_to(), quantile.to_bits()))
             == Some((step.value_iterated_to(), quantile.to_bits()))
         {
@@ -129,6 +133,8 @@ pub fn hgrm(latency: &Latency, histogram: &Histogram<u64>) -> String {
     let (max, total) = (latency.max_ns.ns() / UNIT_NS, histogram.len());
     let _ = writeln!(out, "#[Max     = {max:12.3}, Total count    = {total:12}]");
     let buckets = histogram.buckets();
+    // A histogram has one half of sub-buckets more than buckets, so their number follows from that of its
+    // values.
     let sub = 2 * (histogram.distinct_values() / (usize::from(buckets) + 1));
     let _ = writeln!(out, "#[Buckets = {buckets:12}, SubBuckets     = {sub:12}]");
     out

@@ -42,6 +42,7 @@ pub(crate) fn tables(report: &Report) -> impl Iterator<Item = (&'static str, She
         ("Pauses obeyed", pauses_received(report)),
         ("Pauses sent", pauses_sent(report)),
     ];
+    // Most tests have no connections and no pauses.
     all.into_iter().filter(|(_, sheet)| !sheet.rows.is_empty())
 }
 
@@ -50,6 +51,7 @@ pub(crate) fn tables(report: &Report) -> impl Iterator<Item = (&'static str, She
 pub fn tester_line(report: &Report) -> String {
     let sum = |f: fn(&Flow) -> u64| report.flows.iter().map(f).sum::<u64>();
     let rate = |f: fn(&Flow) -> f64| scaled(report.flows.iter().map(f).sum::<f64>(), "");
+    // Flows end one by one, and a line shows how far the test is.
     let sending = report.flows.iter().filter(|f| f.transmit == "started").count();
     let paused = report.ports.iter().flat_map(|p| &p.priorities).map(|p| p.transitions);
     format!(
@@ -202,6 +204,7 @@ fn ports(report: &Report) -> Sheet {
     ];
     // Most devices lose none.
     let any = |is: fn(&Port) -> bool| report.ports.iter().any(is);
+    // Unknown is not none, so such a device has the column as well.
     if any(|port| port.rx_missed != Some(0)) {
         columns.push(("missed", Number, |p| p.rx_missed.map_or_else(|| "unknown".into(), count)));
     }
@@ -316,6 +319,7 @@ fn perhaps(ns: Option<f64>) -> String {
 #[cfg(all(feature = "dpdk", feature = "instruments"))]
 #[must_use]
 pub fn self_test_text(s: &SelfTest) -> String {
+    // Below the floor a number would be one of the machine and not of what it measures.
     let resolved = |ns: f64| s.resolved(ns).map_or_else(|| format!("< {}", time(s.floor_ns)), time);
     let l = &s.latency;
     let mut out = format!(
@@ -350,6 +354,7 @@ pub fn self_test_text(s: &SelfTest) -> String {
     );
     s.warnings.iter().for_each(|warning| out += &format!("warning: {warning}\n"));
     let (sent, received) = s.frames;
+    // The machine's disturbance is the only reason for this verdict, so it is named.
     let busy = match s.verdict() {
         Verdict::Inconclusive => format!("; {}", s.machine),
         _ => String::new(),

@@ -172,6 +172,7 @@ impl Module {
     fn augment(&self, t: &mut Text, path: &str, here: impl Fn(&Object) -> bool) {
         let of = |section: Section| {
             Object::all().filter(move |object| {
+                // Leaves of published modules are not repeated in ours.
                 let published = matches!(object.source(), Source::Isolation(_));
                 object.section() == section && !published
             })
@@ -179,6 +180,7 @@ impl Module {
         let is_port = path == PORT;
         let any = |section: &&Section| of(**section).any(|object| here(&object));
         let sections: Vec<_> = self.sections.iter().filter(any).copied().collect();
+        // An augment without nodes is an error for validators.
         if sections.is_empty() {
             return;
         }
@@ -211,6 +213,7 @@ fn leaf(t: &mut Text, object: Object) {
         types::statements(object.kind()).iter().for_each(|line| t.line(line));
         let default = object.default().and_then(|value| types::default(object.kind(), value));
         match (object.access(), default) {
+            // A default would be wrong here: what only the switch sets has none.
             (Access::ReadOnly, _) => t.line("config false;"),
             (_, Some(default)) => t.line(&format!("default \"{default}\";")),
             _ => {}
@@ -240,6 +243,7 @@ fn lists(t: &mut Text, section: Section) {
             }
             Listing::Streams(_) => (&STREAM_COLUMNS[..], "stream-handle", name),
         };
+        // Tables of other sections have their own containers.
         if of != section {
             continue;
         }
