@@ -129,7 +129,7 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> String {
 }
 
 impl DeError {
-    fn at(mut self, mark: Mark, path: impl fmt::Display) -> Self {
+    fn with_place(mut self, mark: Mark, path: impl fmt::Display) -> Self {
         // Inner nodes are left first, and theirs is the exact place.
         self.place.get_or_insert_with(|| (mark, path.to_string()));
         self
@@ -177,7 +177,7 @@ pub fn from_tree_all<T: de::DeserializeOwned>(root: &Node) -> Result<T, Vec<Find
 }
 
 fn read<'de, T: de::Deserialize<'de>>(root: &'de Node) -> Result<T, DeError> {
-    T::deserialize(At { node: root, path: &Path::Root })
+    T::deserialize(Cursor { node: root, path: &Path::Root })
 }
 
 impl From<DeError> for Finding {
@@ -189,7 +189,7 @@ impl From<DeError> for Finding {
 
 /// A node and the path to it.
 #[derive(Clone, Copy)]
-struct At<'de, 'p> {
+struct Cursor<'de, 'p> {
     node: &'de Node,
     path: &'p Path<'p>,
 }
@@ -224,9 +224,9 @@ fn visit_plain<'de, V: Visitor<'de>>(text: &'de str, visitor: V) -> Result<V::Va
     visitor.visit_borrowed_str(text)
 }
 
-impl<'de> At<'de, '_> {
+impl<'de> Cursor<'de, '_> {
     fn place(self, e: DeError) -> DeError {
-        e.at(self.node.mark, self.path)
+        e.with_place(self.node.mark, self.path)
     }
 
     fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeError> {
@@ -243,7 +243,7 @@ impl<'de> At<'de, '_> {
     }
 }
 
-impl<'de> de::Deserializer<'de> for At<'de, '_> {
+impl<'de> de::Deserializer<'de> for Cursor<'de, '_> {
     type Error = DeError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeError> {
@@ -329,8 +329,8 @@ impl<'de> de::SeqAccess<'de> for Items<'de, '_> {
     ) -> Result<Option<T::Value>, DeError> {
         let Some((i, node)) = self.items.next() else { return Ok(None) };
         let path = Path::Index(self.path, i);
-        let at = At { node, path: &path };
-        seed.deserialize(at).map(Some).map_err(|e| at.place(e))
+        let cursor = Cursor { node, path: &path };
+        seed.deserialize(cursor).map(Some).map_err(|e| cursor.place(e))
     }
 }
 
@@ -352,14 +352,14 @@ impl<'de> de::MapAccess<'de> for Entries<'de, '_> {
         let text: StringDeserializer<DeError> = key.name.to_string().into_deserializer();
         let path = Path::Key(self.path, &key.name);
         // An unknown field is reported where its name stands, not its value.
-        seed.deserialize(text).map(Some).map_err(|e| e.at(key.mark, path))
+        seed.deserialize(text).map(Some).map_err(|e| e.with_place(key.mark, path))
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, DeError> {
         let (key, node) = self.value.take().expect("serde asks for a key before its value");
         let path = Path::Key(self.path, &key.name);
-        let at = At { node, path: &path };
-        seed.deserialize(at).map_err(|e| at.place(e))
+        let cursor = Cursor { node, path: &path };
+        seed.deserialize(cursor).map_err(|e| cursor.place(e))
     }
 }
 

@@ -136,11 +136,11 @@ pub fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
 /// Formats a list of names: the first ones in full, and the number of the others.
 pub fn names(all: &[&str]) -> String {
     // A lab may have thousands of hosts, whose names would hide the message.
-    const TOLD: usize = 30;
-    let told: Vec<_> = all.iter().take(TOLD).map(|name| printable::excerpt(name)).collect();
-    match all.len().saturating_sub(TOLD) {
-        0 => told.join(", "),
-        more => format!("{} and {more} more", told.join(", ")),
+    const SHOWN: usize = 30;
+    let shown: Vec<_> = all.iter().take(SHOWN).map(|name| printable::excerpt(name)).collect();
+    match all.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

@@ -112,8 +112,8 @@ pub fn octets_of(text: &[u8], out: &mut [u8]) -> Result<(), String> {
     for (n, (octet, pair)) in out.iter_mut().zip(text.chunks_exact(2)).enumerate() {
         let (Some(high), Some(low)) = (digit(pair[0]), digit(pair[1])) else {
             // Counted from 1, as the digit itself must not be shown.
-            let at = 2 * n + 1 + usize::from(digit(pair[0]).is_some());
-            return Err(format!("character {at} is no hexadecimal digit"));
+            let place = 2 * n + 1 + usize::from(digit(pair[0]).is_some());
+            return Err(format!("character {place} is no hexadecimal digit"));
         };
         *octet = (high << 4 | low) as u8;
     }
@@ -128,12 +128,12 @@ fn looks_like_a_key(path: &Path) -> bool {
 }
 
 /// Checks that only the owner can read and write a file.
-fn check(of: &Metadata, path: &Path) -> Result<(), String> {
+fn check(file: &Metadata, path: &Path) -> Result<(), String> {
     let name = path.display();
-    if !of.is_file() {
+    if !file.is_file() {
         return Err(format!("`{name}` is no ordinary file; a key file is one"));
     }
-    let mode = of.mode() & 0o7777;
+    let mode = file.mode() & 0o7777;
     // Others who can write could put in a key that they know.
     if mode & OTHERS != 0 {
         return Err(format!(
@@ -142,10 +142,10 @@ fn check(of: &Metadata, path: &Path) -> Result<(), String> {
         ));
     }
     let me = rustix::process::geteuid().as_raw();
-    if of.uid() == me || of.uid() == ROOT {
+    if file.uid() == me || file.uid() == ROOT {
         return Ok(());
     }
-    let owner = of.uid();
+    let owner = file.uid();
     Err(format!("`{name}` belongs to user {owner}, who could change it: `chown {me} {name}`"))
 }
 

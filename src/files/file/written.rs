@@ -45,19 +45,19 @@ impl Node {
         }
         let Kind::Map(entries) = &mut self.kind else { unreachable!("it was made one") };
         let found = entries.iter().position(|(key, _)| key.name == *name);
-        let at = found.unwrap_or_else(|| {
+        let index = found.unwrap_or_else(|| {
             let key = Key { mark: NOWHERE, name: Name::from(name.to_owned()) };
             entries.push((key, Self::mapping()));
             entries.len() - 1
         });
-        &mut entries[at].1
+        &mut entries[index].1
     }
 
     /// Removes a key and returns its node.
     pub fn take(&mut self, name: &str) -> Option<Self> {
         let Kind::Map(entries) = &mut self.kind else { return None };
-        let at = entries.iter().position(|(key, _)| key.name == *name)?;
-        Some(entries.remove(at).1)
+        let index = entries.iter().position(|(key, _)| key.name == *name)?;
+        Some(entries.remove(index).1)
     }
 
     /// Returns an item of a sequence.

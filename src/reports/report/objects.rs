@@ -167,11 +167,11 @@ fn counted_signals<'a>(
         let snapshot = snapshot?;
         let port = at.port.map(PortId::index);
         let class = at.class.map(TrafficClass::index);
-        let looked_at = |is: fn(&CongestionPlan, usize, usize) -> Option<bool>| match (port, class)
-        {
-            (Some(port), Some(class)) => is(plan, port, class) == Some(true),
-            _ => true,
-        };
+        let is_monitored =
+            |is: fn(&CongestionPlan, usize, usize) -> Option<bool>| match (port, class) {
+                (Some(port), Some(class)) => is(plan, port, class) == Some(true),
+                _ => true,
+            };
         // Without `_`: a new counter compiles only once it is read here.
         match counter {
             Counter::TransmittedSfcms => {
@@ -180,7 +180,7 @@ fn counted_signals<'a>(
                     Some(plan.sfc.as_ref()?.monitors.get(port)?[class].is_some())
                 };
                 // A queue that is not monitored has no counter; 0 would say that it was watched.
-                looked_at(is).then_some(())?;
+                is_monitored(is).then_some(())?;
                 Some(match (port, class) {
                     (None, _) => sfc.counters.transmitted_sfcms,
                     (Some(port), None) => sfc.of_port(port).transmitted_sfcms,
@@ -193,7 +193,7 @@ fn counted_signals<'a>(
                     Some(plan.qcn.as_ref()?.points.get(port)?[class].is_some())
                 };
                 // As above: absent where there is no congestion point.
-                looked_at(is).then_some(())?;
+                is_monitored(is).then_some(())?;
                 Some(match (port, class) {
                     (None, _) => qcn.total().transmitted_cnms,
                     (Some(port), None) => {
@@ -454,11 +454,11 @@ fn entry<'a>(
     let list = list.as_array_mut().expect("a list is an array");
     // Objects of one port come one by one, and share its entry.
     let found = list.iter().position(|entry| entry[key] == value);
-    let at = found.unwrap_or_else(|| {
+    let index = found.unwrap_or_else(|| {
         list.push(Value::Object(Map::from_iter([(key.to_string(), value)])));
         list.len() - 1
     });
-    list[at].as_object_mut().expect("entries are objects")
+    list[index].as_object_mut().expect("entries are objects")
 }
 
 #[cfg(test)]

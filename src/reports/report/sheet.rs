@@ -279,7 +279,6 @@ impl Medium {
         thing.map_or_else(|| self.nothing(), cell)
     }
 
-    /// Drops by reason.
     pub(super) fn drops(self, counts: &Drops) -> Sheet {
         type Row = (DropReason, u64);
         let fields: [Field<Row>; 3] = [

@@ -12,7 +12,8 @@ use secure::{CipherSuite, SaPlan, Sak, SecyPlan};
 pub(super) struct Keys {
     suite: CipherSuite,
     key: Option<Sak>,
-    said: bool,
+    /// True if the file has a common key, valid or not.
+    is_given: bool,
     salt: Option<[u8; 12]>,
 }
 
@@ -23,7 +24,7 @@ impl Keys {
         let has = key.is_some() || key_file.is_some();
         // A common key is optional: each association may have its own.
         let key = if has { self::key(cx, at, key, key_file, suite) } else { None };
-        let keys = Self { suite, key, said: has, salt };
+        let keys = Self { suite, key, is_given: has, salt };
         if has && suite.is_xpn() && said.salt.is_none() {
             cx.error(&at.key("salt"), NO_SALT);
         }
@@ -143,7 +144,7 @@ fn association(
     let pn = cx.ranged(&at.key("next_pn"), pn, (1, suite.last_pn()), 1);
     let (text, file) = (said.key.as_ref(), said.key_file.as_deref());
     if text.is_none() && file.is_none() {
-        let also = if keys.said {
+        let also = if keys.is_given {
             "; the one at the top is for channels without associations"
         } else {
             ""

@@ -142,16 +142,16 @@ impl Cx {
                     *counts.entry(cause(finding)).or_insert(0) += 1;
                 }
             }
-            let (mut seen, mut told) = (HashSet::new(), HashSet::new());
+            let (mut listed, mut causes) = (HashSet::new(), HashSet::new());
             for mut finding in new {
                 let (mark, cause) = (finding.mark, cause(&finding));
                 let count = counts[&cause];
-                let is_first = told.insert(cause.clone());
+                let is_first = causes.insert(cause.clone());
                 if count > ALIKE_MAX && is_first {
                     finding.what += &format!(" (and at {} other places)", count - 1);
                 }
                 // Of many places the first stands for all; of few, each place is listed once.
-                if seen.insert((mark, cause)) && (count <= ALIKE_MAX || is_first) {
+                if listed.insert((mark, cause)) && (count <= ALIKE_MAX || is_first) {
                     list.push(finding);
                 }
             }

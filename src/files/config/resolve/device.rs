@@ -33,7 +33,6 @@ pub fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: Option<&raw::Port>)
     }
 }
 
-/// Parsed device string.
 struct Device<'a> {
     /// Device name; unique among ports.
     name: String,
@@ -42,7 +41,6 @@ struct Device<'a> {
     is_virtual: bool,
 }
 
-/// Parses a device string.
 fn device_of(text: &str) -> Result<Device<'_>, String> {
     let name = text.split(',').next().unwrap_or_default();
     // The beginnings of names that DPDK has for virtual devices; a PCI address has a colon instead.
@@ -82,7 +80,7 @@ pub fn devices(
     let mut plans = Vec::new();
     let mut names: Vec<String> = Vec::new();
     // Devices so far with their port, as findings name the port that was first.
-    let mut seen: Vec<(usize, Device<'_>)> = Vec::new();
+    let mut earlier: Vec<(usize, Device<'_>)> = Vec::new();
     for (i, raw) in file.ports.iter().enumerate() {
         let at = ports_at.index(i);
         let text = raw.device.as_deref().unwrap_or_default();
@@ -95,11 +93,11 @@ pub fn devices(
         let is_virtual = parsed.as_ref().map_or(true, |d| d.is_virtual);
         match parsed {
             Ok(device) => {
-                if let Some((other, why)) = clash(&device, &seen) {
+                if let Some((other, why)) = clash(&device, &earlier) {
                     let what = format!("ports[{other}] is on {why} already; one port per device");
                     cx.error(&at.key("device"), what);
                 }
-                seen.push((i, device));
+                earlier.push((i, device));
             }
             Err(why) if !why.is_empty() => cx.error(&at.key("device"), why),
             Err(_) => {}
@@ -132,8 +130,8 @@ pub fn check_frames(cx: &mut Cx, at: &Place<'_>, devices: &[DevicePlan], max_fra
 }
 
 /// Returns an earlier port with the same device, and the shared name.
-fn clash(device: &Device<'_>, seen: &[(usize, Device<'_>)]) -> Option<(usize, String)> {
-    seen.iter().find_map(|(i, other)| {
+fn clash(device: &Device<'_>, earlier: &[(usize, Device<'_>)]) -> Option<(usize, String)> {
+    earlier.iter().find_map(|(i, other)| {
         if other.name == device.name {
             return Some((*i, device.name.clone()));
         }
@@ -196,8 +194,8 @@ pub fn workers(
     machine: &Machine,
 ) -> Vec<WorkerPlan> {
     let mut workers: Vec<WorkerPlan> = Vec::new();
-    // What a port says of its core, by worker.
-    let mut meant: Vec<Option<Core>> = Vec::new();
+    // The field of its ports, by worker.
+    let mut cores: Vec<Option<Core>> = Vec::new();
     let ids = (0..).map_while(PortId::new);
     for ((i, raw), id) in file.ports.iter().enumerate().zip(ids) {
         if let Some(Core::Number(core)) = raw.core {
@@ -205,10 +203,10 @@ pub fn workers(
         }
         // With `auto` a port asks for a worker of its own, so it never joins one.
         let is_shared = raw.core != Some(Core::Auto);
-        match meant.iter().position(|core| is_shared && *core == raw.core) {
+        match cores.iter().position(|core| is_shared && *core == raw.core) {
             Some(worker) => workers[worker].ports.push(id),
             None => {
-                meant.push(raw.core);
+                cores.push(raw.core);
                 workers.push(WorkerPlan { core: raw.core.unwrap_or(Core::Auto), ports: vec![id] });
             }
         }

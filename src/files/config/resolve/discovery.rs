@@ -122,7 +122,6 @@ pub(super) struct Advertised {
     pub reaction: Adjustment,
 }
 
-/// Resolves DCBX.
 pub(super) fn dcbx(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -305,7 +304,6 @@ fn source_flow(cx: &mut Cx, at: &Place<'_>, said: &DcbxSfc) -> SourceFlowControl
     }
 }
 
-/// Resolves a configured topology.
 fn topology(cx: &mut Cx, at: &Place<'_>, said: &DcbxTopology) -> Topology {
     let level_at = at.key("level");
     Topology {

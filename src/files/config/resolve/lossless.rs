@@ -188,7 +188,6 @@ fn classes(cx: &mut Cx, draft: &Draft<'_>) {
     }
 }
 
-/// Priorities of a class.
 fn of_class(draft: &Draft<'_>, class: TrafficClass) -> PrioritySet {
     Priority::ALL.into_iter().filter(|p| draft.plan.classify.class[p.index()] == class).collect()
 }

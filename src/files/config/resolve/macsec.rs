@@ -260,7 +260,6 @@ struct OwnChannel {
     form: SciForm,
 }
 
-/// Resolves the receive channels.
 fn receive(
     cx: &mut Cx,
     at: &Place<'_>,

@@ -124,7 +124,6 @@ pub fn shares(cx: &mut Cx, drafts: &mut [Draft<'_>], buffer: &BufferPlan) {
     }
 }
 
-/// Default of Kmin.
 pub(super) const fn kmin_default(rate: BitsPerSec) -> Bytes {
     Bytes(rate.get() / KMIN_RATE_DIVISOR)
 }

@@ -32,7 +32,6 @@ fn packed(script: &str) -> String {
     code.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Returns the script.
 pub(super) fn script() -> &'static str {
     &SCRIPT
 }

@@ -317,16 +317,16 @@ fn lines_of(metrics: &[Metric], drawing: &Drawing, column: &str, name: &str) -> 
         let words = others.map(|(key, value)| named(key, value));
         let name = (!name.is_empty()).then(|| name.to_owned());
         let label = name.into_iter().chain(words).collect::<Vec<_>>().join(", ");
-        let at = lines.iter().position(|line| line.name == label).unwrap_or(lines.len());
-        if at == lines.len() {
+        let index = lines.iter().position(|line| line.name == label).unwrap_or(lines.len());
+        if index == lines.len() {
             lines.push(Line { name: label, ..Line::default() });
         }
-        lines[at].points.push((x, metric.mean()));
+        lines[index].points.push((x, metric.mean()));
         // One run has no spread, and no band.
         if metric.samples.len() > 1 {
             let each = || metric.samples.iter().copied();
             let (low, high) = (each().fold(f64::MAX, f64::min), each().fold(f64::MIN, f64::max));
-            lines[at].band.push((x, low, high));
+            lines[index].band.push((x, low, high));
         }
     }
     for line in &mut lines {

@@ -11,7 +11,6 @@ use super::scale::{self, Unit};
 /// Most points of a line. Beyond it, each interval keeps its first, lowest, highest and last point.
 pub(super) const POINTS_MAX: usize = 2_000;
 
-/// Axis of a plot.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(super) struct AxisData {
     what: String,

@@ -67,11 +67,9 @@ pub(super) fn column(at: f64, end: f64) -> usize {
     ((at / end * COLUMNS as f64) as usize).min(COLUMNS - 1)
 }
 
-/// A heat map.
 pub(super) struct Heat {
     /// The text alternative.
     pub(super) about: String,
-    /// Unit of the values.
     pub(super) unit: Unit,
     /// Colour variable of the largest value.
     pub(super) shade: &'static str,

@@ -28,7 +28,6 @@ pub(super) fn card(title: &str, drawing: Option<Markup>, caption: &str) -> Marku
     }
 }
 
-/// Latency of a flow.
 pub(super) struct FlowLatency {
     pub(super) name: String,
     /// Minimum, the [`PERCENTILES`], and maximum, in nanoseconds and as text.
@@ -146,7 +145,6 @@ pub(super) fn transports(o: &Outcome) -> Option<Markup> {
     some(&Medium::Page.transports(o))
 }
 
-/// Renders drops by reason.
 pub(super) fn drops(o: &Outcome) -> Option<Markup> {
     some(&Medium::Page.drops(&o.drops))
 }

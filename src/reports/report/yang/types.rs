@@ -128,7 +128,6 @@ pub(super) fn column(name: &str) -> (&'static str, bool) {
     }
 }
 
-/// Unit of a column.
 pub(super) fn column_units(name: &str) -> Option<&'static str> {
     match name {
         "octets" => Some("octets"),

@@ -75,7 +75,7 @@ pub fn sfc<'m>(
     }
 }
 
-/// Resolves the managed objects.
+/// Resolves what the machine of the points takes; its other objects are set by `settings`.
 fn point(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -99,7 +99,7 @@ fn point(
     }
 }
 
-/// sfcMonitoredQueues.
+/// Resolves sfcMonitoredQueues to a mask: bit n for class n.
 fn monitored(
     cx: &mut Cx,
     at: &Place<'_>,
