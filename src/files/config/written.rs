@@ -199,7 +199,7 @@ impl Written {
         }
     }
 
-    /// Writes the thresholds of all groups of a port, each as a profile of its own.
+    /// Writes the thresholds of all groups of a port, each as a separate profile.
     pub fn write_groups(&mut self, plan: &SwitchPlan, port: PortId) {
         let groups = &plan.buffer.groups[port.index()];
         let finds_headroom = plan.finds_headroom(port);

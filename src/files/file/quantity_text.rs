@@ -127,7 +127,7 @@ impl std::str::FromStr for Threshold {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // A size has no unit that ends so, so the sign alone tells the two apart.
+        // No unit of a size ends with it, so the sign alone distinguishes the two.
         if text.trim_end().ends_with('%') {
             return text.parse().map(Self::Share);
         }

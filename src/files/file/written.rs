@@ -134,7 +134,7 @@ impl Node {
     }
 }
 
-/// Starts a block behind a key or a dash on a line of its own.
+/// Starts a block behind a key or a dash on a new line.
 fn start_block(depth: usize, out: &mut String) {
     if depth > 0 {
         // The space behind the key or the dash would end the line.

@@ -107,7 +107,7 @@ impl Comparison {
         let noun = if self.runs.len() == 1 { "run" } else { "runs" };
         let (whole, of) = (self.verdict, self.runs.len());
         let mut line = format!("{whole}: {} of {of} {noun}", count(whole));
-        // A whole that failed still tells how many runs proved nothing.
+        // Even if a run failed, the number of runs that proved nothing is of interest.
         for other in [Verdict::Inconclusive, Verdict::NotJudged] {
             if other != whole && count(other) > 0 {
                 line += &format!("; {} {}", count(other), other.label().to_lowercase());

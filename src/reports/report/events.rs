@@ -35,7 +35,7 @@ pub struct MeasurementRow {
     /// Absent after a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delays: Option<Delays>,
-    /// All delays in ascending order, if they were asked for and are known.
+    /// All delays in ascending order, if they were requested and are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples_ps: Vec<u64>,
 }
@@ -98,7 +98,7 @@ impl MeasurementRow {
         last: Option<&Samples>,
     ) -> Self {
         let samples = last.filter(|all| {
-            // The samples have no number, so those of another measurement are told apart by their figures.
+            // The samples have no number, so those of another measurement are recognized by their figures.
             let its = (usize::from(found.rounds), found.delay.min, found.delay.max);
             (all.count(), all.min(), all.max()) == its
         });
@@ -193,7 +193,7 @@ pub fn measurements_hgrm(measurements: &Measurements) -> Option<String> {
     let (least, most, number) = (all().min()?, all().max()?, all().count());
     // Bounds of the histogram in nanoseconds; it needs room for two octaves.
     let mut histogram = Histogram::new_with_bounds(1, (most / 1_000 + 1).max(2), 3).ok()?;
-    // Rounded up, so that no delay looks shorter than it was.
+    // Rounded up, so that no delay is shown shorter than it was.
     all().for_each(|ps| histogram.saturating_record(ps.div_ceil(1_000)));
     let mean = all().map(|ps| ps as f64).sum::<f64>() / number as f64;
     let of = |ps: f64| Measured::new(ps / 1e3, 0.0);
@@ -272,7 +272,7 @@ impl Notification {
     }
 
     /// Returns the notification about a step that followed from a port's link protocols; `None`
-    /// for the end of a measurement, which is told with its number.
+    /// for the end of a measurement, which is reported with its number.
     #[must_use]
     pub fn step(port: &str, step: &StepKind) -> Option<Self> {
         let text = step.to_string();

@@ -113,7 +113,7 @@ fn remarks(o: &Outcome) -> Vec<String> {
         lines.push(format!("first drop: at {} by {node} port {port}, {reason}", drop.at_ns));
     }
     let l = o.line_losses;
-    // Pauses, marks and drops are always told, even if there were none; the rest only where it occurred.
+    // Pauses, marks and drops are always reported, even if there were none; the rest only if it occurred.
     if l.damaged + l.lost + l.link_down > 0 {
         lines.push(format!(
             "lost on links: {} damaged, {} lost, {} on links that were down",

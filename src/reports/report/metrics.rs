@@ -281,7 +281,7 @@ pub(super) fn families<'a, T: Described, const N: usize>(
             }
             other => other,
         };
-        // A row that is not known is left out: 0 would look like a counter that stands still.
+        // An unknown value has no row: 0 would mean a counter that does not change.
         let known = rows.clone().filter(|(labels, _)| is_known(field.name, labels));
         let known = known.filter_map(|(l, of)| Some((l, scaled((field.value)(of)?))));
         family(encoder, &name, field.kind, &help, known)?;

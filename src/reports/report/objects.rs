@@ -274,7 +274,7 @@ fn merged(rows: &[ObjectRow]) -> Vec<(&ObjectRow, String)> {
     };
     let mut out: Vec<(&ObjectRow, String)> = Vec::new();
     for row in rows {
-        // A value is merged only if all ports have it: a port that differs is what a reader looks for.
+        // A value is merged only if all ports have it: a port that differs is the interesting one.
         let like: Vec<_> = rows.iter().filter(|other| same(row, other)).collect();
         let common = like.len() > 1 && like.iter().all(|other| other.value == row.value);
         if common && !std::ptr::eq(like[0], row) {

@@ -87,7 +87,7 @@ impl Sheet {
         all.into()
     }
 
-    /// Returns the table for the terminal. A last line tells the number of omitted rows.
+    /// Returns the table for the terminal. A last line has the number of omitted rows.
     pub(super) fn table(&self) -> Table {
         let align = |kind| if kind == Kind::Number { Align::Right } else { Align::Left };
         let mut table = Table::new(self.head.iter().map(|(name, kind)| (*name, align(*kind))));

@@ -54,7 +54,7 @@ impl Column {
 
     /// True if its cells are not all the same.
     fn differs(&self) -> bool {
-        // Compared as shown: a difference that cannot be seen is none.
+        // Compared as they are shown: a difference in further digits does not count.
         self.cells.iter().any(|cell| *cell != self.cells[0])
     }
 
@@ -198,7 +198,7 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> Layout {
     let verdicts = Column::new(head, Align::Left, lines.iter().map(|line| line.verdict()));
     let mut legend = Vec::new();
     if width(&columns) + verdicts.width() > WIDTH {
-        // The number of the run still tells the rows apart, and the file of rows has its axes.
+        // The number of the run still identifies a row, and the file of rows has its axes.
         columns.retain(|column| column.name == "run");
         legend.push("The axes are too wide for a table; --rows has them.".to_owned());
     }
@@ -253,7 +253,7 @@ fn axes(studied: &Studied, lines: &[Line<'_>]) -> Vec<Column> {
     let own: BTreeSet<&str> =
         studied.rows.iter().flat_map(|row| row.axes.iter().map(|(key, _)| key.as_str())).collect();
     let axes = studied.axes.iter().filter(|axis| own.contains(axis.path.as_str()));
-    // A group takes the seeds together, so it has none of its own.
+    // A group has runs of all seeds.
     for axis in axes.filter(|axis| !(is_grouped && axis.path == "seed")) {
         let shown = if axis.path == "alpha" { alpha } else { plain };
         let cells = lines.iter().map(|line| line.axis(&axis.path).map_or("-".into(), shown));

@@ -311,7 +311,7 @@ fn published_object(tree: &mut Tree, plan: &SwitchPlan, object: Object, at: At, 
         }
         _ if object.scope() == Scope::Port => {
             let Some(port) = at.port.map(|port| port.index()) else { return };
-            // Without an address of its own the point has the port's.
+            // Without its own address the point has the port's.
             let of_port = (name == "cip-mac-address").then(|| mac(plan.ports[port].mac).into());
             let value = value.or(of_port).map(|value| (qualified(name), value));
             tree.ports[port].extend(value);

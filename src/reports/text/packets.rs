@@ -27,7 +27,7 @@ const PCAP_FCS: u32 = 0x2400_0000;
 /// The exponent of ten of a pcapng timestamp's unit.
 const NANOSECONDS: u8 = 9;
 
-/// The direction of a frame, as seen by the capturing device.
+/// The direction of a frame from the point of view of the capturing device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     In,

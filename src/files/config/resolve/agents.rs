@@ -331,7 +331,7 @@ const SPACING: (Duration, Duration) = (Duration::from_micros(1), Duration::from_
 const PERIOD: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(864_000));
 
 /// Resolves delay measurement: if it is configured, or if automatic headroom uses it.
-/// The caller adds what the port tells its peer.
+/// The caller adds the time that the port advertises to its peer.
 fn measurement(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -396,7 +396,7 @@ fn dialect(cx: &mut Cx, at: &Place<'_>, said: &Measurement) -> Dialect {
     dialect
 }
 
-/// Resolves the time that the port tells its peer: its reaction to a pause, with the adjustment.
+/// Resolves the time that the port advertises to its peer: its reaction to a pause, with the adjustment.
 fn compensation(
     cx: &mut Cx,
     at: &Place<'_>,

@@ -147,7 +147,7 @@ pub(super) fn check_proxy(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_
     }
 }
 
-/// Warns of a proxy at the section of a switch without a file of its own, if it can pause no host.
+/// Warns of a proxy at the section of a switch in a lab, if it can pause no host.
 pub(super) fn warn_of_proxy(
     cx: &mut Cx,
     at: &Place<'_>,

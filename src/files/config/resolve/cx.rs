@@ -136,7 +136,7 @@ impl Cx {
             let new = list.split_off(from);
             let cause = |f: &Finding| (of_any_port(&f.path), bare(&f.what));
             let (mut places, mut counts) = (HashSet::new(), HashMap::new());
-            // Counted before any is kept, so that the first of many can tell how many others there are.
+            // Counted before any is kept: the first of many says how many others there are.
             for finding in &new {
                 if places.insert((finding.mark, cause(finding))) {
                     *counts.entry(cause(finding)).or_insert(0) += 1;

@@ -201,7 +201,7 @@ pub fn workers(
         if let Some(Core::Number(core)) = raw.core {
             exists(cx, &at.key("ports").index(i).key("core"), core, machine);
         }
-        // With `auto` a port asks for a worker of its own, so it never joins one.
+        // With `auto` a port has a worker for itself, so it never joins one.
         let is_shared = raw.core != Some(Core::Auto);
         match cores.iter().position(|core| is_shared && *core == raw.core) {
             Some(worker) => workers[worker].ports.push(id),
@@ -310,7 +310,7 @@ pub fn listen(cx: &mut Cx, at: &Place<'_>, raw: &raw::Observe) -> Option<SocketA
 pub fn eal(cx: &mut Cx, at: &Place<'_>, raw: &raw::Eal) -> EalPlan {
     const MIB: u64 = 1 << 20;
     let memory_mib = raw.memory.and_then(|size| {
-        // EAL counts its memory in MiB; rounded up, so that the size asked for is there.
+        // EAL counts its memory in MiB; rounded up, so that the configured size is there.
         let mib = u32::try_from(size.0.div_ceil(MIB)).ok().filter(|n| *n > 0);
         if mib.is_none() {
             cx.error(&at.key("memory"), "must be at least 1 MiB, and no more than 4 PiB");

@@ -118,7 +118,7 @@ pub(super) struct Advertised {
     pub round_trip: bool,
     /// True if it answers requests of PTP peer delay.
     pub ptp: bool,
-    /// The reaction to a pause that it tells peers that measure.
+    /// The reaction to a pause that is advertised to peers that measure.
     pub reaction: Adjustment,
 }
 

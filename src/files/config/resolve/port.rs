@@ -80,7 +80,7 @@ pub fn internal(
     is_virtual: bool,
 ) -> (Duration, Duration) {
     let interface = if is_virtual { Duration::ZERO } else { link.interface.delay() };
-    // The pause is seen at the next poll, and what the device has taken by then is still sent.
+    // The pause is received by the next poll, and frames that the device has taken by then are still sent.
     let reaction = software.poll_gap + link.rate().time_for(software.tx_committed);
     (reaction, interface + reaction)
 }

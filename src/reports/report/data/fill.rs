@@ -168,7 +168,7 @@ pub(super) fn series(
             )
         };
         for (t, value) in samples {
-            // A value holds until the next line; the last sample tells where the series ends.
+            // A value holds until the next line; the last sample is where the series ends.
             let changes = before.is_none_or(|(_, last)| last != value);
             if changes {
                 line(t, value)?;

@@ -43,7 +43,7 @@ struct Drawing {
     over: &'static str,
     /// Columns of the lines, and their names.
     lines: &'static [(&'static str, &'static str)],
-    /// Column of the largest possible value, drawn as a line of its own.
+    /// Column of the largest possible value, drawn as a separate line.
     most: Option<&'static str>,
     what: &'static str,
     unit: fn(f64) -> Unit,

@@ -139,7 +139,7 @@ impl Heat {
                 .cells
                 .chunks(COLUMNS / DRAWN_COLUMNS)
                 .map(|part| part.iter().copied().fold(0.0, f64::max))
-                // Rounded up, so that the least value is seen.
+                // Rounded up, so that the smallest value is visible.
                 .map(|value| (value / max * SHADES as f64).ceil() as usize)
                 .collect();
             let mut from = 0;

@@ -193,7 +193,7 @@ impl Plot {
                 let points = points.iter().map(|(x, y)| (x / x_unit.size, y / self.unit.size));
                 let points = thinned(points, 0.0..x_max);
                 if dots {
-                    // A dot under another one is seen around it.
+                    // A dot under another one is visible around it.
                     let radius = 5 + 3 * (self.lines.len() - n).min(LINES_MAX) as i32;
                     let dot = |at: &(f64, f64)| Circle::new(*at, radius, colour.filled());
                     chart.draw_series(points.iter().map(dot))?;

@@ -132,7 +132,7 @@ pub(super) fn verdict(verdict: Verdict) -> Markup {
 
 /// Renders a table, unless it has no rows.
 fn some(sheet: &Sheet) -> Option<Markup> {
-    // A heading above nothing would make readers look for what is missing.
+    // A heading above an empty table would suggest that something is missing.
     (!sheet.rows.is_empty()).then(|| table(sheet))
 }
 

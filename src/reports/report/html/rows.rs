@@ -46,8 +46,7 @@ impl Signal {
     /// Returns a triangle in a row at `y`: down for XOFF, up for XON.
     fn path(self, y: f64) -> String {
         let (x, half) = (tenth(x(self.at)), 3.0);
-        // XOFF points down from the top of the row, XON up from its bottom, so that both can be told at one
-        // moment.
+        // XOFF points down from the top of the row and XON up from its bottom: both are visible at one time.
         let (base, tip) = if self.xoff { (y + 1.0, 5.0) } else { (y + ROW - 1.0, -5.0) };
         format!("M{} {base}h{}l-{half} {tip}z", tenth(x - half), 2.0 * half)
     }

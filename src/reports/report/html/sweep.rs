@@ -118,7 +118,7 @@ impl Cell {
 pub fn sweep_html(p: &SweepPage<'_>) -> String {
     for row in p.rows {
         assert_eq!(row.place.len(), p.axes.len(), "a place on every axis");
-        // The script trusts the places, and a page that fails in a browser tells nobody.
+        // The script does not check the places, and an error in a browser is easily overlooked.
         assert!(row.place.iter().zip(p.axes).all(|(n, axis)| *n < axis.values.len()));
     }
     let number = |verdict| p.rows.iter().filter(|row| row.verdict == verdict).count();
@@ -237,7 +237,7 @@ fn cells(p: &SweepPage<'_>, chosen: Chosen) -> Vec<Vec<Cell>> {
     cells
 }
 
-/// Renders the map that is seen without a script: the darker a cell, the larger its median.
+/// Renders the map that is shown without a script: the darker a cell, the larger its median.
 fn grid(p: &SweepPage<'_>, chosen: Chosen) -> Markup {
     let cells = cells(p, chosen);
     let medians = || cells.iter().flatten().filter_map(Cell::median);

@@ -1,5 +1,5 @@
 //! Text of the YANG modules of this project. Leaves of managed objects come from their table; what a
-//! switch only tells, such as results and notifications, is written here.
+//! switch only reports, such as results and notifications, is written here.
 
 use super::types;
 use headroom::measure::Counters;
