@@ -296,6 +296,7 @@ impl<Q: Quantity> Visitor<'_> for Reader<Q> {
     }
 
     fn visit_u64<E: de::Error>(self, n: u64) -> Result<Q, E> {
+        // As text, so that numbers and texts have one set of rules.
         parse(&n.to_string()).map_err(E::custom)
     }
 

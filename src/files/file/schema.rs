@@ -13,6 +13,7 @@ struct OneLine;
 impl Transform for OneLine {
     fn transform(&mut self, schema: &mut Schema) {
         if let Some(Value::String(text)) = schema.get_mut("description") {
+            // The line breaks are those of the source file, and mean nothing to readers of the schema.
             *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         }
         // Defaults are whole structures, whose absent fields serde writes as null.

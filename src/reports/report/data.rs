@@ -1,7 +1,7 @@
 //! Results of labs as tables for programs: one folder with a file for each table, as CSV or as Parquet.
 //!
-//! Tables are in long form: a line for each run, flow, message, or value of a series. The column `n` is the number of the
-//! run in its lab, by which tables are joined. [`TABLES`] describes all columns with their units. What is not
+//! Tables are in long form: a line for each run, flow, message, or value of a series. The column `n` is the number of
+//! the run in its lab, by which tables are joined. [`TABLES`] describes all columns with their units. What is not
 //! known is empty in CSV and null in Parquet, never 0.
 
 mod fill;

@@ -134,6 +134,7 @@ fn standing(o: &Outcome) -> Option<&Deadlock> {
 /// Returns the style of the verdict; never that of a pass for a network in deadlock.
 fn banner(o: &Outcome) -> &'static str {
     match o.verdict {
+        // Checks may pass in a network that stands still, as no frame is lost there.
         Verdict::Pass if standing(o).is_some() => Verdict::Inconclusive.name(),
         verdict => verdict.name(),
     }
@@ -145,6 +146,7 @@ fn tiles(o: &Outcome) -> Markup {
     let seconds = o.elapsed_ns.as_secs_f64();
     let of_generator =
         generated().map(|f| 8.0 * f.bytes_rx as f64 / seconds).fold(0.0, |a, b| a + b);
+    // A lab may have its own flows, those of a generator, or both.
     let rate = o.flows.iter().map(|f| f.rx_bps).fold(of_generator, |a, b| a + b);
     let any = !o.flows.is_empty() || generated().next().is_some();
     // Without flows there is nothing to measure, which is not 0.
@@ -283,6 +285,7 @@ fn reproduce(r: &Report<'_>) -> Markup {
     html! {
         section.card {
             h2 { "Reproduce" }
+            // Only the virtual world has a trace that can be repeated.
             @if o.trace_hash.is_some() {
                 p { "The same lab and the same seed give the same trace, on every machine:" }
             } @else {

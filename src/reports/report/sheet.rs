@@ -150,6 +150,7 @@ impl Medium {
     pub(super) fn flows(self, o: &Outcome) -> Sheet {
         let fields: [Field<&FlowOutcome>; 18] = [
             Field::word("flow", |f, _| f.name.clone()),
+            // A page has the two ends in one column, which saves width on phones.
             Field::only(Medium::Page, Field::word("way", |f, _| format!("{} → {}", f.from, f.to))),
             Field::only(Medium::Terminal, Field::word("from", |f, _| f.from.clone())),
             Field::only(Medium::Terminal, Field::word("to", |f, _| f.to.clone())),
@@ -266,6 +267,7 @@ impl Medium {
                 // Most hosts use one or two priorities, and many are never paused.
                 let active = all.filter(|(_, p)| p.received + p.sent > 0);
                 rows.extend(active.map(|p| (host, port, Some(p))));
+                // A page shows the frames of every host; the terminal only pauses.
                 if rows.len() == before && self == Self::Page {
                     rows.push((host, port, None));
                 }

@@ -94,6 +94,7 @@ fn traffic(flow: &FlowPlan) -> [String; 5] {
 fn of_stream(stream: &StreamPlan) -> [String; 5] {
     let kind = match stream.path {
         Path::Data(priority) => format!("data {priority}"),
+        // Pause frames have no priority themselves.
         Path::Control => "MAC control".into(),
     };
     let octets = match &stream.sizes {

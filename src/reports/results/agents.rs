@@ -348,6 +348,7 @@ const ZERO: Duration = Duration::ZERO;
 
 impl DcbxSummary {
     fn new(resolved: &Resolved) -> Self {
+        // In the order in which automatic headroom prefers them.
         let methods = resolved.methods.map(|methods| {
             let both = [("round_trip", methods.round_trip), ("ptp", methods.ptp)];
             both.into_iter().filter(|(_, can)| *can).map(|(name, _)| name.to_owned()).collect()
@@ -356,6 +357,7 @@ impl DcbxSummary {
             resolved.pfc.and_then(|pfc| pfc.refused).map(|why| ("the PFC configuration", why));
         let ets = resolved.ets.and_then(|ets| ets.refused);
         let ets = ets.map(|why| ("the ETS recommendation", why));
+        // A setting that has precedence and cannot be used is no error of this end, but explains its result.
         let refused = [pfc, ets].into_iter().flatten();
         Self {
             refused: refused.map(|(what, why)| Refusal { what, why }.to_string()).collect(),

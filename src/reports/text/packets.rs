@@ -139,6 +139,7 @@ impl<W: Write> Pcap<W> {
     /// Errors of `out`.
     pub fn new(out: W, fcs: bool) -> io::Result<Self> {
         let ethernet = u32::from(DataLink::ETHERNET);
+        // The field of the link type has room for the length of the FCS in its upper bits.
         let link = if fcs { ethernet | PCAP_FCS } else { ethernet };
         let header = PcapHeader {
             ts_resolution: TsResolution::NanoSecond,

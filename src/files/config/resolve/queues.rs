@@ -54,6 +54,7 @@ fn class(cx: &mut Cx, at: &Place<'_>, queue: &raw::Queue) -> ClassPlan {
             cx.error(at, "a queue is either strict or has a weight; take one out");
             ClassPlan::Strict
         }
+        // DWRR gives credit in proportion to the weight.
         (_, Some(0)) => {
             let what = "a weight of 0 would never send; choose 1 to 65535, or leave it strict";
             cx.error(&at.key("weight"), what);

@@ -215,6 +215,7 @@ pub(super) fn pauses(
 ) -> Result<(), DataError> {
     let links = (0..plan.network.links.len() as u32).map(LinkId);
     for direction in links.flat_map(|link| [link.ab(), link.ba()]) {
+        // Of the paused end, where the pause takes effect.
         let end = plan.network.links[direction.link().index()].to(direction);
         let node = plan.network.nodes[end.node.index()].name();
         let port = port_name(plan, end.node.index(), end.port.index());

@@ -315,6 +315,7 @@ fn lines_of(metrics: &[Metric], drawing: &Drawing, column: &str, name: &str) -> 
         // The other keys tell the lines apart.
         let others = metric.keys().filter(|(key, _)| *key != drawing.over);
         let words = others.map(|(key, value)| named(key, value));
+        // A line has no name where the keys of its row are name enough.
         let name = (!name.is_empty()).then(|| name.to_owned());
         let label = name.into_iter().chain(words).collect::<Vec<_>>().join(", ");
         let index = lines.iter().position(|line| line.name == label).unwrap_or(lines.len());

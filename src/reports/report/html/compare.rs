@@ -84,7 +84,13 @@ pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
         div class={ "verdict " (c.verdict.name()) } role="status" {
             strong { (c.summary()) }
         }
-        section.card { h2 { "Comparison" } (table(c)) p.small.soft { (LEGEND) } (failed(c)) @for same in &c.same_traces { p { "Note: " (same.line()) } } }
+        section.card {
+            h2 { "Comparison" }
+            (table(c))
+            p.small.soft { (LEGEND) }
+            (failed(c))
+            @for same in &c.same_traces { p { "Note: " (same.line()) } }
+        }
         @for (n, (lab, runs, of_lab)) in by_lab.into_iter().enumerate() {
             @let plots = Plots { runs, series: of_lab, group: format!("lab {n}") };
             h2 { (lab) }
@@ -244,6 +250,7 @@ impl Plots<'_> {
     fn completions(&self) -> Markup {
         let lines = self.lines(|s| &s.completions, true);
         let about = format!("Cumulative distribution of completion times of {} runs", lines.len());
+        // Completion times have their own axis, so this plot zooms alone.
         let mut plot = cdf(about, "completion time", lines);
         plot.axis.toggles.clone_from(&self.group);
         card(

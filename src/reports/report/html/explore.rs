@@ -66,6 +66,7 @@ fn plot(p: &ExplorePage<'_>, n: usize) -> Markup {
     let (Some(x_span), Some(y_span)) =
         (span(found().map(|(_, x, _)| x)), span(found().map(|(_, _, y)| y)))
     else {
+        // Without two results there are no points.
         return html! {};
     };
     let part = |v: f64, (low, high): (f64, f64)| (v - low) / (high - low);

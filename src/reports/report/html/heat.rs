@@ -169,7 +169,8 @@ impl Heat {
                     fill="none" stroke="var(--rule)" {}
                 @for (shade, path) in &paths {
                     path d=(path) fill="none" stroke=(format!("var({})", self.shade))
-                        stroke-width=(format!("{tall:.1}")) stroke-opacity=(format!("{:.2}", *shade as f64 / SHADES as f64)) {}
+                        stroke-width=(format!("{tall:.1}"))
+                        stroke-opacity=(format!("{:.2}", *shade as f64 / SHADES as f64)) {}
                 }
                 @for (part, text) in &ticks {
                     text x=(format!("{:.1}", x(*part))) y=(format!("{:.1}", bottom + 18.0))

@@ -160,6 +160,7 @@ pub(super) fn nodes(o: &Outcome) -> Markup {
         @if switches.len() > sheet::ROWS_MAX {
             p.small.soft { "and " (switches.len() - sheet::ROWS_MAX) " more switches, in the JSON" }
         }
+        // A short list of hosts is open, a long one opens on demand.
         details open[o.nodes.len() - switches.len() <= 20] {
             summary { "hosts" }
             (table(&Medium::Page.hosts(o)))

@@ -171,6 +171,7 @@ fn shown(figure: &SweepFigure, value: Option<f64>) -> String {
 
 /// Chooses the first figure that a run has, and the longest axes whose runs are no repetitions.
 fn chosen(p: &SweepPage<'_>) -> Option<Chosen> {
+    // A figure without values would show an empty map first.
     let has = |n: &usize| p.rows.iter().any(|row| row.figures.get(*n).copied().flatten().is_some());
     let figure = (0..p.figures.len()).find(has)?;
     let mut axes: Vec<usize> = (0..p.axes.len()).collect();

@@ -82,6 +82,7 @@ fn tiles(report: &Report) -> Markup {
     let latencies = report.flows.iter().filter_map(|f| f.latency.as_ref());
     let slowest = latencies.map(|l| l.p99_ns).max_by(|a, b| a.ns().total_cmp(&b.ns()));
     let paces = report.flows.iter().filter_map(|f| f.pacing.as_ref());
+    // The furthest off in either direction.
     let off = paces.map(|p| p.error_ppm).max_by(|a, b| a.abs().total_cmp(&b.abs()));
     let priorities = || report.ports.iter().flat_map(|port| &port.priorities);
     let paused = priorities().map(|p| p.paused_ns).fold(0.0, f64::max);

@@ -62,6 +62,7 @@ pub fn validation_html(p: &ValidationPage<'_>) -> String {
 
 fn head(p: &ValidationPage<'_>, verdict: Verdict) -> Markup {
     let count = |outcome| p.results.tests.iter().filter(|test| test.outcome == outcome).count();
+    // In the order of outcomes, and only those that occurred.
     let counts = Outcome::ALL.map(|outcome| (outcome, count(outcome)));
     let counts = counts.iter().filter(|(_, n)| *n > 0);
     let counts: Vec<_> = counts.map(|(outcome, n)| format!("{n} {}", outcome.name())).collect();
@@ -97,6 +98,7 @@ fn word(outcome: Outcome) -> Markup {
 fn matrix(results: &Results) -> Markup {
     let group = |test: &TestResult| test.id.get(2..3).unwrap_or_default().to_owned();
     let mut groups: Vec<String> = results.tests.iter().map(group).collect();
+    // Tests are in the order of the catalogue, so a group stands together.
     groups.dedup();
     html! {
         @for name in groups {
@@ -115,6 +117,7 @@ fn matrix(results: &Results) -> Markup {
 /// Renders a test; it is open if it did not pass.
 fn one(p: &ValidationPage<'_>, test: &TestResult) -> Markup {
     let described = catalogue::TESTS.iter().chain([&catalogue::SELF_CHECK]);
+    // The self-check is no test of the catalogue, but has a section like one.
     let described = described.into_iter().find(|known| known.id == test.id);
     // What needs attention is open; a long page of passes is not.
     let open = matches!(test.outcome, Outcome::Fail | Outcome::Error | Outcome::Inconclusive);
@@ -249,6 +252,7 @@ fn pauses(seen: &Seen, group: &str) -> Pauses {
         let span = Span { from, to, paused: to.saturating_sub(from), pauses: Some(1) };
         if let Some(row) = rows.iter_mut().find(|row| row.name == name) {
             row.spans.push(span);
+        // Rows so far still get their spans.
         } else if rows.len() < ROWS_MAX {
             rows.push(PauseRow { name, spans: vec![span], ..PauseRow::default() });
         }

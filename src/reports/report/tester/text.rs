@@ -108,6 +108,7 @@ fn flows(report: &Report) -> Sheet {
         ("sent", Number, |f| count(f.frames_tx)),
         ("received", Number, |f| count(f.frames_rx)),
         ("lost", Number, |f| count(f.lost())),
+        // Unknown where frames in queues cannot be counted.
         ("queued", Number, |f| f.queued_frames.map_or_else(|| "-".into(), count)),
         ("loss", Number, |f| format!("{:.3} %", f.loss_percent)),
         ("duplicates", Number, |f| count(f.duplicates)),
@@ -188,6 +189,7 @@ fn connections(report: &Report) -> Sheet {
 }
 
 fn ports(report: &Report) -> Sheet {
+    // Columns of features that no port has are left out, as lines of a terminal are short.
     let mut columns: Vec<Column<&Port>> = vec![
         ("port", Word, |p| p.name.clone()),
         ("location", Word, |p| p.location.clone()),

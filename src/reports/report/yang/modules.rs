@@ -118,6 +118,7 @@ impl Text {
     }
 
     fn describe(&mut self, text: &str) {
+        // Descriptions are in double quotes, where YANG has escapes.
         self.line(&format!("description \"{}\";", text.replace('\\', "\\\\").replace('"', "\\\"")));
     }
 
@@ -178,6 +179,7 @@ impl Module {
             })
         };
         let is_port = path == PORT;
+        // A section whose objects are all elsewhere needs no container here.
         let any = |section: &&Section| of(**section).any(|object| here(&object));
         let sections: Vec<_> = self.sections.iter().filter(any).copied().collect();
         // An augment without nodes is an error for validators.
@@ -189,6 +191,7 @@ impl Module {
             for section in sections {
                 t.block(&format!("container {}", section.key()), |t| {
                     t.describe("Objects of the section of a switch file with this name.");
+                    // Sums exist at the port and at each of its queues.
                     let single = [Scope::Bridge, Scope::Port, Scope::Sums];
                     let objects = of(section).filter(|object| here(object));
                     objects.filter(|o| single.contains(&o.scope())).for_each(|o| leaf(t, o));
@@ -197,6 +200,7 @@ impl Module {
                         queues(t, of(section).filter(queue));
                     }
                     match (section, is_port) {
+                        // Tables are of the whole switch; only measurements have state at a port.
                         (Section::Measurement, true) => measurement_state(t),
                         (_, false) => lists(t, section),
                         _ => {}
@@ -256,6 +260,7 @@ fn lists(t: &mut Text, section: Section) {
                     let (of_type, _) = types::column(column);
                     let end = if of_type.ends_with('}') { "" } else { ";" };
                     t.line(&format!("type {of_type}{end}"));
+                    // Most columns are numbers without a unit.
                     if let Some(units) = types::column_units(column) {
                         t.line(&format!("units \"{units}\";"));
                     }
