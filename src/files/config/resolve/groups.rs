@@ -158,8 +158,9 @@ pub fn buffer(
         BufferPlan { cell_bytes: cell, total: Cells(0), groups: Vec::new(), slack: Cells(0) };
     let mut checks = Vec::new();
     for (draft, port) in drafts.iter().zip((0..).map_while(PortId::new)) {
-        let groups = port_groups(cx, draft, port, &profiles, rules, &mut checks);
+        let (groups, of_port) = port_groups(cx, draft, port, &profiles, rules);
         plan.groups.push(groups);
+        checks.extend(of_port);
     }
     let frame = u64::from(plan.cells_for(max_frame).0);
     // Each other worker may have charged a poll of the longest frames that this one does not know of yet.
@@ -170,22 +171,22 @@ pub fn buffer(
     (plan, checks)
 }
 
-/// Resolves the groups of one port.
+/// Resolves the groups of one port, and the headroom of its lossless groups.
 fn port_groups(
     cx: &mut Cx,
     draft: &Draft<'_>,
     port: PortId,
     profiles: &Profiles<'_>,
     rules: Rules,
-    checks: &mut Vec<HeadroomCheck>,
-) -> [GroupPlan; PRIORITIES] {
+) -> ([GroupPlan; PRIORITIES], Vec<HeadroomCheck>) {
     let (max_frame, cell) = (rules.max_frame, rules.cell);
     let at = draft.at.key("priority_groups");
     let said = by_number(cx, &at, &draft.raw.priority_groups, 7);
     let protected = protected(draft);
     // Equal for all groups of a port, and expensive to calculate with long frames.
     let mut needs = None;
-    std::array::from_fn(|g| {
+    let mut checks = Vec::new();
+    let groups = std::array::from_fn(|g| {
         // Groups for which the port sends pauses are lossless unless the file says otherwise.
         let default = if protected[g].is_empty() { LOSSY } else { LOSSLESS };
         let (here, name) = match said.get(&(g as u16)) {
@@ -216,7 +217,7 @@ fn port_groups(
                 }
                 Xoff::Size(_) if *headroom < needs.cells => {
                     let at = profiles.at.key(name).key("lossless").key("xoff");
-                    let what = || too_little(draft, g, *headroom, &needs, cell, rules.waivable);
+                    let what = || too_little(draft, g, *headroom, &needs, rules);
                     match rules.headroom {
                         HeadroomRule::Refuse => cx.error(&at, what()),
                         HeadroomRule::Warn => cx.warn(&at, what()),
@@ -232,7 +233,8 @@ fn port_groups(
             checks.push(HeadroomCheck { port, group, required, link, software, given, poll_gap });
         }
         plan
-    })
+    });
+    (groups, checks)
 }
 
 fn too_little(
@@ -240,13 +242,13 @@ fn too_little(
     group: usize,
     has: Cells,
     needs: &headroom::Required,
-    cell: u32,
-    waivable: bool,
+    rules: Rules,
 ) -> String {
+    let cell = rules.cell;
     let bytes = |c: Cells| u64::from(c.0) * u64::from(cell);
     // Labs can measure the loss instead; switch files cannot.
     let waive =
-        if waivable { ", or `headroom_check: warn` (or `off`) to see the loss" } else { "" };
+        if rules.waivable { ", or `headroom_check: warn` (or `off`) to see the loss" } else { "" };
     format!(
         "port {} group {group} would lose frames: it has {} ({} cells) of headroom, and {} ({} \
          cells of {cell} B) can arrive after XOFF: {}; raise xoff to {} or write `xoff: auto`{waive}",

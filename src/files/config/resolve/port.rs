@@ -292,7 +292,7 @@ pub fn pfc(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, rate: BitsPerSec) -> Pf
             let what = "PFC and PAUSE cannot be used on one port (802.1Q 36.1.1, 802.3 31D.1); \
                         take one of `pfc` and `pause` out";
             cx.error(&at.key("pause"), what);
-            timed(cx, at, FlowControl::Off, None, Refresh::Auto, rate)
+            timed(cx, at, FlowControl::Off, PauseTimes::default(), rate)
         }
         (Some(pfc), None) => {
             let at = at.key("pfc");
@@ -303,14 +303,16 @@ pub fn pfc(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, rate: BitsPerSec) -> Pf
                 list.as_deref().map_or(both, |l| priorities(cx, &at.key(field), l))
             };
             let (send, obey) = (part("send", &pfc.send), part("obey", &pfc.obey));
-            timed(cx, &at, FlowControl::Pfc { send, obey }, pfc.quanta, pfc.refresh, rate)
+            let times = PauseTimes { quanta: pfc.quanta, refresh: pfc.refresh };
+            timed(cx, &at, FlowControl::Pfc { send, obey }, times, rate)
         }
         (None, Some(p)) => {
             let (send, obey) = (p.send.unwrap_or(true), p.obey.unwrap_or(true));
             let mode = FlowControl::Pause { send, obey };
-            timed(cx, &at.key("pause"), mode, p.quanta, p.refresh, rate)
+            let times = PauseTimes { quanta: p.quanta, refresh: p.refresh };
+            timed(cx, &at.key("pause"), mode, times, rate)
         }
-        (None, None) => timed(cx, at, FlowControl::Off, None, Refresh::Auto, rate),
+        (None, None) => timed(cx, at, FlowControl::Off, PauseTimes::default(), rate),
     }
 }
 
@@ -329,20 +331,26 @@ fn priorities(cx: &mut Cx, at: &Place<'_>, list: &[u8]) -> PrioritySet {
     set
 }
 
+/// The times in a section about pauses.
+#[derive(Clone, Copy, Default)]
+struct PauseTimes {
+    quanta: Option<u16>,
+    refresh: Refresh,
+}
+
 /// Resolves the pause time and its refresh.
 fn timed(
     cx: &mut Cx,
     at: &Place<'_>,
     mode: FlowControl,
-    quanta: Option<u16>,
-    refresh: Refresh,
+    times: PauseTimes,
     rate: BitsPerSec,
 ) -> PfcPlan {
-    let quanta = quanta.unwrap_or(Quanta::MAX.0);
+    let quanta = times.quanta.unwrap_or(Quanta::MAX.0);
     let quanta = Quanta(cx.ranged(&at.key("quanta"), quanta, (1, u16::MAX), u16::MAX));
     let pause = quanta.at(rate);
     // Half of the pause leaves time for a refresh that is late.
-    let refresh = match refresh {
+    let refresh = match times.refresh {
         Refresh::Auto => pause.div(2),
         Refresh::After(Span(d)) => {
             if d >= pause || d == Duration::ZERO {
@@ -360,20 +368,10 @@ fn timed(
     PfcPlan { mode, quanta, refresh }
 }
 
-/// Resolves the storm watchdogs: one for every queue that obeys PFC.
-pub fn watchdog(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    raw: &raw::Port,
-    pfc: &PfcPlan,
-    classify: &ClassifyPlan,
-    rate: BitsPerSec,
-) -> WatchdogPlans {
-    let mut plans: WatchdogPlans = [None; 8];
-    let Some(dog) = &raw.watchdog else { return plans };
-    let at = at.key("watchdog");
-    let detection = dog.detection.map_or(DETECTION_DEFAULT, |s| s.0);
-    let restoration = dog.restoration.map_or(detection.saturating_mul(2), |s| s.0);
+/// Resolves the times and the action of the storm watchdogs of a port.
+fn watchdog(cx: &mut Cx, at: &Place<'_>, raw: &raw::Watchdog, rate: BitsPerSec) -> WatchdogPlan {
+    let detection = raw.detection.map_or(DETECTION_DEFAULT, |s| s.0);
+    let restoration = raw.restoration.map_or(detection.saturating_mul(2), |s| s.0);
     for (field, span) in [("detection", detection), ("restoration", restoration)] {
         if span == Duration::ZERO {
             cx.error(&at.key(field), "must be above zero; SONiC takes 100ms and more");
@@ -388,18 +386,29 @@ pub fn watchdog(
         );
         cx.warn(&at.key("detection"), what);
     }
-    let FlowControl::Pfc { obey, .. } = pfc.mode else {
-        cx.warn(&at, "this port does not obey PFC, so there is nothing to watch");
-        return plans;
-    };
-    let action = match dog.action.unwrap_or_default() {
+    let action = match raw.action.unwrap_or_default() {
         raw::Action::Drop => StormAction::Drop,
         raw::Action::Forward => StormAction::Forward,
         raw::Action::Alert => StormAction::Alert,
     };
+    WatchdogPlan { detection, restoration, action }
+}
+
+/// Gives a watchdog to every queue that obeys PFC.
+fn watched_queues(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    plan: WatchdogPlan,
+    pfc: &PfcPlan,
+    classify: &ClassifyPlan,
+) -> WatchdogPlans {
+    let mut plans: WatchdogPlans = [None; 8];
+    let FlowControl::Pfc { obey, .. } = pfc.mode else {
+        cx.warn(at, "this port does not obey PFC, so there is nothing to watch");
+        return plans;
+    };
     // Storms stop queues, so the plans are by queue: priorities that share one share its watchdog.
     for p in obey.iter() {
-        let plan = WatchdogPlan { detection, restoration, action };
         plans[classify.class[p.index()].index()] = Some(plan);
     }
     plans
@@ -423,7 +432,11 @@ pub fn port(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, who: &Who<'_>) -> Port
     let pfc = pfc(cx, at, raw, rate);
     let classify = classify(cx, at, raw);
     let queues = queues(cx, &at.key("queues"), raw, rate, who.cell);
-    let watchdog = watchdog(cx, at, raw, &pfc, &classify, rate);
+    let watchdogs = raw.watchdog.as_ref().map(|raw| {
+        let at = at.key("watchdog");
+        let plan = watchdog(cx, &at, raw, rate);
+        watched_queues(cx, &at, plan, &pfc, &classify)
+    });
     PortPlan {
         name: who.name.to_owned(),
         mac: mac.unwrap_or_else(|| made_up_mac(who.switch, who.index as u16 + 1)),
@@ -432,7 +445,7 @@ pub fn port(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, who: &Who<'_>) -> Port
         vlan: vlan(cx, &at.key("vlan"), &raw.vlan),
         classify,
         pfc,
-        watchdog,
+        watchdog: watchdogs.unwrap_or([None; 8]),
         schedule: queues.schedule,
         ecn: queues.ecn,
         queue_limits: queues.limits,

@@ -39,8 +39,9 @@ pub fn fast_cnp<'m>(
         let selection = Selection { threshold: said.threshold, aqm };
         detect(cx, at, selection, kmin_default(draft.plan.rate), context)
     };
+    let usual = usual(cx, at, raw.queues.is_empty(), &said, context);
     plan.fast_cnp = Some(FastCnpPlan {
-        detect: of_queues(cx, at, raw.queues.is_empty(), &said, context, one),
+        detect: of_queues(cx, at, usual, context.drafts.iter().zip(&said), one),
         // Placeholders: `settings` below fills in what the table of objects has ranges and defaults of.
         spacing: Duration::ZERO,
         budget: LimitPlan { interval: Duration::ZERO, burst: 1 },
@@ -57,26 +58,36 @@ pub fn fast_cnp<'m>(
     }
 }
 
-/// Resolves one value per queue: for the queues in the file, or for all protected classes if it has
-/// none.
-fn of_queues<T: Copy, S: Default>(
+/// Returns the classes that a section concerns without naming them, bit n for class n: those of lossless traffic if it
+/// names no queue, as `all` says, else none. Warns of a section that concerns no queue.
+fn usual<S>(
     cx: &mut Cx,
     at: &Place<'_>,
     all: bool,
     said: &[SaidOf<'_, S>],
     context: &Context<'_, '_>,
-    one: impl Fn(&mut Cx, &Place<'_>, &S, &Draft<'_>, usize) -> T,
-) -> ByQueue<Option<T>> {
-    // Queues that the file names are the only ones; without any it is those of lossless traffic.
+) -> u8 {
     let usual = if all { context.protected } else { 0 };
     if usual | named(said) == 0 {
         let what = "concerns no queue, as PFC protects no priority: name queues, such as \
                     `queues: {3: {}}`";
         cx.warn(at, what);
     }
+    usual
+}
+
+/// Resolves one value per queue of each port: for the queues that the file names, and for the `usual` classes with the
+/// defaults.
+fn of_queues<'p, 'm: 'p, T: Copy, S: Default + 'm>(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    usual: u8,
+    ports: impl Iterator<Item = (&'p Draft<'m>, &'p SaidOf<'m, S>)>,
+    one: impl Fn(&mut Cx, &Place<'_>, &S, &Draft<'_>, usize) -> T,
+) -> ByQueue<Option<T>> {
     let nothing = S::default();
-    let mut out = Vec::with_capacity(said.len());
-    for (draft, queues) in context.drafts.iter().zip(said) {
+    let mut out = Vec::new();
+    for (draft, queues) in ports {
         let mut of_port = [None; PRIORITIES];
         for (class, queue) in queues.iter().enumerate() {
             let (place, said) = match queue {
@@ -130,7 +141,8 @@ pub fn qcn<'m>(
     let said = queues(cx, "qcn", Queues { at, map: &raw.queues }, context.drafts, own);
     let one =
         |_: &mut Cx, _: &Place<'_>, _: &raw::QcnQueue, _: &Draft<'_>, _| PointPlan::standard();
-    let points = of_queues(cx, at, raw.queues.is_empty(), &said, context, one);
+    let usual = usual(cx, at, raw.queues.is_empty(), &said, context);
+    let points = of_queues(cx, at, usual, context.drafts.iter().zip(&said), one);
     let (transmit_priority, msdu_octets) = (Priority::ALL[0], 0);
     plan.qcn = Some(QuantizedPlan { points, transmit_priority, msdu_octets });
     settings(cx, Section { at, name: "qcn" }, raw, plan, At::default());
