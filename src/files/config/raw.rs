@@ -4,10 +4,10 @@
 //! field is its description in the published JSON Schema, so it states unit, default and reason. Buffers have
 //! the names of SAI and SONiC.
 
-mod agents;
 mod congestion;
 mod discovery;
 mod macsec;
+mod measurement;
 mod port;
 mod values;
 
@@ -23,13 +23,13 @@ pub use self::discovery::{
     DcbxSubtypes, DcbxTopology, DeviceName, Lldp, ObeysName, OrientationName, PfcFormName,
     Recommend, RecommendedTable,
 };
-pub use agents::{
-    AutoHeadroom, Headroom, MacsecShims, Measurement, MethodChoice, MethodName, Ptp, PtpProfile,
-    RemoteShimName, StatisticName,
-};
 pub use macsec::{
     Macsec, MacsecAssociation, MacsecDelay, MacsecProtect, MacsecReceive, MacsecReplay,
     MacsecTransmit,
+};
+pub use measurement::{
+    AutoHeadroom, Headroom, MacsecShims, Measurement, MethodChoice, MethodName, Ptp, PtpProfile,
+    RemoteShimName, StatisticName,
 };
 pub use port::{
     Action, Core, Ecn, Link, Maps, MarkPoint, NotEctAction, Pause, Pfc, PhyName, Port, Queue,

@@ -5,7 +5,6 @@
 //! continues with a harmless value, so that one run finds all errors. A plan is returned only if
 //! there are none.
 
-mod agents;
 mod associations;
 mod congestion;
 mod cx;
@@ -15,18 +14,19 @@ mod groups;
 mod lossless;
 mod macsec;
 mod port;
+mod protocols;
 mod queues;
 mod routing;
 
 pub use self::congestion::{Congestion, life, longest, seed as seed_congestion, senders, udp_port};
 pub use self::cx::{Cx, Place};
-pub use agents::{Context, Said, UNNAMED, agents, late_host, told};
 pub use device::check_captures;
 pub use groups::{HeadroomRule, ProfileChange, group_plan};
 pub use macsec::{
     OWN, SecuredPort, check_whole, macsec as secy_plan, macsec_overhead, name_channels,
 };
 pub use port::{NamedPhy, has_phy, named_interface};
+pub use protocols::{Context, Said, UNNAMED, agents, late_host, told};
 pub use queues::{ecn as ecn_plan, port_buffer};
 pub use routing::learning;
 

@@ -88,12 +88,7 @@ impl Written {
     }
 
     /// Writes the objects whose values in `plan` differ from those in `file`, the file's.
-    pub(super) fn write_changed(
-        &mut self,
-        plan: &CongestionPlan,
-        file: &CongestionPlan,
-        ports: usize,
-    ) {
+    fn write_changed(&mut self, plan: &CongestionPlan, file: &CongestionPlan, ports: usize) {
         self.write_methods(plan, file);
         let mut queues = BTreeSet::new();
         for object in Object::all().filter(|object| object.access() != Access::ReadOnly) {

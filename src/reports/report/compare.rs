@@ -124,7 +124,7 @@ impl Comparison {
     }
 
     /// Returns the largest hop distance of all runs.
-    pub(super) fn farthest(&self) -> usize {
+    fn farthest(&self) -> usize {
         let hops = self.runs.iter().flat_map(|run| &run.figures.hops);
         hops.map(|hop| hop.distance).max().unwrap_or(0)
     }

@@ -8,9 +8,9 @@ use serde::ser::Error;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use super::agents::AgentsSummary;
 use super::checks::{self, CheckSummary, PollsSummary};
 use super::counters::{CongestionSummary, MacsecSummary};
+use super::protocols::AgentsSummary;
 use contracts::stats::{Drops, Fdb, NicCounters, PortSnapshot, SharedPool, Storms};
 use ground::described;
 use ground::time::Total;

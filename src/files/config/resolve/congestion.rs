@@ -7,7 +7,7 @@ mod sfc;
 
 pub use parts::{life, longest, senders, udp_port};
 
-use super::agents::late_host;
+use super::protocols::late_host;
 use super::{Cx, Draft, Place};
 use crate::raw;
 use buffer::BufferPlan;

@@ -1,7 +1,7 @@
 //! Resolves LLDP and DCBX of a port.
 
-use super::agents::{Context, DELAY_MAX, Said, told};
 use super::cx::by_number;
+use super::protocols::{Context, DELAY_MAX, Said, told};
 use super::{Cx, Place};
 use crate::quantity::Span;
 use crate::raw::{

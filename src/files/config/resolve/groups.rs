@@ -427,7 +427,7 @@ pub fn cells_below(size: u64, cell: u32) -> Cells {
 }
 
 /// Converts bytes to whole cells, rounded up, at most `u32::MAX`.
-pub fn cells_above(size: u64, cell: u32) -> Cells {
+fn cells_above(size: u64, cell: u32) -> Cells {
     Cells(u32::try_from(size.div_ceil(u64::from(cell))).unwrap_or(u32::MAX))
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::scale::{self, Unit};
 
 /// Most points of a line. Beyond it, each interval keeps its first, lowest, highest and last point.
-pub(super) const POINTS_MAX: usize = 2_000;
+const POINTS_MAX: usize = 2_000;
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(super) struct AxisData {
