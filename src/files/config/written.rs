@@ -33,7 +33,7 @@ pub struct Written {
 }
 
 impl fmt::Debug for Written {
-    /// Without the content, which [`SwitchFile`](crate::SwitchFile) has resolved.
+    /// Without the content, which [`SwitchFile`] has resolved.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Written").finish_non_exhaustive()
     }
