@@ -34,8 +34,8 @@ impl Keys {
     /// Checks that no two associations of a channel share a key, that the common key is used, and
     /// that short SCIs are complete.
     pub fn check(&self, cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
-        // GCM is broken by a nonce that is used twice under one key, and the packet number is all that differs in
-        // one channel's.
+        // GCM is broken if a nonce is used twice under one key, and nonces of one channel differ in the packet
+        // number alone.
         let at_sas = at.key("transmit").key("associations");
         alike(
             cx,
@@ -112,7 +112,7 @@ pub(super) fn associations(
 ) -> [Option<SaPlan>; 4] {
     let mut out = [const { None }; 4];
     if said.is_empty() {
-        // Suites without XPN ignore the salt; that one is missing for XPN was reported.
+        // Suites without XPN ignore the salt. For XPN a missing one was reported.
         let salt = keys.salt.unwrap_or_default();
         out[0] = keys.key.clone().map(|key| SaPlan { key, pn: 1, ssci: 0, salt });
         return out;
