@@ -8,13 +8,9 @@
 //!
 //! All errors of a file are reported at once, each with file, line, column, field and remedy.
 
-mod object;
 mod plan;
 pub mod raw;
-mod replayed;
 mod resolve;
-mod rewrite;
-mod schema;
 mod written;
 
 #[cfg(test)]
@@ -27,18 +23,16 @@ pub use ::file::{
     ConfigError, Finding, Mark, Warning, de, hex_octets, key_of, memory, names, quantity, read_key,
     read_key_from, read_text, schema_of, sparse, tree, unknown_name, without_nulls, word_or,
 };
-pub use object::object_value;
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
 pub use raw::Core;
-pub use replayed::check_captures;
 pub use resolve::{
-    Congestion, Context, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
-    VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, has_phy, late_host,
-    learning, life, longest, name_channels, named_interface, port_buffer, secy_plan,
-    seed_congestion, senders, told, udp_port, virtual_switch,
+    Congestion, Context, Cx, HeadroomRule, NamedPhy, OWN, Place, ProfileChange, Said, SecuredPort,
+    UNNAMED, VirtualPort, VirtualSaid, VirtualSwitch, agents, check_captures, check_whole,
+    ecn_plan, group_plan, has_phy, late_host, learning, life, longest, name_channels,
+    named_interface, port_buffer, secy_plan, seed_congestion, senders, told, udp_port,
+    virtual_switch,
 };
-pub use schema::switch_schema;
-pub use written::Written;
+pub use written::{Written, object_value};
 
 use std::path::Path;
 
@@ -80,13 +74,20 @@ fn parse_tree(
     machine: &Machine,
 ) -> Result<(SwitchFile, Vec<Warning>), ConfigError> {
     let one = |finding| ConfigError::one(name, finding);
-    // Read once as written, so that errors in `defaults` are reported there, and once with defaults
+    // Read once as it is, so that errors in `defaults` are reported there, and once with defaults
     // applied.
     let all = |findings| ConfigError { file: name.to_owned(), findings };
-    let written: raw::File = de::from_tree_all(&root).map_err(all)?;
+    let raw: raw::File = de::from_tree_all(&root).map_err(all)?;
     inherit_defaults(&mut root).map_err(one)?;
-    let meant: raw::File = de::from_tree_all(&root).map_err(all)?;
-    resolve::resolve(name, (&written, &meant), &root, machine).map_err(all)
+    let merged: raw::File = de::from_tree_all(&root).map_err(all)?;
+    resolve::resolve(name, &raw, &merged, &root, machine).map_err(all)
+}
+
+/// The JSON Schema (2020-12) of a switch file, generated from the raw model. Editors that know it complete and
+/// check fields.
+#[must_use]
+pub fn switch_schema() -> serde_json::Value {
+    schema_of::<raw::File>("Sluice switch file")
 }
 
 /// Merges `defaults` into every port.
@@ -96,6 +97,7 @@ fn inherit_defaults(root: &mut Node) -> Result<(), Finding> {
     let ports = entries.iter_mut().filter(|(k, _)| k.name == "ports");
     for (_, ports) in ports {
         if let Kind::Seq(ports) = &mut ports.kind {
+            // Checked before the copies are made: large defaults of many ports would fill the memory.
             defaults.size().times(ports.len()).check(defaults.mark)?;
             ports.iter_mut().for_each(|p| p.inherit(&defaults));
         }

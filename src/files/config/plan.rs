@@ -90,6 +90,7 @@ impl DevicePlan {
 
     /// A numeric argument of a net_af_packet device.
     fn slot(&self, name: &str, default: u32) -> Option<u32> {
+        // Only this driver has rings of slots; for others there is nothing to check.
         let mut arguments = self.device.strip_prefix("net_af_packet")?.split(',').skip(1);
         let given = arguments.find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='));
         given.map_or(Some(default), |n| n.parse().ok())
@@ -102,6 +103,7 @@ impl DevicePlan {
         let (slot, block) = (self.slot("framesz", SLOT)?, self.slot("blocksz", BLOCK)?);
         let room = self.room()?;
         if room < max_frame {
+            // A power of two from a page on is a multiple of the page, as the size of a block has to be.
             let needed = (max_frame + SLOT_HEADER - SLOT_FCS).next_power_of_two();
             return Some(format!(
                 "its slots have room for frames of {room} bytes, and `switch.max_frame` is \
@@ -112,6 +114,7 @@ impl DevicePlan {
         if slot % SLOT_ALIGNMENT != 0 {
             return Some(format!("framesz={slot} is no multiple of {SLOT_ALIGNMENT}"));
         }
+        // As the kernel itself would refuse it, but with a reason (packet_set_ring).
         if block == 0 || block % BLOCK != 0 {
             return Some(format!("blocksz={block} is no multiple of a page, {BLOCK} bytes"));
         }
@@ -130,6 +133,7 @@ impl DevicePlan {
     fn ring(&self) -> Option<Need> {
         let (slot, block) = (self.slot("framesz", SLOT)?, self.slot("blocksz", BLOCK)?);
         let slots = u64::from(self.slot("framecnt", SLOTS)?);
+        // Slots do not cross blocks, so the rest of each block is lost.
         let per_block = u64::from(block.checked_div(slot)?);
         let blocks = slots.checked_div(per_block)?;
         Some(Need { count: blocks, of: "blocks of the ring (`framecnt`)", each: block.into() })

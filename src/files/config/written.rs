@@ -2,20 +2,25 @@
 //!
 //! The tree is the file's with `defaults` merged into the ports. Objects are written under their
 //! keys, groups as profiles and marking curves as fields of their queue, and the result is resolved
-//! like any file, so what is saved is what a switch would start with.
+//! like any file, so what is saved is what a switch would start with. Values that a client sets have the units of
+//! files, too.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::quantity::{Rate, Ratio, Size, Span};
+use super::raw::Range;
+use super::tree::{self, Node};
+use super::{ConfigError, Machine, SwitchFile, parse_tree};
 use buffer::{BufferPlan, GroupKind, GroupPlan, SharedLimit};
+use congestion::sfc::CENTISECOND;
 use congestion::{EcnPlan, MarkAt, NotEct};
 use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass, percent_of_parts};
 use link::Method;
-use switch::managed::{self, Access, At, Kind, Object, ObjectValue, Scope, Section, Unit};
+use switch::managed::{
+    self, Access, At, Kind, Object, ObjectError, ObjectValue, Reason, Scope, Section, Unit,
+};
 use switch::{CongestionPlan, SwitchPlan};
-
-use crate::raw::Range;
-use crate::tree::{self, Node};
 
 /// A switch file that can be changed.
 #[derive(Clone)]
@@ -28,7 +33,7 @@ pub struct Written {
 }
 
 impl fmt::Debug for Written {
-    /// Without the content, which [`SwitchFile`](crate::SwitchFile) has resolved.
+    /// Without the content, which [`SwitchFile`] has resolved.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Written").finish_non_exhaustive()
     }
@@ -37,7 +42,9 @@ impl fmt::Debug for Written {
 impl Written {
     pub(super) fn new(name: &str, root: &Node) -> Self {
         let mut root = root.clone();
+        // The ports have them already.
         root.take("defaults");
+        // Numbers in place of keys keep the tree valid, so that it can be resolved again.
         let has_keys = ["key", "salt"].map(|name| root.replace_below(name)).contains(&true);
         Self { name: name.to_owned(), root, has_keys }
     }
@@ -81,18 +88,15 @@ impl Written {
     }
 
     /// Writes the objects whose values in `plan` differ from those in `file`, the file's.
-    pub(super) fn write_changed(
-        &mut self,
-        plan: &CongestionPlan,
-        file: &CongestionPlan,
-        ports: usize,
-    ) {
+    fn write_changed(&mut self, plan: &CongestionPlan, file: &CongestionPlan, ports: usize) {
         self.write_methods(plan, file);
         let mut queues = BTreeSet::new();
         for object in Object::all().filter(|object| object.access() != Access::ReadOnly) {
             for at in places(object, ports) {
                 let value = |of| managed::get(of, ports, object, at);
                 let given = |of| managed::is_given(of, object);
+                // An optional object that is given now and was not in the file is written even where the values are
+                // the same.
                 let differs =
                     |new: &ObjectValue| value(file) != Some(*new) || given(plan) != given(file);
                 let Some(new) = value(plan).filter(differs).filter(|_| given(plan)) else {
@@ -101,6 +105,7 @@ impl Written {
                 match (object.scope(), at.port) {
                     (Scope::Queue, Some(port)) => {
                         let class = at.class.expect("a queue has a class");
+                        // Collected in a set, as a queue is written whole and only once.
                         queues.insert((object.section().key(), port.index(), class.index()));
                     }
                     _ => self.write_object(object, at, new),
@@ -108,7 +113,8 @@ impl Written {
             }
         }
         for (section, port, class) in queues {
-            self.write_queue(plan, ports, section, (port, TrafficClass::ALL[class]));
+            let at = At { port: PortId::new(port as u16), class: Some(TrafficClass::ALL[class]) };
+            self.write_queue(plan, ports, section, at);
         }
     }
 
@@ -117,6 +123,7 @@ impl Written {
     fn write_methods(&mut self, plan: &CongestionPlan, file: &CongestionPlan) {
         for (n, new) in plan.measurement.iter().flatten().enumerate() {
             let old = PortId::new(n as u16).and_then(|port| file.port_measurement(port));
+            // A measurement that the file has on by default would be off when the file is resolved without its method.
             let lost = |method| {
                 new.is_some_and(|new| new.can(method)) && !old.is_some_and(|old| old.can(method))
             };
@@ -136,6 +143,7 @@ impl Written {
             None => Some(&mut self.root),
         };
         let Some(root) = root else { return };
+        // The parents are created where the file does not have them.
         let (last, way) = path.split_last().expect("a path has a name");
         let parent = way.iter().fold(root, |node, name| node.enter(name));
         match (value, object.kind()) {
@@ -159,18 +167,13 @@ impl Written {
 
     /// Writes all settings of a queue of a section at one port: settings of a port replace those of
     /// the switch for the class.
-    fn write_queue(
-        &mut self,
-        plan: &CongestionPlan,
-        ports: usize,
-        section: &str,
-        (port, class): (usize, TrafficClass),
-    ) {
-        let at = At { port: PortId::new(port as u16), class: Some(class) };
+    fn write_queue(&mut self, plan: &CongestionPlan, ports: usize, section: &str, at: At) {
+        let (Some(port), Some(class)) = (at.port, at.class) else { return };
         let of_queues =
             |object: &Object| object.section().key() == section && object.scope() == Scope::Queue;
         let mut queue = Node::mapping();
         for object in Object::all().filter(of_queues) {
+            // Settings that this queue does not have stay at their defaults.
             let Some(value) = managed::get(plan, ports, object, at) else { continue };
             // Behind the section and `queues`.
             let path = path(object);
@@ -184,17 +187,18 @@ impl Written {
             let monitored = Node::plain(mask.to_string());
             *self.root.enter(section).enter("sfcMonitoredQueues") = monitored;
         }
-        if let Some(port) = self.port(port) {
+        if let Some(port) = self.port(port.index()) {
             let queues = port.enter(section).enter("queues");
             split_ranges(queues);
             *queues.enter(&class.get().to_string()) = queue;
         }
     }
 
-    /// Writes the thresholds of all groups of a port, each as a profile of its own.
+    /// Writes the thresholds of all groups of a port, each as a separate profile.
     pub fn write_groups(&mut self, plan: &SwitchPlan, port: PortId) {
         let groups = &plan.buffer.groups[port.index()];
         let finds_headroom = plan.finds_headroom(port);
+        // A profile for each group: those of the file may serve other ports, too.
         let mut names = Node::mapping();
         for group in PriorityGroup::ALL {
             let name = format!("port{}-group{}", port.index(), group.get());
@@ -278,9 +282,11 @@ fn written(object: Object, value: ObjectValue) -> Node {
             Node::sequence(map.map(|n| Node::plain(n.to_string())).to_vec())
         }
         (_, ObjectValue::Classes(mask)) => Node::plain(mask.to_string()),
+        // In quotes: YAML 1.1 reads some addresses as numbers to the base of 60.
         (_, ObjectValue::Mac(_) | ObjectValue::Ipv4(_) | ObjectValue::Ipv6(_)) => {
             Node::text(value.to_string())
         }
+        // Several words are a list in files.
         (_, ObjectValue::Choice(words)) if words.contains(", ") => {
             Node::sequence(words.split(", ").map(Node::plain).collect())
         }
@@ -331,6 +337,7 @@ fn split_ranges(map: &mut Node) {
         let Some((name, node)) = found.map(|(key, node)| (key.name.clone(), node.clone())) else {
             continue;
         };
+        // A single number is a key that can stay; a range has to make room for the numbers in it.
         let range: Range = name.parse().expect("it was parsed");
         if range.is_single() {
             continue;
@@ -340,6 +347,76 @@ fn split_ranges(map: &mut Node) {
             *map.enter(&single.to_string()) = node.clone();
         }
     }
+}
+
+/// Passes after which the defaults of what was written no longer change what else has to be written:
+/// a default depends on other fields, which depend on none.
+const PASSES: usize = 3;
+
+impl Written {
+    /// Resolves the file again.
+    ///
+    /// # Errors
+    /// All problems of the file.
+    pub fn resolve(&self, machine: &Machine) -> Result<SwitchFile, ConfigError> {
+        Ok(parse_tree(&self.name, self.root.clone(), machine)?.0)
+    }
+
+    /// Writes the objects whose values in `plan` differ from those in the file.
+    ///
+    /// # Errors
+    /// All problems of the file.
+    pub fn write_objects(
+        &mut self,
+        plan: &CongestionPlan,
+        ports: usize,
+        machine: &Machine,
+    ) -> Result<(), ConfigError> {
+        // What was written in one pass may change the defaults of other objects in the next.
+        for _ in 0..PASSES {
+            let file = self.resolve(machine)?.plan.congestion;
+            self.write_changed(plan, &file, ports);
+        }
+        Ok(())
+    }
+}
+
+/// Parses a value of `object`: `true`, `6`, `100KB`, `10us`, `75%`, `[3,4]`, an address, a word.
+///
+/// # Errors
+/// The text is not a value of this object; lists the valid ones, or names the wrong unit.
+pub fn object_value(object: Object, text: &str) -> Result<ObjectValue, String> {
+    let kind = object.kind();
+    let out = || ObjectError::new(object, Reason::Range).to_string();
+    let number =
+        |n: Option<u64>| n.and_then(|n| n.try_into().ok()).map(ObjectValue::Number).ok_or_else(out);
+    let named = |why| format!("{}: {why}", object.name());
+    let value = match kind {
+        Kind::Number { unit: Unit::Octets, .. } => {
+            number(Some(text.parse::<Size>().map_err(named)?.0))?
+        }
+        Kind::Number { unit: Unit::Picoseconds, .. } => {
+            number(Some(text.parse::<Span>().map_err(named)?.0.as_picos()))?
+        }
+        // A bare number is in the object's unit, although files refuse it for rates.
+        Kind::Number { unit: Unit::BitsPerSecond, .. } if text.trim().parse::<u64>().is_err() => {
+            number(Some(text.parse::<Rate>().map_err(named)?.0.get()))?
+        }
+        Kind::Number { unit: Unit::Share, .. } => {
+            number(Some(text.parse::<Ratio>().map_err(named)?.parts().into()))?
+        }
+        // A plain number in the object's unit, or a time with its unit.
+        Kind::Number { unit: Unit::Centiseconds, .. } if text.trim().parse::<u64>().is_err() => {
+            let Span(span) = text.parse().map_err(named)?;
+            let (picos, unit) = (span.as_picos(), CENTISECOND.as_picos());
+            if picos % unit != 0 {
+                return Err(named("not a whole number of centiseconds (10ms)".into()));
+            }
+            number(Some(picos / unit))?
+        }
+        _ => kind.read(text).ok_or_else(out)?,
+    };
+    if kind.takes(&value) { Ok(value) } else { Err(out()) }
 }
 
 #[cfg(test)]

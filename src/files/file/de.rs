@@ -101,6 +101,7 @@ fn wanted_in_words(wanted: &dyn de::Expected) -> String {
         "i32" => "a whole number from -2147483648 to 2147483647".into(),
         "i64" => "a whole number".into(),
         "f32" | "f64" => "a finite number, such as 0.5".into(),
+        // The name of a Rust type means nothing to an author.
         other if other.starts_with("struct ") => "a mapping, such as `{field: value}`".into(),
         _ => wanted,
     }
@@ -109,6 +110,7 @@ fn wanted_in_words(wanted: &dyn de::Expected) -> String {
 /// Error message for a name that is not in `known`.
 fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let shown = excerpt(name);
+    // No field has such a name.
     if name.contains('=') {
         // YAML reads `{device: net_null0,size=64}` as two fields.
         return format!(
@@ -127,7 +129,8 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> String {
 }
 
 impl DeError {
-    fn at(mut self, mark: Mark, path: impl fmt::Display) -> Self {
+    fn with_place(mut self, mark: Mark, path: impl fmt::Display) -> Self {
+        // Inner nodes are left first, and theirs is the exact place.
         self.place.get_or_insert_with(|| (mark, path.to_string()));
         self
     }
@@ -162,6 +165,7 @@ pub fn from_tree_all<T: de::DeserializeOwned>(root: &Node) -> Result<T, Vec<Find
             misfit |= !error.unknown;
             findings.push(Finding::from(error));
         }
+        // Without the field that was reported, reading comes to the next one.
         let removed = mark.is_some_and(|mark| rest.remove(mark));
         match read::<T>(&rest) {
             Err(next) if removed => error = next,
@@ -173,7 +177,7 @@ pub fn from_tree_all<T: de::DeserializeOwned>(root: &Node) -> Result<T, Vec<Find
 }
 
 fn read<'de, T: de::Deserialize<'de>>(root: &'de Node) -> Result<T, DeError> {
-    T::deserialize(At { node: root, path: &Path::Root })
+    T::deserialize(Cursor { node: root, path: &Path::Root })
 }
 
 impl From<DeError> for Finding {
@@ -185,7 +189,7 @@ impl From<DeError> for Finding {
 
 /// A node and the path to it.
 #[derive(Clone, Copy)]
-struct At<'de, 'p> {
+struct Cursor<'de, 'p> {
     node: &'de Node,
     path: &'p Path<'p>,
 }
@@ -220,9 +224,9 @@ fn visit_plain<'de, V: Visitor<'de>>(text: &'de str, visitor: V) -> Result<V::Va
     visitor.visit_borrowed_str(text)
 }
 
-impl<'de> At<'de, '_> {
+impl<'de> Cursor<'de, '_> {
     fn place(self, e: DeError) -> DeError {
-        e.at(self.node.mark, self.path)
+        e.with_place(self.node.mark, self.path)
     }
 
     fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeError> {
@@ -239,7 +243,7 @@ impl<'de> At<'de, '_> {
     }
 }
 
-impl<'de> de::Deserializer<'de> for At<'de, '_> {
+impl<'de> de::Deserializer<'de> for Cursor<'de, '_> {
     type Error = DeError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeError> {
@@ -262,6 +266,7 @@ impl<'de> de::Deserializer<'de> for At<'de, '_> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeError> {
         if self.node.is_null() {
+            // An empty value is one that is not given, so that lines can be commented out.
             return visitor.visit_none();
         }
         visitor.visit_some(self).map_err(|e| self.place(e))
@@ -295,6 +300,7 @@ impl<'de> de::Deserializer<'de> for At<'de, '_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, DeError> {
+        // All enums of files are words without content.
         let Kind::Scalar { text, .. } = &self.node.kind else {
             let what = format!("one of these words is needed: {}", variants.join(", "));
             return Err(self.place(de::Error::custom(what)));
@@ -323,8 +329,8 @@ impl<'de> de::SeqAccess<'de> for Items<'de, '_> {
     ) -> Result<Option<T::Value>, DeError> {
         let Some((i, node)) = self.items.next() else { return Ok(None) };
         let path = Path::Index(self.path, i);
-        let at = At { node, path: &path };
-        seed.deserialize(at).map(Some).map_err(|e| at.place(e))
+        let cursor = Cursor { node, path: &path };
+        seed.deserialize(cursor).map(Some).map_err(|e| cursor.place(e))
     }
 }
 
@@ -345,14 +351,15 @@ impl<'de> de::MapAccess<'de> for Entries<'de, '_> {
         let Some((key, _)) = self.value else { return Ok(None) };
         let text: StringDeserializer<DeError> = key.name.to_string().into_deserializer();
         let path = Path::Key(self.path, &key.name);
-        seed.deserialize(text).map(Some).map_err(|e| e.at(key.mark, path))
+        // An unknown field is reported where its name stands, not its value.
+        seed.deserialize(text).map(Some).map_err(|e| e.with_place(key.mark, path))
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, DeError> {
         let (key, node) = self.value.take().expect("serde asks for a key before its value");
         let path = Path::Key(self.path, &key.name);
-        let at = At { node, path: &path };
-        seed.deserialize(at).map_err(|e| at.place(e))
+        let cursor = Cursor { node, path: &path };
+        seed.deserialize(cursor).map_err(|e| cursor.place(e))
     }
 }
 

@@ -87,6 +87,7 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     if length > printable::SHOWN_MAX {
         return None;
     }
+    // A name in the wrong case is a slip, too.
     let given = given.to_lowercase();
     // The distance costs the product of both lengths, and is at least their difference.
     let is_near = |k: &&str| {
@@ -110,8 +111,10 @@ fn distance(a: &str, b: &str) -> usize {
     for i in 1..=a.len() {
         let mut row = vec![i];
         for j in 1..=b.len() {
+            // Rows of a table: the distance of each beginning of `a` from each beginning of `b`.
             let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
             let mut best = change.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            // Two letters in the wrong order count once, as the most frequent slip.
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
                 best = best.min(rows[i - 2][j - 2] + 1);
             }
@@ -132,11 +135,12 @@ pub fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
 
 /// Formats a list of names: the first ones in full, and the number of the others.
 pub fn names(all: &[&str]) -> String {
-    const TOLD: usize = 30;
-    let told: Vec<_> = all.iter().take(TOLD).map(|name| printable::excerpt(name)).collect();
-    match all.len().saturating_sub(TOLD) {
-        0 => told.join(", "),
-        more => format!("{} and {more} more", told.join(", ")),
+    // A lab may have thousands of hosts, whose names would hide the message.
+    const SHOWN: usize = 30;
+    let shown: Vec<_> = all.iter().take(SHOWN).map(|name| printable::excerpt(name)).collect();
+    match all.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

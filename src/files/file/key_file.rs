@@ -27,6 +27,7 @@ const ROOT: u32 = 0;
 /// remedy.
 pub fn read_key(path: &Path) -> Result<Sak, String> {
     let name = path.display();
+    // Before any message names the file.
     if looks_like_a_key(path) {
         return Err(
             "this is a key, not the name of a file: write `key`, or put it into a file".into()
@@ -36,6 +37,7 @@ pub fn read_key(path: &Path) -> Result<Sak, String> {
     // Checked before opening, because opening a pipe would block.
     check(&std::fs::metadata(path).map_err(unreadable)?, path)?;
     let mut file = File::open(path).map_err(unreadable)?;
+    // And once more what was opened, which may be another file by now.
     check(&file.metadata().map_err(unreadable)?, path)?;
     read_from(&mut file).map_err(|why| format!("`{name}` {why}"))
 }
@@ -46,6 +48,7 @@ pub fn read_key(path: &Path) -> Result<Sak, String> {
 /// The stream cannot be read, or has no key.
 pub fn read_from(from: &mut impl Read) -> Result<Sak, String> {
     keep_out_of_core_dumps();
+    // A buffer of fixed size: one that grows would leave copies behind that are not wiped.
     let mut text = Zeroizing::new([0_u8; TEXT_MAX]);
     let mut len = 0;
     while len < TEXT_MAX {
@@ -56,6 +59,7 @@ pub fn read_from(from: &mut impl Read) -> Result<Sak, String> {
             Err(e) => return Err(format!("cannot be read: {e}")),
         }
     }
+    // There may be more to read, and no key is that long.
     if len == TEXT_MAX {
         return Err("is too long for a key of 32 or 64 hexadecimal digits".into());
     }
@@ -107,8 +111,9 @@ pub fn octets_of(text: &[u8], out: &mut [u8]) -> Result<(), String> {
     let digit = |c: u8| char::from(c).to_digit(16);
     for (n, (octet, pair)) in out.iter_mut().zip(text.chunks_exact(2)).enumerate() {
         let (Some(high), Some(low)) = (digit(pair[0]), digit(pair[1])) else {
-            let at = 2 * n + 1 + usize::from(digit(pair[0]).is_some());
-            return Err(format!("character {at} is no hexadecimal digit"));
+            // Counted from 1, as the digit itself must not be shown.
+            let place = 2 * n + 1 + usize::from(digit(pair[0]).is_some());
+            return Err(format!("character {place} is no hexadecimal digit"));
         };
         *octet = (high << 4 | low) as u8;
     }
@@ -123,12 +128,13 @@ fn looks_like_a_key(path: &Path) -> bool {
 }
 
 /// Checks that only the owner can read and write a file.
-fn check(of: &Metadata, path: &Path) -> Result<(), String> {
+fn check(file: &Metadata, path: &Path) -> Result<(), String> {
     let name = path.display();
-    if !of.is_file() {
+    if !file.is_file() {
         return Err(format!("`{name}` is no ordinary file; a key file is one"));
     }
-    let mode = of.mode() & 0o7777;
+    let mode = file.mode() & 0o7777;
+    // Others who can write could put in a key that they know.
     if mode & OTHERS != 0 {
         return Err(format!(
             "`{name}` is open to others (mode {mode:04o}): `chmod 600 {name}`, and take a new key if \
@@ -136,10 +142,10 @@ fn check(of: &Metadata, path: &Path) -> Result<(), String> {
         ));
     }
     let me = rustix::process::geteuid().as_raw();
-    if of.uid() == me || of.uid() == ROOT {
+    if file.uid() == me || file.uid() == ROOT {
         return Ok(());
     }
-    let owner = of.uid();
+    let owner = file.uid();
     Err(format!("`{name}` belongs to user {owner}, who could change it: `chown {me} {name}`"))
 }
 

@@ -8,13 +8,10 @@ pub mod de;
 mod error;
 mod key_file;
 pub mod memory;
-mod name;
 pub mod quantity;
+mod quantity_text;
 mod schema;
-mod sparse;
 pub mod tree;
-mod value;
-mod word_or;
 mod written;
 
 #[cfg(test)]
@@ -31,8 +28,7 @@ pub use error::{ConfigError, Finding, Mark, Warning, names, nearest, unknown_nam
 pub use key_file::{
     keep_out_of_core_dumps, key_of, octets_of as hex_octets, read_from as read_key_from, read_key,
 };
-pub use schema::schema_of;
-pub use sparse::{sparse, without_nulls};
+pub use schema::{schema_of, sparse, without_nulls};
 
 use std::io::Read;
 use std::path::Path;
@@ -64,6 +60,7 @@ pub fn read_text(path: &Path, kind: &str) -> Result<(String, Zeroizing<String>),
     file.take(FILE_MAX + 1)
         .read_to_string(&mut text)
         .map_err(|e| unreadable(format!("cannot be read: {e}; a {kind} is UTF-8 text")))?;
+    // One byte more than the maximum was allowed above, to tell the two cases apart.
     if text.len() as u64 > FILE_MAX {
         return Err(unreadable(format!("is longer than {FILE_MAX} bytes, so no {kind}")));
     }

@@ -39,6 +39,7 @@ pub fn sum_refusal(needs: &[Need], available: u64, remedy: &str) -> Option<Strin
     if sum <= available {
         return None;
     }
+    // Parts that take nothing would only lengthen the sum.
     let used = needs.iter().filter(|need| need.count > 0);
     let term = |Need { count, of, each }: &Need| format!("{count} {of} x {each} bytes");
     Some(format!(

@@ -5,10 +5,7 @@
 //! `10GB/s`, `5m` for minutes) are refused, and the message gives the correct form. Arithmetic is
 //! on integers, so `0.1us` is exact.
 
-mod threshold;
-mod written;
-
-pub use threshold::Threshold;
+pub use crate::quantity_text::Threshold;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -81,6 +78,7 @@ fn parse<Q: Quantity>(text: &str) -> Result<Q, String> {
     let bad = || format!("`{text}` is not {}", Q::EXPECTED);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits: String = whole.chars().chain(fraction.chars()).filter(|c| *c != '_').collect();
+    // The bound keeps the power of ten below in 128 bits.
     if digits.is_empty() || digits.len() > 24 || fraction.contains('.') {
         return Err(bad());
     }
@@ -97,6 +95,7 @@ fn parse<Q: Quantity>(text: &str) -> Result<Q, String> {
     let mantissa: u128 = digits.parse().map_err(|_| bad())?;
     let places =
         u32::try_from(fraction.chars().filter(|c| *c != '_').count()).map_err(|_| bad())?;
+    // Multiplied before the division: 0.1us is a whole number of picoseconds, 0.1 is none.
     let parts = mantissa.checked_mul(scale).ok_or_else(bad)?;
     let divisor = 10u128.pow(places);
     if parts % divisor != 0 {
@@ -151,6 +150,7 @@ impl Quantity for Rate {
     const BASE: Option<&'static str> = None;
 
     fn unit(unit: &str) -> Result<u128, String> {
+        // A capital B is for bytes everywhere; taken for bits it would be wrong by eight.
         if unit.contains('B') {
             return Err(format!("`{unit}` is octets; rates are in bits, such as 10G or 10Gb/s"));
         }
@@ -296,6 +296,7 @@ impl<Q: Quantity> Visitor<'_> for Reader<Q> {
     }
 
     fn visit_u64<E: de::Error>(self, n: u64) -> Result<Q, E> {
+        // As text, so that numbers and texts have one set of rules.
         parse(&n.to_string()).map_err(E::custom)
     }
 
@@ -353,6 +354,7 @@ impl std::str::FromStr for Signed {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
+        // The rest has no sign: `--5ns` is refused as a span.
         let (sign, size) = match text.split_at_checked(1) {
             Some(("-", size)) => (-1, size),
             Some(("+", size)) => (1, size),
@@ -410,6 +412,7 @@ pub fn octets(n: u64) -> String {
         if n >= scale && n % scale == 0 {
             return format!("{} {unit}", n / scale);
         }
+        // Below 10 KiB a decimal would hide bytes that authors count.
         if n >= scale.max(10 << 10) {
             return format!("{:.1} {unit}", n as f64 / scale as f64);
         }

@@ -6,6 +6,9 @@
 //! scalars. Size, depth and the expansion of aliases are bounded, so that hostile input cannot
 //! exhaust memory or the stack.
 
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::ops::Deref;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -13,7 +16,6 @@ use granit_parser::{Event, Parser, ScalarStyle, StrInput};
 use zeroize::Zeroizing;
 
 use super::error::{Finding, Mark};
-use super::name::Name;
 use ground::printable::excerpt;
 
 /// Deepest nesting that is accepted. The deepest field is eight levels down.
@@ -109,6 +111,7 @@ impl Node {
         let (Kind::Map(own), Kind::Map(inherited)) = (&mut self.kind, &defaults.kind) else {
             return;
         };
+        // By hash, as a search for each key would take quadratic time.
         let places = own.iter().enumerate().map(|(place, (key, _))| (key.name.clone(), place));
         let places: HashMap<Name, usize> = places.collect();
         for (key, value) in inherited {
@@ -197,6 +200,7 @@ pub fn read(text: &str, empty: &str) -> Result<Node, Finding> {
         let at = mark(&span.start);
         match event {
             Event::DocumentStart(..) => {
+                // A stream may have several documents; a configuration is one.
                 documents += 1;
                 if documents > 1 {
                     return Err(finding(at, "a second document; put it into another file"));
@@ -237,6 +241,7 @@ struct Builder {
 
 impl Builder {
     fn open(&mut self, node: Node, anchor: usize) -> Result<(), Finding> {
+        // Later passes over the tree are recursive, so the depth is bounded here for all of them.
         if self.open.len() >= DEPTH_MAX {
             return Err(finding(node.mark, format!("nested more than {DEPTH_MAX} levels deep")));
         }
@@ -272,6 +277,7 @@ impl Builder {
 
     /// Adds a finished node to the innermost open collection.
     fn add(&mut self, node: Node, anchor: usize) -> Result<(), Finding> {
+        // Collections were counted when their items were added.
         let bytes = if let Kind::Scalar { text, .. } = &node.kind { text.len() } else { 0 };
         if bytes > VALUE_MAX {
             let what = format!("a value of {bytes} bytes; one has {VALUE_MAX} at most");
@@ -279,6 +285,7 @@ impl Builder {
         }
         self.grow(Size { nodes: 1, bytes }, node.mark)?;
         if anchor != 0 {
+            // The copy that an alias may ask for later takes as much memory as the node itself.
             self.grow(node.size(), node.mark)?;
             self.anchors.insert(anchor, node.clone());
         }
@@ -288,6 +295,7 @@ impl Builder {
         };
         match (&mut parent.node.kind, parent.key.take()) {
             (Kind::Map(entries), Some(key)) => entries.push((key, node)),
+            // Keys and values of a mapping arrive in turn.
             (Kind::Map(_), None) => parent.key = Some(key_of(node, &mut parent.names)?),
             (Kind::Seq(items), _) => items.push(node),
             (Kind::Scalar { .. }, _) => unreachable!("only collections are opened"),
@@ -302,6 +310,7 @@ fn key_of(node: Node, names: &mut HashMap<Name, u32>) -> Result<Key, Finding> {
     let Kind::Scalar { mut text, .. } = node.kind else {
         return Err(finding(node.mark, "a key must be a plain word or number"));
     };
+    // Moved out, because the wiping container cannot be taken apart.
     let name = Name::from(std::mem::take(&mut *text));
     match names.entry(name) {
         Entry::Occupied(first) => {
@@ -326,11 +335,82 @@ fn untagged(tagged: bool, at: Mark) -> Result<(), Finding> {
 
 fn mark(m: &granit_parser::Marker) -> Mark {
     let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    // The parser counts columns from 0.
     Mark { line: clamp(m.line()), column: clamp(m.col()).saturating_add(1) }
 }
 
 fn finding(mark: Mark, what: impl Into<String>) -> Finding {
     Finding::new(Some(mark), "", &what.into())
+}
+
+/// Text of a key. All comparisons use one function, so that tests can count them.
+#[derive(Clone, Debug)]
+pub struct Name(String);
+
+#[cfg(test)]
+thread_local! {
+    static COMPARED: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
+}
+
+impl Name {
+    fn is(&self, other: &str) -> bool {
+        #[cfg(test)]
+        COMPARED.with(|n| n.set(n.get() + 1));
+        self.0 == other
+    }
+
+    /// Number of name comparisons in this thread.
+    #[cfg(test)]
+    fn compared() -> usize {
+        COMPARED.with(core::cell::Cell::get)
+    }
+}
+
+impl From<String> for Name {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.is(&other.0)
+    }
+}
+
+impl Eq for Name {}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        self.is(other)
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        self.is(other)
+    }
+}
+
+// Equal names have equal hashes, as `Hash` requires.
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
-//! Trees written back to YAML in block style, with the values as the file has them.
+//! Trees that come from no file: written as YAML in block style, with the values as the file has them, and made of
+//! values such as messages of a client, so that what reads files reads these, too.
 
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::error::Mark;
-use super::name::Name;
-use super::tree::{Key, Kind, Node};
+use super::tree::{Key, Kind, Name, Node};
 
 /// Place of nodes that are in no file.
 const NOWHERE: Mark = Mark { line: 0, column: 0 };
@@ -44,19 +45,19 @@ impl Node {
         }
         let Kind::Map(entries) = &mut self.kind else { unreachable!("it was made one") };
         let found = entries.iter().position(|(key, _)| key.name == *name);
-        let at = found.unwrap_or_else(|| {
+        let index = found.unwrap_or_else(|| {
             let key = Key { mark: NOWHERE, name: Name::from(name.to_owned()) };
             entries.push((key, Self::mapping()));
             entries.len() - 1
         });
-        &mut entries[at].1
+        &mut entries[index].1
     }
 
     /// Removes a key and returns its node.
     pub fn take(&mut self, name: &str) -> Option<Self> {
         let Kind::Map(entries) = &mut self.kind else { return None };
-        let at = entries.iter().position(|(key, _)| key.name == *name)?;
-        Some(entries.remove(at).1)
+        let index = entries.iter().position(|(key, _)| key.name == *name)?;
+        Some(entries.remove(index).1)
     }
 
     /// Returns an item of a sequence.
@@ -84,6 +85,7 @@ impl Node {
                     match &mut node.kind {
                         Kind::Scalar { text, .. } if key.name == *name => {
                             *replaced += 1;
+                            // As long as the secret, so that checks of its length pass.
                             let number = format!("{replaced:0digits$x}", digits = text.len());
                             node.kind = Kind::Scalar { text: number.into(), plain: false };
                         }
@@ -132,9 +134,10 @@ impl Node {
     }
 }
 
-/// Starts a block behind a key or a dash on a line of its own.
+/// Starts a block behind a key or a dash on a new line.
 fn start_block(depth: usize, out: &mut String) {
     if depth > 0 {
+        // The space behind the key or the dash would end the line.
         out.truncate(out.trim_end_matches(' ').len());
         out.push('\n');
     }
@@ -144,6 +147,7 @@ fn start_block(depth: usize, out: &mut String) {
 fn quoted(text: &str) -> String {
     let is_name = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic()) && is_name;
+    // YAML 1.1 reads these words as booleans or null.
     let special = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
     if is_word && !special.contains(&text.to_ascii_lowercase().as_str()) {
         return text.to_owned();
@@ -151,10 +155,37 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// Place of values of a client, which are in no file: findings about them have a line and a column all the same.
+const FIRST: Mark = Mark { line: 1, column: 1 };
+
+impl From<&Value> for Node {
+    fn from(value: &Value) -> Self {
+        let scalar = |text: String, plain| Kind::Scalar { text: Zeroizing::new(text), plain };
+        let kind = match value {
+            // Plain, as only a plain scalar may be read as null, a boolean or a number.
+            Value::Null => scalar("null".to_owned(), true),
+            Value::Bool(value) => scalar(value.to_string(), true),
+            Value::Number(number) => scalar(number.to_string(), true),
+            Value::String(text) => scalar(text.clone(), false),
+            Value::Array(items) => Kind::Seq(items.iter().map(Self::from).collect()),
+            Value::Object(fields) => {
+                let key = |name: &String| Key { mark: FIRST, name: name.clone().into() };
+                let field = |(name, value)| (key(name), Self::from(value));
+                Kind::Map(fields.iter().map(field).collect())
+            }
+        };
+        Self { mark: FIRST, kind }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
     use super::super::tree::read;
     use super::*;
+    use crate::de::from_tree;
 
     const TEXT: &str = r#"
 switch: {name: "a: b", seed: 7}
@@ -204,5 +235,40 @@ text: plain words, with: none
         assert_eq!(secrets.to_yaml(), yaml.replace(" 7", " \"1\"").replace(" 5", " \"1\""));
         assert!(tree.take("sfc").is_some());
         assert!(tree.take("sfc").is_none() && tree.item(0).is_none());
+    }
+
+    fn a_value() -> impl Strategy<Value = Value> {
+        let scalar = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            "[ -~]{0,8}".prop_map(Value::from),
+            Just(Value::from("7")),
+            Just(Value::from("null")),
+        ];
+        scalar.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::btree_map("[a-z.]{0,3}", inner, 0..4)
+                    .prop_map(|map| map.into_iter().collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_tree_has_the_value_that_it_was_made_of(value in a_value()) {
+            prop_assert_eq!(from_tree::<Value>(&Node::from(&value)).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_by_its_path() {
+        let node = Node::from(&json!({ "a": [{ "b": [1, 2, 300] }] }));
+        type Map<T> = std::collections::BTreeMap<String, T>;
+        let error = from_tree::<Map<Vec<Map<Vec<u8>>>>>(&node).unwrap_err();
+        assert_eq!(error.path, "a[0].b[2]");
     }
 }

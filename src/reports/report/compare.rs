@@ -50,6 +50,7 @@ impl ComparedRun {
     /// Summarises a run by its results, which are kept if `whole`.
     #[must_use]
     pub fn new(outcome: Outcome, whole: bool) -> Self {
+        // Verdicts are ordered from good to bad.
         let is_bad = |check: &&CheckOutcome| check.verdict > Verdict::NotJudged;
         Self {
             lab: outcome.lab.clone(),
@@ -75,6 +76,7 @@ impl ComparedRun {
     /// destination; `None` if there are no such ports.
     fn paused(&self, distance: usize) -> Option<(u64, Duration)> {
         let hops = self.figures.hops.iter().filter(|hop| hop.distance == distance);
+        // Without a port at that distance the sum is unknown, which is not 0.
         hops.fold(None, |sum, hop| {
             let (pauses, span) = sum.unwrap_or((0, Duration::ZERO));
             Some((pauses + hop.pauses, span + hop.paused_ns))
@@ -87,12 +89,14 @@ impl Comparison {
     /// best.
     #[must_use]
     pub fn new(world: &'static str, runs: Vec<ComparedRun>, planned: usize) -> Self {
+        // Runs that were not made could have failed.
         let missing = (runs.len() < planned).then_some(Verdict::Inconclusive);
         let verdict = Verdict::of_all(runs.iter().map(|run| run.verdict).chain(missing));
         let traced = runs.iter().filter_map(|run| {
             let (variant, trace) = (run.variant.as_deref()?, run.trace_hash.as_deref()?);
             Some(Traced { lab: &run.lab, variant, point: run.seed.to_string(), trace })
         });
+        // Equal traces mean that a change had no effect, which a table of equal figures does not tell.
         let same_traces = SameTrace::find(traced);
         Self { version: ground::program::version().into(), world, verdict, same_traces, runs }
     }
@@ -103,6 +107,7 @@ impl Comparison {
         let noun = if self.runs.len() == 1 { "run" } else { "runs" };
         let (whole, of) = (self.verdict, self.runs.len());
         let mut line = format!("{whole}: {} of {of} {noun}", count(whole));
+        // Even if a run failed, the number of runs that proved nothing is of interest.
         for other in [Verdict::Inconclusive, Verdict::NotJudged] {
             if other != whole && count(other) > 0 {
                 line += &format!("; {} {}", count(other), other.label().to_lowercase());
@@ -113,12 +118,13 @@ impl Comparison {
 
     /// Returns the labs in order, each with its runs.
     pub fn labs(&self) -> impl Iterator<Item = (&str, &[ComparedRun])> {
+        // Runs of a lab stand together, in the order of the command.
         let labs = self.runs.chunk_by(|a, b| a.lab == b.lab);
         labs.map(|runs| (runs[0].lab.as_str(), runs))
     }
 
     /// Returns the largest hop distance of all runs.
-    pub(super) fn farthest(&self) -> usize {
+    fn farthest(&self) -> usize {
         let hops = self.runs.iter().flat_map(|run| &run.figures.hops);
         hops.map(|hop| hop.distance).max().unwrap_or(0)
     }

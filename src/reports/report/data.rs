@@ -1,30 +1,26 @@
 //! Results of labs as tables for programs: one folder with a file for each table, as CSV or as Parquet.
 //!
-//! Tables are in long form: a line for each run, flow, message, or value of a series. The column `n` is the number of the
-//! run in its lab, by which tables are joined. [`TABLES`] describes all columns with their units. What is not
+//! Tables are in long form: a line for each run, flow, message, or value of a series. The column `n` is the number of
+//! the run in its lab, by which tables are joined. [`TABLES`] describes all columns with their units. What is not
 //! known is empty in CSV and null in Parquet, never 0.
 
-mod csv_file;
-mod file;
 mod fill;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 mod tables;
 
+pub use tables::{Column, Kind, TABLES, Table};
+
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
+use std::fs::{self, File as OsFile};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+
+#[cfg(feature = "parquet")]
+use parquet_file::ParquetFile;
 
 use lab::study::Row;
 use lab::{LabPlan, Run};
-
-pub use tables::{Column, Kind, TABLES, Table};
-
-use csv_file::CsvFile;
-use file::{Cell, File};
-#[cfg(feature = "parquet")]
-use parquet_file::ParquetFile;
 
 /// Most samples of queues, rates and marks of a run with data. A choice: a lab of 500 series takes 40 MB while it runs.
 pub const MOMENTS_MAX: usize = 20_000;
@@ -40,6 +36,7 @@ pub fn series_bytes_max(plan: &LabPlan) -> u64 {
         plan.flows.iter().flat_map(|flow| flow.way.iter().map(|line| (*line, flow.priority)));
     let hops: BTreeSet<_> = hops.map(|(line, priority)| (line.0, priority.get())).collect();
     // A queue and a group for each, and the marks of the queue.
+    // Each hop has a series of its queue, of its group and of its marks; each flow one of its rate.
     let series = hops.len() as u64 * 3 + plan.flows.len() as u64;
     series.saturating_mul(MOMENTS_MAX as u64).saturating_mul(LINE)
 }
@@ -94,6 +91,7 @@ impl DataSet {
         axes: Vec<(String, bool)>,
     ) -> Result<Self, DataError> {
         if !folder.exists() {
+            // Only the last folder is made: a path with a slip in the middle is refused.
             fs::create_dir(folder).map_err(|error| DataError::Io(folder.to_owned(), error))?;
         }
         let files = TABLES.iter().map(|_| None).collect();
@@ -126,12 +124,14 @@ impl DataSet {
     /// # Errors
     /// A file cannot be written.
     pub fn add(&mut self, row: &Row, plan: &LabPlan, run: &Run) -> Result<(), DataError> {
+        // Cloned, as writing a line borrows the whole set.
         let axes = self.axes.clone();
         fill::run(row, &axes, &mut |table, cells| self.line(table, cells))?;
         fill::flows(row, &run.outcome, &mut |table, cells| self.line(table, cells))?;
         fill::messages(row, run, &mut |table, cells| self.line(table, cells))?;
         fill::hops(row, &run.outcome, &mut |table, cells| self.line(table, cells))?;
         if let Some(recording) = &run.recording {
+            // Pauses are few, and stay without the series.
             if self.has_series {
                 fill::series(row, plan, recording, &mut |table, cells| self.line(table, cells))?;
             }
@@ -141,6 +141,7 @@ impl DataSet {
     }
 
     fn line(&mut self, table: usize, cells: &[Cell<'_>]) -> Result<(), DataError> {
+        // Created with the first line: a lab without messages leaves no empty file of them.
         if self.files[table].is_none() {
             let (path, columns) = (self.path(&TABLES[table]), tables::columns(table, &self.axes));
             let file: io::Result<Box<dyn File>> = match self.format {
@@ -167,6 +168,60 @@ impl DataSet {
             }
         }
         Ok(())
+    }
+}
+
+/// A value of a table.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Cell<'a> {
+    Text(&'a str),
+    Whole(u64),
+    Number(f64),
+    Truth(bool),
+    Unknown,
+}
+
+/// A file of one table.
+trait File: Send {
+    /// Adds a line, with a value for each column.
+    fn line(&mut self, cells: &[Cell<'_>]) -> io::Result<()>;
+
+    /// Ends the file.
+    fn close(self: Box<Self>) -> io::Result<()>;
+}
+
+/// A file that is being written.
+struct CsvFile(csv::Writer<BufWriter<OsFile>>);
+
+impl CsvFile {
+    /// Creates the file with its head.
+    fn create(path: &Path, columns: &[Column]) -> io::Result<Self> {
+        // Never over a file that is there, even if it came after the check.
+        let file = BufWriter::new(OsFile::create_new(path)?);
+        let mut writer = csv::Writer::from_writer(file);
+        writer.write_record(columns.iter().map(|column| column.name.as_bytes()))?;
+        Ok(Self(writer))
+    }
+}
+
+impl File for CsvFile {
+    fn line(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        for cell in cells {
+            match cell {
+                Cell::Text(text) => self.0.write_field(text),
+                Cell::Whole(n) => self.0.write_field(n.to_string()),
+                Cell::Number(n) => self.0.write_field(n.to_string()),
+                Cell::Truth(true) => self.0.write_field("true"),
+                Cell::Truth(false) => self.0.write_field("false"),
+                // Empty, never 0.
+                Cell::Unknown => self.0.write_field(""),
+            }?;
+        }
+        Ok(self.0.write_record(None::<&[u8]>)?)
+    }
+
+    fn close(mut self: Box<Self>) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

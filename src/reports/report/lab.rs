@@ -1,20 +1,21 @@
-//! Text tables of the results of a lab.
+//! Text tables of the results of a lab, of its workloads (completion, and slowdowns by size), and of checks.
 
-use super::agents::agents_text;
-use super::checks::check_lines;
+use super::protocols::agents_text;
 use super::sheet::Medium;
 use super::tester::tables as tester_tables;
-use super::workloads::{slowdowns, workload_lines};
-use ::text::count;
+use ::text::Align::{Left, Right};
+use ::text::{Table, count, scaled};
 use ground::printable;
 use ground::time::Duration;
-use lab::Outcome;
+use ground::verdict::Verdict;
+use lab::{Outcome, WorkloadOutcome};
 
 /// Prints all results.
 #[must_use]
 pub fn lab_text(outcome: &Outcome) -> String {
     let medium = Medium::Terminal;
     let mut out = printable::lines([scene(outcome)]);
+    // Tables without rows are left out, so a lab shows only what it has.
     let sheets = [
         medium.flows(outcome),
         medium.transports(outcome),
@@ -56,6 +57,7 @@ pub(super) fn found_out(o: &Outcome) -> String {
         .collect();
     let mut out = agents_text(named.iter().map(|(name, agents)| (name.as_str(), *agents)));
     for (switch, p) in ports() {
+        // Of all steps only those that need a reader's attention; the page has the others.
         for step in p.steps.iter().filter(|step| step.trouble) {
             let name = &p.summary.port.name;
             let line = format!("{switch} {name} at {}: {}", step.at_ns, step.what);
@@ -67,6 +69,7 @@ pub(super) fn found_out(o: &Outcome) -> String {
 
 /// Prints the lab and its world.
 fn scene(o: &Outcome) -> String {
+    // An interrupted run has frames on their way, too, but that is not the reason.
     let state = match (o.interrupted, o.done) {
         (true, _) => "interrupted",
         (false, true) => "all done",
@@ -110,6 +113,7 @@ fn remarks(o: &Outcome) -> Vec<String> {
         lines.push(format!("first drop: at {} by {node} port {port}, {reason}", drop.at_ns));
     }
     let l = o.line_losses;
+    // Pauses, marks and drops are always reported, even if there were none; the rest only if it occurred.
     if l.damaged + l.lost + l.link_down > 0 {
         lines.push(format!(
             "lost on links: {} damaged, {} lost, {} on links that were down",
@@ -135,4 +139,106 @@ fn remarks(o: &Outcome) -> Vec<String> {
 
 fn optional(time: Option<Duration>) -> String {
     time.map_or_else(|| "-".into(), |t| t.to_string())
+}
+
+/// Returns a line for each workload, and one for the steady state of a lab with workloads.
+fn workload_lines(o: &Outcome) -> Vec<String> {
+    let mut lines: Vec<String> = o.workloads.iter().map(workload).collect();
+    if let (Some(steady), false) = (&o.figures.steady, lines.is_empty()) {
+        let queue = steady.queue_mean_bytes.map_or_else(|| "-".into(), |n| scaled(n, "B"));
+        lines.push(format!(
+            "steady state from {} to {}: {} of payload arrive (flows with an offered load or \
+             without an end), {queue} in buffers on average",
+            steady.from_ns,
+            steady.to_ns,
+            scaled(steady.throughput_bps, "b/s")
+        ));
+    }
+    lines
+}
+
+fn workload(of: &WorkloadOutcome) -> String {
+    let mut line = format!(
+        "workload {}: {} messages of {}, {} in all",
+        of.name,
+        count(of.messages),
+        of.sizes,
+        scaled(of.bytes as f64, "B")
+    );
+    if of.completed > 0 {
+        line += &format!(", {} complete", count(of.completed));
+    }
+    if let Some(load) = of.load {
+        let (percent, of) = (100.0 * load.offered, load.of);
+        let configured = 100.0 * load.configured;
+        line += &format!("; offered {percent:.1} % of each {of}'s link, {configured} % configured");
+    }
+    if let Some(of) = of.collective {
+        let took = of.completion_ns.map_or_else(
+            || "not complete at the end".into(),
+            |took| format!("complete after {took}"),
+        );
+        line += &format!("; {} of {} hosts in {} steps, {took}", of.pattern, of.hosts, of.steps);
+    }
+    line
+}
+
+/// Returns the table of slowdowns of a lab with workloads.
+fn slowdowns(o: &Outcome) -> Option<Table> {
+    let found = o.figures.slowdown.as_ref().filter(|_| !o.workloads.is_empty())?;
+    let mut table = Table::new([
+        ("messages up to", Left),
+        ("complete", Right),
+        ("unfinished", Right),
+        ("slowdown p50", Right),
+        ("p99", Right),
+        ("max", Right),
+    ]);
+    let number = |n: Option<f64>| n.map_or_else(|| "-".into(), |n| format!("{n:.2}"));
+    for bin in &found.bins {
+        // The last bin has no upper bound.
+        let up_to = bin.up_to_bytes.map_or_else(|| "more".into(), |n| scaled(n as f64, "B"));
+        table.row([
+            up_to,
+            count(bin.messages),
+            count(bin.unfinished),
+            number(bin.p50),
+            number(bin.p99),
+            number(bin.max),
+        ]);
+    }
+    let [p50, p99, max] = [found.p50, found.p99, found.max].map(number);
+    table.row(["all".into(), count(found.messages), count(found.unfinished), p50, p99, max]);
+    Some(table)
+}
+
+/// Prints a line per check with verdict, name and details, and a summary below.
+pub(super) fn check_lines<'a>(
+    checks: impl Iterator<Item = (Verdict, &'a str, &'a str)> + Clone,
+) -> String {
+    let named = checks.clone().map(|(verdict, name, detail)| {
+        // Escaped before the width is measured, so that the columns line up.
+        (verdict, printable::line(name), detail)
+    });
+    let label = checks.clone().map(|(verdict, ..)| verdict.label().len()).max().unwrap_or(0);
+    let width = named.clone().map(|(_, name, _)| name.chars().count()).max().unwrap_or(0);
+    let lines = named.map(|(verdict, name, detail)| {
+        format!("{:<label$}  {name:<width$}  {detail}", verdict.label())
+    });
+    printable::lines(lines) + &Verdict::summary(checks.map(|(verdict, ..)| verdict)) + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_and_no_detail_makes_a_line() {
+        let all = [(Verdict::Pass, "a\nPASS  b", "c\u{1b}[2J"), (Verdict::Fail, "d", "e\nPASS")];
+        assert_eq!(
+            check_lines(all.into_iter()),
+            "PASS  a\\nPASS  b  c\\u{1b}[2J\nFAIL  d           e\\nPASS\n\
+             FAIL: 1 of 2 checks\n"
+        );
+    }
 }

@@ -10,43 +10,32 @@
     allow(dead_code, reason = "tables and pages of instruments share modules with those of labs")
 )]
 
-mod agents;
-mod checks;
 mod compare;
-mod congestion;
 pub mod data;
-mod explore;
-#[cfg(feature = "instruments")]
-mod exposition;
-#[cfg(feature = "instruments")]
-mod families;
+mod events;
 mod html;
 mod lab;
-mod live;
-mod macsec;
-mod measurements;
 #[cfg(feature = "instruments")]
 mod metrics;
 mod names;
-mod notifications;
 mod objects;
+mod protocols;
 #[cfg(feature = "instruments")]
 mod scrape;
-mod search;
+mod searches;
 mod sheet;
 mod study;
+#[cfg(feature = "instruments")]
+mod test_metrics;
 mod tester;
 mod text;
-#[cfg(feature = "instruments")]
-mod validation;
-mod workloads;
 mod yang;
 
-pub use agents::{agents_text, headroom_text, neighbours_text};
 pub use compare::{ComparedRun, Comparison, comparison_text};
-pub use explore::explored_text;
-#[cfg(feature = "instruments")]
-pub use exposition::Exposition;
+pub use events::{
+    Delays, MeasurementRow, Measurements, Notification, Notifications, measurements_hgrm,
+    measurements_text,
+};
 #[cfg(feature = "instruments")]
 pub use html::{BenchmarkPage, ValidationPage, benchmark_html, validation_html};
 pub use html::{
@@ -55,34 +44,27 @@ pub use html::{
     tester_html,
 };
 pub use lab::lab_text;
-pub use live::{Live, Screen};
-pub use macsec::macsec_text;
-pub use measurements::{
-    Delays, MeasurementRow, Measurements, measurements_hgrm, measurements_text,
-};
 #[cfg(feature = "instruments")]
 pub use metrics::metrics;
 pub use names::{COUNTER_NAMES, CounterName, names_table};
-pub use notifications::{Notification, Notifications};
 pub use objects::{
     ObjectRow, ObjectTable, Objects, counted, object_rows, objects_described, objects_schema,
     objects_text, objects_tree,
 };
+pub use protocols::{agents_text, headroom_text, macsec_text, neighbours_text};
 #[cfg(feature = "instruments")]
-pub use scrape::{SCRAPE_PORT, Scrape, serve};
-pub use search::searched_text;
+pub use scrape::{Exposition, SCRAPE_PORT, Scrape, serve};
+pub use searches::{explored_text, searched_text};
 pub use sheet::drops_text;
 pub use study::study_text;
+#[cfg(feature = "instruments")]
+pub use test_metrics::{tester_metrics, validation_metrics};
 #[cfg(all(feature = "dpdk", feature = "instruments"))]
 pub use tester::self_test_text;
-#[cfg(feature = "instruments")]
-pub use tester::tester_metrics;
 pub use tester::{
     flows_csv, hgrm, plan_json, plan_text, ports_csv, priorities_csv, tester_line, tester_text,
 };
-pub use text::{line, text};
-#[cfg(feature = "instruments")]
-pub use validation::validation_metrics;
+pub use text::{Live, Screen, line, text};
 pub use yang::{
     CACHE_COLUMNS, MODULES, MeasuredBy, MeasuredPort, Module, STREAM_COLUMNS, YangSource, yang_tree,
 };

@@ -105,6 +105,7 @@ pub fn object_rows(
 ) -> Vec<ObjectRow> {
     let row = |(at, reading): (At, Reading)| {
         let (value, text) = match reading {
+            // Counters have 64 bits, which RFC 7951 writes as strings.
             Reading::Count(n) => (Value::String(n.to_string()), n.to_string()),
             Reading::Value(value) => (encoded(object, value), object.kind().show(value)),
         };
@@ -130,6 +131,7 @@ pub fn counted<'a>(
         let snapshot = snapshot?;
         let counters = || {
             let port = at.port?.index();
+            // A device that does PFC itself sends pauses that the switch does not see.
             let is_known = !hardware.get(port).copied().unwrap_or(false);
             is_known.then_some(&snapshot.ports.get(port)?.counters)
         };
@@ -147,6 +149,7 @@ pub fn counted<'a>(
 
 /// Least headroom of the lossless groups of a port in bits; `None` without such a group.
 fn allowance(buffer: &BufferPlan, port: PortId) -> Option<u64> {
+    // Lossy groups have none, and must not make the least 0.
     let headroom = |group: &GroupPlan| match group.kind {
         GroupKind::Lossless { headroom, .. } => Some(u64::from(headroom.0)),
         GroupKind::Lossy => None,
@@ -164,11 +167,11 @@ fn counted_signals<'a>(
         let snapshot = snapshot?;
         let port = at.port.map(PortId::index);
         let class = at.class.map(TrafficClass::index);
-        let looked_at = |is: fn(&CongestionPlan, usize, usize) -> Option<bool>| match (port, class)
-        {
-            (Some(port), Some(class)) => is(plan, port, class) == Some(true),
-            _ => true,
-        };
+        let is_monitored =
+            |is: fn(&CongestionPlan, usize, usize) -> Option<bool>| match (port, class) {
+                (Some(port), Some(class)) => is(plan, port, class) == Some(true),
+                _ => true,
+            };
         // Without `_`: a new counter compiles only once it is read here.
         match counter {
             Counter::TransmittedSfcms => {
@@ -176,7 +179,8 @@ fn counted_signals<'a>(
                 let is = |plan: &CongestionPlan, port: usize, class: usize| {
                     Some(plan.sfc.as_ref()?.monitors.get(port)?[class].is_some())
                 };
-                looked_at(is).then_some(())?;
+                // A queue that is not monitored has no counter; 0 would say that it was watched.
+                is_monitored(is).then_some(())?;
                 Some(match (port, class) {
                     (None, _) => sfc.counters.transmitted_sfcms,
                     (Some(port), None) => sfc.of_port(port).transmitted_sfcms,
@@ -188,7 +192,8 @@ fn counted_signals<'a>(
                 let is = |plan: &CongestionPlan, port: usize, class: usize| {
                     Some(plan.qcn.as_ref()?.points.get(port)?[class].is_some())
                 };
-                looked_at(is).then_some(())?;
+                // As above: absent where there is no congestion point.
+                is_monitored(is).then_some(())?;
                 Some(match (port, class) {
                     (None, _) => qcn.total().transmitted_cnms,
                     (Some(port), None) => {
@@ -212,6 +217,7 @@ fn encoded(object: Object, value: ObjectValue) -> Value {
         ObjectValue::Unset => Value::Null,
         ObjectValue::Bool(b) => b.into(),
         ObjectValue::Number(n) => match unit {
+            // Whole nanoseconds stay integers, as most times are.
             Unit::Picoseconds if n % 1_000 == 0 => (n / 1_000).into(),
             Unit::Picoseconds => (n as f64 / 1_000.0).into(),
             Unit::Share => share_of_parts(n as u32).into(),
@@ -268,6 +274,7 @@ fn merged(rows: &[ObjectRow]) -> Vec<(&ObjectRow, String)> {
     };
     let mut out: Vec<(&ObjectRow, String)> = Vec::new();
     for row in rows {
+        // A value is merged only if all ports have it: a port that differs is the interesting one.
         let like: Vec<_> = rows.iter().filter(|other| same(row, other)).collect();
         let common = like.len() > 1 && like.iter().all(|other| other.value == row.value);
         if common && !std::ptr::eq(like[0], row) {
@@ -398,6 +405,7 @@ pub fn objects_tree(objects: &Objects) -> Value {
     for row in &objects.objects {
         let Ok(object) = Object::named(&row.name) else { continue };
         let (section, module) = (object.section(), module(object.source()));
+        // RFC 7951: a name has its module where that differs from the parent's.
         let qualified = match module == container(section) {
             true => row.name.clone(),
             false => format!("{module}:{}", row.name),
@@ -409,6 +417,7 @@ pub fn objects_tree(objects: &Objects) -> Value {
         if let Some(class) = row.class {
             at = entry(at, "queue", "traffic-class", class.into());
         }
+        // A leaf without a value is absent in RFC 7951.
         if !row.value.is_null() {
             at.insert(qualified, row.value.clone());
         }
@@ -422,6 +431,7 @@ pub fn objects_tree(objects: &Objects) -> Value {
         };
         at.insert(table.name.clone(), table.rows.iter().map(row).collect());
         if table.more > 0 {
+            // Lists are cut, and a client has to know it.
             at.insert(format!("sluice:{}-more", table.name), table.more.into());
         }
     }
@@ -442,12 +452,13 @@ fn entry<'a>(
 ) -> &'a mut Map<String, Value> {
     let list = tree.entry(list).or_insert_with(|| Value::Array(vec![]));
     let list = list.as_array_mut().expect("a list is an array");
+    // Objects of one port come one by one, and share its entry.
     let found = list.iter().position(|entry| entry[key] == value);
-    let at = found.unwrap_or_else(|| {
+    let index = found.unwrap_or_else(|| {
         list.push(Value::Object(Map::from_iter([(key.to_string(), value)])));
         list.len() - 1
     });
-    list[at].as_object_mut().expect("entries are objects")
+    list[index].as_object_mut().expect("entries are objects")
 }
 
 #[cfg(test)]

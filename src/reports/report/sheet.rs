@@ -77,6 +77,7 @@ impl Sheet {
 
     /// Returns all rows for programs: objects with the names of the columns.
     pub(super) fn json(&self) -> serde_json::Value {
+        // All rows: the limit of printed ones is for people.
         let mut all = Vec::with_capacity(self.rows.len());
         for row in &self.rows {
             let cells = self.head.iter().zip(row);
@@ -86,7 +87,7 @@ impl Sheet {
         all.into()
     }
 
-    /// Returns the table for the terminal. A last line tells the number of omitted rows.
+    /// Returns the table for the terminal. A last line has the number of omitted rows.
     pub(super) fn table(&self) -> Table {
         let align = |kind| if kind == Kind::Number { Align::Right } else { Align::Left };
         let mut table = Table::new(self.head.iter().map(|(name, kind)| (*name, align(*kind))));
@@ -94,6 +95,7 @@ impl Sheet {
         shown.iter().for_each(|row| table.row(row.as_slice()));
         if more > 0 {
             let mut cells = vec![String::new(); self.head.len()];
+            // In the first column, which is never one of numbers.
             cells[0] = format!("... and {more} more, in the JSON");
             table.row(cells);
         }
@@ -133,6 +135,7 @@ impl Medium {
     }
 
     fn sheet<T>(self, fields: &[Field<T>], rows: impl IntoIterator<Item = T>) -> Sheet {
+        // A column of the other medium takes no part, neither in the head nor in rows.
         let shown: Vec<_> =
             fields.iter().filter(|f| f.only.is_none_or(|only| only == self)).collect();
         Sheet {
@@ -147,6 +150,7 @@ impl Medium {
     pub(super) fn flows(self, o: &Outcome) -> Sheet {
         let fields: [Field<&FlowOutcome>; 18] = [
             Field::word("flow", |f, _| f.name.clone()),
+            // A page has the two ends in one column, which saves width on phones.
             Field::only(Medium::Page, Field::word("way", |f, _| format!("{} → {}", f.from, f.to))),
             Field::only(Medium::Terminal, Field::word("from", |f, _| f.from.clone())),
             Field::only(Medium::Terminal, Field::word("to", |f, _| f.to.clone())),
@@ -220,6 +224,7 @@ impl Medium {
         ];
         let rows = switches.flat_map(|switch| {
             switch.ports.iter().flat_map(move |port| {
+                // Priorities without any event are left out, most of eight in each port.
                 let active = port.summary.port.counters.active();
                 active.map(move |(n, counters)| (switch, port, n, counters))
             })
@@ -259,8 +264,10 @@ impl Medium {
             for port in &host.ports {
                 let before = rows.len();
                 let all = port.counters.priorities.iter().enumerate();
+                // Most hosts use one or two priorities, and many are never paused.
                 let active = all.filter(|(_, p)| p.received + p.sent > 0);
                 rows.extend(active.map(|p| (host, port, Some(p))));
+                // A page shows the frames of every host; the terminal only pauses.
                 if rows.len() == before && self == Self::Page {
                     rows.push((host, port, None));
                 }
@@ -274,7 +281,6 @@ impl Medium {
         thing.map_or_else(|| self.nothing(), cell)
     }
 
-    /// Drops by reason.
     pub(super) fn drops(self, counts: &Drops) -> Sheet {
         type Row = (DropReason, u64);
         let fields: [Field<Row>; 3] = [

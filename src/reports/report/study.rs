@@ -54,6 +54,7 @@ impl Column {
 
     /// True if its cells are not all the same.
     fn differs(&self) -> bool {
+        // Compared as they are shown: a difference in further digits does not count.
         self.cells.iter().any(|cell| *cell != self.cells[0])
     }
 
@@ -95,6 +96,7 @@ impl<'a> Line<'a> {
 
     fn figure(self, name: &str) -> Option<Spread> {
         match self {
+            // A single run is a spread without width, so that both kinds of lines have one column.
             Self::Run(row) => Spread::of(row.figure(name).into_iter()),
             Self::Group(group) => group.figure(name).copied(),
         }
@@ -121,7 +123,7 @@ pub fn study_text(studied: &Studied, kept: &[(String, u64, String)]) -> String {
     };
     let mut out = String::new();
     if !lines.is_empty() {
-        let (columns, legend, spreads) = columns(studied, &lines);
+        let Layout { columns, legend, spreads } = columns(studied, &lines);
         out += &format!("{}\n", table(&columns));
         for (title, columns) in spreads {
             out += &format!("{title}\n{}\n", table(&columns));
@@ -130,6 +132,7 @@ pub fn study_text(studied: &Studied, kept: &[(String, u64, String)]) -> String {
             out += &printable::lines([line]);
         }
     }
+    // Verdicts are ordered from good to bad; not judged is no failure.
     let is_bad = |row: &&Row| row.verdict > Verdict::NotJudged;
     let bad: Vec<&Row> = studied.rows.iter().filter(is_bad).collect();
     for row in bad.iter().take(NAMED_MAX) {
@@ -158,6 +161,7 @@ fn summary(studied: &Studied) -> String {
         line += &format!("; part {part} of {parts} of a study of {} runs", count(runs));
     }
     if ran < studied.planned {
+        // The number that counts in an interrupted study is how far it came.
         line = format!("{whole}: {} of {} runs ended", count(ran), count(studied.planned));
     }
     for other in [Verdict::Fail, Verdict::Inconclusive, Verdict::NotJudged] {
@@ -174,37 +178,27 @@ const SPREADS_MAX: usize = 3;
 /// A table with its title.
 type Titled = (String, Vec<Column>);
 
-/// Chooses the columns: the axes that vary, and as many figures that differ as fit. Returns them with a
-/// legend, and the tables of the spreads over seeds.
-fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>, Vec<Titled>) {
+/// The table of a study, and what belongs to it.
+struct Layout {
+    columns: Vec<Column>,
+    legend: Vec<String>,
+    /// Tables of the spreads over seeds.
+    spreads: Vec<Titled>,
+}
+
+fn width(columns: &[Column]) -> usize {
+    columns.iter().map(|c| c.width() + 2).sum()
+}
+
+/// Chooses the columns: the axes that vary, and as many figures that differ as fit.
+fn columns(studied: &Studied, lines: &[Line<'_>]) -> Layout {
     let is_grouped = !studied.groups.is_empty();
-    let mut columns = Vec::new();
-    if !is_grouped {
-        let numbers = studied.rows.iter().map(|row| row.n.to_string());
-        columns.push(Column::new("run", Align::Right, numbers));
-    }
-    let names = |of: &dyn Fn(Line<'_>) -> String| lines.iter().map(|l| of(*l)).collect::<Vec<_>>();
-    let labs = Column::new("lab", Align::Left, names(&|l| l.lab().to_owned()).into_iter());
-    let variant = |l: Line<'_>| l.variant().unwrap_or("-").to_owned();
-    let variants = Column::new("variant", Align::Left, names(&variant).into_iter());
-    columns.extend([labs, variants].into_iter().filter(Column::differs));
-    let own: BTreeSet<&str> =
-        studied.rows.iter().flat_map(|row| row.axes.iter().map(|(key, _)| key.as_str())).collect();
-    let axes = studied.axes.iter().filter(|axis| own.contains(axis.path.as_str()));
-    for axis in axes.filter(|axis| !(is_grouped && axis.path == "seed")) {
-        let shown = if axis.path == "alpha" { alpha } else { plain };
-        let cells = lines.iter().map(|line| line.axis(&axis.path).map_or("-".into(), shown));
-        let column = Column::new(&axis.name, Align::Right, cells);
-        // Axes that go together may have the same values.
-        if !columns.iter().any(|other: &Column| other.cells == column.cells) {
-            columns.push(column);
-        }
-    }
+    let mut columns = axes(studied, lines);
     let head = if is_grouped { "verdict: seeds" } else { "verdict" };
     let verdicts = Column::new(head, Align::Left, lines.iter().map(|line| line.verdict()));
-    let width = |columns: &[Column]| columns.iter().map(|c| c.width() + 2).sum::<usize>();
     let mut legend = Vec::new();
     if width(&columns) + verdicts.width() > WIDTH {
+        // The number of the run still identifies a row, and the file of rows has its axes.
         columns.retain(|column| column.name == "run");
         legend.push("The axes are too wide for a table; --rows has them.".to_owned());
     }
@@ -212,6 +206,7 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>, 
     let (axes, mut spreads) = (columns.clone(), Vec::new());
     let mut shown = Vec::new();
     for (name, heading) in FIGURES {
+        // Latency stands in for the completion time where no message completes.
         if !has(name) || name == "latency_p99_ns" && has("fct.p99_ns") {
             continue;
         }
@@ -226,15 +221,7 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>, 
         columns.push(new);
         shown.push((name, heading));
         if varies && spreads.len() < SPREADS_MAX {
-            let of = |heading, of| figure(lines, name, heading, of);
-            let quantiles = [
-                of("min", |spread| spread.min),
-                of("5 %", |spread| spread.p5),
-                of("median", |spread| spread.median),
-                of("95 %", |spread| spread.p95),
-                of("max", |spread| spread.max),
-            ];
-            let whole: Vec<Column> = axes.iter().cloned().chain(quantiles).collect();
+            let whole = quantiles(&axes, lines, name);
             if width(&whole) <= WIDTH {
                 spreads.push((format!("{heading} over seeds:"), whole));
             }
@@ -247,7 +234,49 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>, 
             legend.push("Figures are medians over seeds.".into());
         }
     }
-    (columns, legend, spreads)
+    Layout { columns, legend, spreads }
+}
+
+/// Returns the columns that name the lines: those of the run, the lab, the variant and the axes that vary.
+fn axes(studied: &Studied, lines: &[Line<'_>]) -> Vec<Column> {
+    let is_grouped = !studied.groups.is_empty();
+    let mut columns = Vec::new();
+    if !is_grouped {
+        let numbers = studied.rows.iter().map(|row| row.n.to_string());
+        columns.push(Column::new("run", Align::Right, numbers));
+    }
+    let names = |of: &dyn Fn(Line<'_>) -> String| lines.iter().map(|l| of(*l)).collect::<Vec<_>>();
+    let labs = Column::new("lab", Align::Left, names(&|l| l.lab().to_owned()).into_iter());
+    let variant = |l: Line<'_>| l.variant().unwrap_or("-").to_owned();
+    let variants = Column::new("variant", Align::Left, names(&variant).into_iter());
+    columns.extend([labs, variants].into_iter().filter(Column::differs));
+    let own: BTreeSet<&str> =
+        studied.rows.iter().flat_map(|row| row.axes.iter().map(|(key, _)| key.as_str())).collect();
+    let axes = studied.axes.iter().filter(|axis| own.contains(axis.path.as_str()));
+    // A group has runs of all seeds.
+    for axis in axes.filter(|axis| !(is_grouped && axis.path == "seed")) {
+        let shown = if axis.path == "alpha" { alpha } else { plain };
+        let cells = lines.iter().map(|line| line.axis(&axis.path).map_or("-".into(), shown));
+        let column = Column::new(&axis.name, Align::Right, cells);
+        // Axes that go together may have the same values.
+        if !columns.iter().any(|other: &Column| other.cells == column.cells) {
+            columns.push(column);
+        }
+    }
+    columns
+}
+
+/// Returns the table of a figure's spread over seeds, behind the axes.
+fn quantiles(axes: &[Column], lines: &[Line<'_>], name: &str) -> Vec<Column> {
+    let of = |heading, of| figure(lines, name, heading, of);
+    let quantiles = [
+        of("min", |spread| spread.min),
+        of("5 %", |spread| spread.p5),
+        of("median", |spread| spread.median),
+        of("95 %", |spread| spread.p95),
+        of("max", |spread| spread.max),
+    ];
+    axes.iter().cloned().chain(quantiles).collect()
 }
 
 /// Returns the column of a figure, or of a quantile of it over seeds.
@@ -263,6 +292,7 @@ fn wrapped(shown: &[(&str, &str)]) -> Vec<String> {
     for (name, heading) in shown {
         let item = format!("{heading}: {name}");
         match lines.last_mut() {
+            // Two for the separator.
             Some(line) if line.len() + item.len() + 2 <= WIDTH => *line += &format!("; {item}"),
             _ => lines.push(item),
         }
@@ -274,6 +304,7 @@ fn wrapped(shown: &[(&str, &str)]) -> Vec<String> {
 fn table(columns: &[Column]) -> Table {
     let mut table = Table::new(columns.iter().map(|column| (column.name.as_str(), column.align)));
     let len = columns[0].cells.len();
+    // The first rows are more of use than the last, so they are more in number.
     let last = if len > ROWS_MAX { len - (ROWS_MAX - FIRST) } else { 0 };
     for n in 0..len {
         match n {
@@ -299,6 +330,7 @@ fn plain(value: &Value) -> String {
 fn alpha(value: &Value) -> String {
     match value.as_f64() {
         Some(alpha) if alpha >= 1.0 => format!("{alpha}"),
+        // Alphas are powers of two, so the fraction is exact.
         Some(alpha) if alpha > 0.0 => format!("1/{}", 1.0 / alpha),
         _ => plain(value),
     }

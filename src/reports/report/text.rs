@@ -1,14 +1,19 @@
-//! Prints the summary as tables, and as one line.
+//! The summary of a switch as tables, as one line, and as the live view: a table redrawn in place on a terminal, one
+//! plain line per interval elsewhere.
 
-use super::agents::agents_text;
-use super::macsec::macsec_text;
+use std::io::Write;
+
+use console::Term;
+
+use super::protocols::{agents_text, macsec_text};
 use super::sheet::Medium;
-use ::text::{Align::Left, Align::Right, Table, count, scaled};
+use ::text::Align::{Left, Right};
+use ::text::{Table, count, scaled};
 use contracts::stats::{PortCounters, PortSnapshot};
 use ground::printable;
 use ground::time::Duration;
 use ground::verdict::Verdict;
-use results::{CheckSummary, PortSummary, Summary};
+use results::{CheckSummary, CongestionSummary, PortSummary, Summary};
 
 /// Prints the summary as tables. Rates are since `before`, or over the whole run without it.
 #[must_use]
@@ -16,7 +21,7 @@ pub fn text(now: &Summary, before: Option<&Summary>) -> String {
     let elapsed = Duration::from_nanos(now.elapsed_ns);
     let name = printable::line(&now.name);
     let mut out = format!("{name} after {elapsed}\n\n{}", ports(now, before));
-    let congestion = now.congestion.iter().map(super::congestion::table);
+    let congestion = now.congestion.iter().map(congestion_table);
     let tables = [priorities(now), Medium::Terminal.drops(&now.drops).table()];
     for table in tables.into_iter().chain(congestion) {
         if !table.is_empty() {
@@ -32,6 +37,7 @@ pub fn text(now: &Summary, before: Option<&Summary>) -> String {
 /// Prints the summary as one line, for an interval of a run whose output is not a terminal.
 #[must_use]
 pub fn line(now: &Summary, before: Option<&Summary>) -> String {
+    // A line has no room for ports, so their rates are added up.
     let mut rates = [0.0; 4];
     for (n, port) in now.ports.iter().enumerate() {
         for (sum, rate) in rates.iter_mut().zip(port_rates(now, before, n, port)) {
@@ -61,6 +67,7 @@ fn port_rates(now: &Summary, before: Option<&Summary>, n: usize, port: &PortSumm
     let seconds = now.elapsed_ns.saturating_sub(since) as f64 / 1e9;
     let rate = |f: fn(&PortCounters) -> u64, scale: f64| {
         let counted = |of: &PortSummary| f(&of.port.counters);
+        // A port that was reset may have less than before.
         let grown = counted(port).saturating_sub(old.map_or(0, counted));
         if seconds > 0.0 { grown as f64 * scale / seconds } else { 0.0 }
     };
@@ -103,6 +110,7 @@ fn ports(now: &Summary, before: Option<&Summary>) -> Table {
             count(of.drops.total()),
             p.nic.missed().map_or_else(|| "unknown".into(), count),
             match paused.is_empty() {
+                // Asked first: an empty set means nothing if it is not known.
                 _ if !p.knows("paused_priorities") => "unknown".into(),
                 true => "-".into(),
                 false => paused.join(","),
@@ -129,6 +137,7 @@ fn priorities(now: &Summary) -> Table {
         ("ecn marked", Right),
     ]);
     for port in &now.ports {
+        // A device that does PFC itself shows the switch none of its pauses, so their number is unknown and not 0.
         let known = |field: &str, text: String| match port.knows(field) {
             true => text,
             false => "unknown".into(),
@@ -163,11 +172,13 @@ fn closing(now: &Summary) -> String {
     let mut out = format!(
         "frames: in {}, out {}, queued {}\n",
         count(b.came),
+        // What is queued counts as gone in the balance, and has its own number here.
         count(b.went.saturating_sub(b.held)),
         count(b.held),
     );
     let nics = || now.ports.iter().map(|p| p.nic);
     let unsent: u64 = nics().map(|nic| nic.unsent()).sum();
+    // Only devices with losses are worth a line.
     if unsent > 0 {
         out += &format!("handed to devices that did not send them: {}\n", count(unsent));
     }
@@ -200,8 +211,10 @@ fn closing(now: &Summary) -> String {
 /// verdict does not depend on it, unless none applies.
 fn checks_text(checks: &[CheckSummary], verdict: Verdict) -> String {
     let applies = |check: &CheckSummary| check.applies || check.verdict != Verdict::NotJudged;
+    // If no check applies, all of them count, as a verdict without checks would not explain itself.
     let number = checks.iter().filter(|check| applies(check)).count();
     let counts = |check: &CheckSummary| number == 0 || applies(check);
+    // A check that does not apply has a dash, so that no reader counts it.
     let line = |check: &CheckSummary| {
         let word = if counts(check) { check.verdict.label() } else { "-" };
         format!("{word:<12}  {:<8}  {}", check.name, check.detail)
@@ -217,10 +230,108 @@ fn checks_text(checks: &[CheckSummary], verdict: Verdict) -> String {
     out + "\n"
 }
 
+/// Returns the counters as a table.
+fn congestion_table(of: &CongestionSummary) -> Table {
+    let mut table = Table::new([("congestion", Left), ("port", Left), ("count", Right)]);
+    // Counters of the switch have no port.
+    let whole = of.switch.iter().chain(&of.tables).map(|of| ("", of));
+    let ports = of.ports.iter().flat_map(|(name, of)| of.iter().map(|of| (name.as_str(), of)));
+    for (port, (name, n)) in whole.chain(ports).filter(|(_, (_, n))| **n > 0) {
+        table.row([name.clone(), port.to_owned(), count(*n)]);
+    }
+    table
+}
+
+/// The progress display on standard error, which leaves standard output to the results.
+pub struct Screen {
+    term: Term,
+    /// Number of lines of the last table, to be overwritten.
+    drawn: usize,
+}
+
+impl Default for Screen {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Screen {
+    #[must_use]
+    pub fn new() -> Self {
+        Self { term: Term::buffered_stderr(), drawn: 0 }
+    }
+
+    /// Shows the table on a terminal, in place of the last one, and the line elsewhere. Write
+    /// errors (a closed pipe) are ignored, as they must not stop a run.
+    pub fn show(&mut self, table: impl FnOnce() -> String, line: impl FnOnce() -> String) {
+        if self.term.is_term() {
+            let (rows, columns) = self.term.size();
+            let shown = table();
+            let shown = printable::text(&shown);
+            // Longer output would scroll, and could not be overwritten.
+            let lines: Vec<_> = shown
+                .lines()
+                .map(|l| console::truncate_str(l, columns.into(), ""))
+                .take(usize::from(rows).saturating_sub(1))
+                .collect();
+            // In place of the last table, so that the screen does not scroll.
+            let _ = self.term.clear_last_lines(self.drawn);
+            for l in &lines {
+                let _ = self.term.write_line(l);
+            }
+            self.drawn = lines.len();
+        } else {
+            let _ = writeln!(self.term, "{}", printable::line(&line()));
+        }
+        let _ = self.term.flush();
+    }
+
+    /// Removes the table from the terminal, before other output.
+    pub fn clear(&mut self) {
+        if self.term.is_term() {
+            let _ = self.term.clear_last_lines(self.drawn);
+            let _ = self.term.flush();
+        }
+        self.drawn = 0;
+    }
+}
+
+/// The live view of a switch.
+#[derive(Default)]
+pub struct Live {
+    screen: Screen,
+    before: Option<Summary>,
+}
+
+impl Live {
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Shows the state of a run.
+    pub fn show(&mut self, now: Summary) {
+        let before = self.before.as_ref();
+        self.screen.show(|| text(&now, before), || line(&now, before));
+        // Rates of the next view are since this one.
+        self.before = Some(now);
+    }
+
+    /// Removes the table from the terminal.
+    pub fn clear(&mut self) {
+        self.screen.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use Verdict::{Fail, NotJudged, Pass};
+
+    use super::*;
+    use contracts::stats::{
+        CongestionSnapshot, PortCounters, PortSnapshot, ProxyPortCounters, ProxySnapshot,
+        SfcCounters, SfcSnapshot,
+    };
 
     #[test]
     fn a_check_that_does_not_apply_is_not_counted() {
@@ -240,5 +351,38 @@ mod tests {
         assert!(checks_text(&[check(Fail, false)], Fail).ends_with("FAIL: 1 of 1 check\n"));
         let text = checks_text(&[check(NotJudged, false), check(NotJudged, false)], NotJudged);
         assert!(text.ends_with("not judged: 2 of 2 checks\n"), "{text}");
+    }
+
+    #[test]
+    fn counters_of_what_is_on_are_there_under_their_names_and_the_table_has_those_that_counted() {
+        let port = |name: &str| PortSnapshot {
+            name: name.into(),
+            up: true,
+            rate_bps: 1,
+            counters: PortCounters::default(),
+            waiting: [None; 8],
+            secy: None,
+        };
+        let ports = [port("a"), port("b")];
+        let counters = SfcCounters { transmitted_sfcms: 7, ..SfcCounters::default() };
+        let sfc = SfcSnapshot { counters, ..SfcSnapshot::default() };
+        let accepted = ProxyPortCounters { accepted: 3, ..ProxyPortCounters::default() };
+        let proxied = vec![ProxyPortCounters::default(), accepted];
+        let proxy = ProxySnapshot { ports: proxied, ..ProxySnapshot::default() };
+        let of = CongestionSnapshot {
+            sfc: Some(sfc),
+            proxy: Some(proxy),
+            ..CongestionSnapshot::default()
+        };
+        let summary = CongestionSummary::new(&of, &ports);
+        assert_eq!(summary.switch["sfcTransmittedSFCMs"], 7);
+        assert_eq!(summary.switch["sfc_proxy_sender"], 0);
+        assert_eq!(summary.ports["b"]["sfc_proxy_accepted"], 3);
+        assert!(!summary.switch.contains_key("cpTransmittedCnms"));
+        let text = congestion_table(&summary).to_string();
+        assert!(text.contains("sfcTransmittedSFCMs") && text.contains("sfc_proxy_accepted"));
+        assert!(!text.contains("sfc_proxy_sender"), "{text}");
+        let nothing = CongestionSummary::new(&CongestionSnapshot::default(), &ports);
+        assert_eq!(nothing, CongestionSummary::default());
     }
 }

@@ -1,21 +1,15 @@
 //! Results of a switch, by name: the JSON of `--format json`, from which all tables, pages and
 //! metrics are made.
 
-mod agents;
 mod checks;
-mod collect;
-mod congestion;
 mod counters;
-mod judged;
-mod macsec;
+mod protocols;
 mod summary;
 
-pub use agents::{
+pub use checks::{CheckSummary, PollsSummary};
+pub use counters::{CongestionSummary, Counters, MacsecSummary, ReceiveSummary, TransmitSummary};
+pub use protocols::{
     AgentsSummary, DcbxSummary, EtsSummary, HeadroomSummary, NeedSummary, NeighbourSummary,
     SaidSummary, SfcSummary, SourcesSummary, StampsSummary, TimesSummary,
 };
-pub use checks::{CheckSummary, PollsSummary};
-pub use congestion::CongestionSummary;
-pub use counters::Counters;
-pub use macsec::{MacsecSummary, ReceiveSummary, TransmitSummary};
 pub use summary::{BalanceSummary, PortSummary, Summary};

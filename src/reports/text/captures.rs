@@ -104,6 +104,7 @@ impl Packets {
         let mut input: Box<dyn Read> = Box::new(file);
         let compressed = start[..got].starts_with(&GZIP);
         if compressed {
+            // The first bytes were read to recognize the format, and belong to the compressed data.
             let whole = io::Cursor::new(start).take(got as u64).chain(input);
             let mut inside = BufReader::new(Members::new(BufReader::new(whole)));
             (start, got) = self::start(&mut inside)?;
@@ -170,6 +171,7 @@ impl Packets {
         self.format = Format::Pcapng { interfaces: Vec::new() };
         let len = self.order.u32(len, 0).unwrap_or(0);
         match len.checked_sub(12) {
+            // Type, length and magic are read; a header without options has 28 bytes.
             Some(rest) if len >= 28 => self.skip(rest),
             _ => format("a section header is too short"),
         }
@@ -193,6 +195,7 @@ impl Packets {
     ) -> Result<Option<Captured>, CaptureError> {
         let Some(start) = self.input_octets(header)? else { return Ok(None) };
         let word = |n: usize| self.order.u32(&start, 4 * n).unwrap_or(0);
+        // Kuznetzov's additional fields stand behind these four.
         let (seconds, fraction, captured, len) = (word(0), word(1), word(2), word(3));
         if captured > PACKET_MAX {
             return format(format!("packet {} has {captured} bytes", self.count + 1));
@@ -206,11 +209,13 @@ impl Packets {
         loop {
             let Some(start) = self.input_octets(8)? else { return Ok(None) };
             if start.starts_with(&PCAPNG) {
+                // The order of the bytes may change with the section, so its length is not read before.
                 self.section(&start[4..])?;
                 continue;
             }
             let (kind, len) = (self.order.u32(&start, 0), self.order.u32(&start, 4));
             let (kind, len) = (kind.unwrap_or(0), len.unwrap_or(0));
+            // Type and two lengths take 12 bytes, and bodies are padded to words.
             if len < 12 || len % 4 != 0 {
                 return format(format!("a block has a length of {len} bytes"));
             }
@@ -234,6 +239,7 @@ impl Packets {
                     self.simple_packet(&body)
                 }
                 _ => {
+                    // Blocks of other types are skipped, as readers of pcapng have to.
                     self.skip(len - 8)?;
                     continue;
                 }
@@ -254,6 +260,7 @@ impl Packets {
             return format(format!("a block has a length of {len} bytes"));
         }
         let mut body = self.octets(len as usize - 8)?;
+        // The length stands at both ends of a block, so that damage shows.
         let trailer = body.split_off(body.len() - 4);
         if self.order.u32(&trailer, 0) != Some(len) {
             return format("the two lengths of a block differ");
@@ -277,6 +284,7 @@ impl Packets {
         // The length of the FCS in the flags of the packet takes precedence.
         let flags = order.options(options).find(|(code, _)| *code == 2);
         if let Some(flags) = flags.and_then(|(_, value)| order.u32(value, 0)) {
+            // Bits 5 to 8, in bytes; 0 if the length is not known.
             let fcs = flags >> 5 & 0xf;
             interface.fcs = if fcs == 0 { interface.fcs } else { fcs == FCS_BYTES };
         }
@@ -288,6 +296,7 @@ impl Packets {
     fn simple_packet(&self, body: &[u8]) -> Option<Result<Captured, CaptureError>> {
         let (interface, len) = (self.interface(0)?, self.order.u32(body, 0)?);
         let snap = if interface.snap == 0 { u32::MAX } else { interface.snap };
+        // The block does not tell the captured length, and ends with padding.
         let captured = (len.min(snap) as usize).min(body.len() - 4);
         Some(self.captured(None, body[4..4 + captured].to_vec(), len, interface))
     }
@@ -310,9 +319,11 @@ impl Packets {
         if link != ETHERNET {
             return Err(CaptureError::NotEthernet { packet: self.count + 1, link });
         }
+        // What was captured existed, whatever length the file gives.
         let mut len = len.max(octets.len() as u32);
         if fcs {
             len = len.saturating_sub(FCS_BYTES);
+            // A packet that was cut may have lost its FCS already, or a part of it.
             octets.truncate(len as usize);
         }
         let at = picos.map(|picos| {
@@ -324,6 +335,7 @@ impl Packets {
     /// Reads `n` bytes. `None` if the file ends before the first of them.
     fn input_octets(&mut self, n: usize) -> Result<Option<Vec<u8>>, CaptureError> {
         let mut octets = Vec::new();
+        // The buffer grows with what is there: a length in the file alone reserves no memory.
         let read = self.input.by_ref().take(n as u64).read_to_end(&mut octets);
         let is_cut = whole(read)?.is_none();
         match octets.len() {
@@ -357,6 +369,7 @@ impl Iterator for Packets {
         let next = self.packet().transpose();
         match &next {
             Some(Ok(_)) => self.count += 1,
+            // After an error the place of the next packet is not known.
             _ => self.done = true,
         }
         next
@@ -410,6 +423,7 @@ fn start(input: &mut impl Read) -> Result<([u8; 4], usize), CaptureError> {
 fn whole<T>(read: io::Result<T>) -> Result<Option<T>, CaptureError> {
     match read {
         Ok(read) => Ok(Some(read)),
+        // Decoders report the end of a compressed file that is cut as an error of reading.
         Err(error) => match error.kind() {
             io::ErrorKind::UnexpectedEof => Ok(None),
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
@@ -440,6 +454,7 @@ impl Interface {
         let mut interface = Self { link, snap, unit: Unit::Decimal(6), offset: 0, fcs: false };
         for (code, value) in order.options(&body[8..]) {
             match (code, value) {
+                // The highest bit tells powers of two from powers of ten.
                 (9, [unit]) if unit & 0x80 != 0 => interface.unit = Unit::Binary(unit & 0x7f),
                 (9, [unit]) => interface.unit = Unit::Decimal(*unit),
                 // The draft says bits, and means bytes: its example is 4.
@@ -467,6 +482,7 @@ impl Unit {
         let count = i128::from(count);
         match self {
             Self::Decimal(n @ 0..=12) => count * 10_i128.pow(12 - u32::from(n)),
+            // Units below a picosecond; the smallest ones leave nothing of any count.
             Self::Decimal(n) => 10_i128.checked_pow(u32::from(n) - 12).map_or(0, |of| count / of),
             Self::Binary(n) => (count * SECOND).checked_shr(n.into()).unwrap_or(0),
         }
@@ -483,6 +499,7 @@ enum Order {
 impl Order {
     fn word<const N: usize>(self, octets: &[u8], place: usize) -> Option<[u8; N]> {
         let mut word: [u8; N] = octets.get(place..)?.get(..N)?.try_into().ok()?;
+        // Words are read as big-endian below.
         if self == Self::Little {
             word.reverse();
         }
@@ -507,6 +524,7 @@ impl Order {
             let (code, len) = (self.u16(octets, 0)?, usize::from(self.u16(octets, 2)?));
             let value = octets.get(4..4 + len)?;
             octets = octets.get(4 + len.next_multiple_of(4)..).unwrap_or_default();
+            // 0 is the end mark, which some writers leave out.
             (code != 0).then_some((code, value))
         })
     }

@@ -2,7 +2,6 @@
 //! numbers, and packet captures.
 
 pub mod captures;
-mod number;
 pub mod packets;
 pub mod table;
 
@@ -10,8 +9,7 @@ pub mod table;
 #[path = "../../../tests/shared/testfolder.rs"]
 mod testfolder;
 
-pub use number::{count, decimal, delay, scaled};
-pub use table::{Align, Table};
+pub use table::{Align, Table, count, decimal, delay, scaled};
 
 use std::net::SocketAddr;
 

@@ -27,7 +27,7 @@ const PCAP_FCS: u32 = 0x2400_0000;
 /// The exponent of ten of a pcapng timestamp's unit.
 const NANOSECONDS: u8 = 9;
 
-/// The direction of a frame, as seen by the capturing device.
+/// The direction of a frame from the point of view of the capturing device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     In,
@@ -88,6 +88,7 @@ impl<W: Write> Pcapng<W> {
                 InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
             ];
             if interface.fcs {
+                // Without the option analysers guess whether the last bytes are an FCS.
                 options.push(InterfaceDescriptionOption::IfFcsLen(FCS_BYTES as u8));
             }
             options.extend(interface.rate.map(|r| InterfaceDescriptionOption::IfSpeed(r.get())));
@@ -138,10 +139,12 @@ impl<W: Write> Pcap<W> {
     /// Errors of `out`.
     pub fn new(out: W, fcs: bool) -> io::Result<Self> {
         let ethernet = u32::from(DataLink::ETHERNET);
+        // The field of the link type has room for the length of the FCS in its upper bits.
         let link = if fcs { ethernet | PCAP_FCS } else { ethernet };
         let header = PcapHeader {
             ts_resolution: TsResolution::NanoSecond,
             datalink: DataLink::from(link),
+            // Readers refuse a longer packet.
             snaplen: PCAP_SNAP,
             endianness: Endianness::Little,
             ..Default::default()

@@ -1,16 +1,12 @@
 //! MACsec (802.1AE) of a port: protection, acceptance and keys.
 
-mod parts;
-
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use secure::{CipherSuite, PfcAccept, Validate};
 use serde::{Deserialize, Serialize};
 
-pub use parts::{EtherTypeName, HexText, MacsecSci};
-
-use super::Range;
+use super::{EtherTypeName, HexText, MacsecSci, Range};
 use crate::quantity::Span;
 
 /// MACsec (IEEE 802.1AE) of a port. The shortest form has a `key` and, in a switch file, the `sci`

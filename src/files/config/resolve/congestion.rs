@@ -3,13 +3,11 @@
 mod isolation;
 mod notifications;
 mod parts;
-mod proxy;
-mod settings;
 mod sfc;
 
 pub use parts::{life, longest, senders, udp_port};
 
-use super::agents::late_host;
+use super::protocols::late_host;
 use super::{Cx, Draft, Place};
 use crate::raw;
 use buffer::BufferPlan;
@@ -61,12 +59,13 @@ pub(super) fn congestion(
     if let Some(raw) = said.isolation {
         isolation::isolation(cx, &at.key("congestion_isolation"), raw, &context, &mut plan);
     }
+    // SFC asks where flows are moved, so isolation is resolved before it.
     context.moves = plan.isolation.as_ref().filter(|i| i.machine.enabled).map(|i| i.machine.map);
     if let Some(raw) = said.sfc {
         sfc::sfc(cx, &at.key("sfc"), raw, &context, &mut plan);
     }
     if let Some(raw) = said.proxy {
-        proxy::proxy(cx, &at.key("sfc_proxy"), raw, said.sfc, &mut plan);
+        sfc::proxy(cx, &at.key("sfc_proxy"), raw, said.sfc, &mut plan);
     }
     if let Some(raw) = said.fast_cnp {
         notifications::fast_cnp(cx, &at.key("fast_cnp"), raw, &context, &mut plan);
@@ -101,6 +100,7 @@ fn measurements(drafts: &[Draft<'_>]) -> Option<Vec<Option<PortMeasurement>>> {
 
 /// Gives each state machine a different seed.
 pub fn seed(plan: &mut CongestionPlan, seed: u64) {
+    // Different constants, so that the machines draw different numbers from one seed.
     const SFC: u64 = 0x5fc0_c0de_5fc0_c0de;
     const ISOLATION: u64 = 0x1c01_a7ed_1c01_a7ed;
     if let Some(sfc) = &mut plan.sfc {
@@ -147,13 +147,14 @@ pub(super) fn check_proxy(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_
     }
 }
 
-/// Warns of a proxy at the section of a switch without a file of its own, if it can pause no host.
+/// Warns of a proxy at the section of a switch in a lab, if it can pause no host.
 pub(super) fn warn_of_proxy(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &Congestion<'_>,
     drafts: &[Draft<'_>],
 ) {
+    // A lab says elsewhere what its ports lead to, so only PFC is checked.
     if said.proxy.is_some() && !drafts.iter().any(sends_pfc) {
         let what = "the proxy pauses hosts by PFC, and no port sends it: add `pfc`";
         cx.warn(&at.key("sfc_proxy"), what);
@@ -181,6 +182,7 @@ const fn is_host(raw: &raw::Port) -> bool {
 
 /// Traffic classes of all priorities for which a port sends PFC or PAUSE.
 fn protected(drafts: &[Draft<'_>]) -> u8 {
+    // A priority may have another class at each port; all of them carry what PFC protects somewhere.
     let classes = drafts.iter().flat_map(|d| {
         let map = &d.plan.classify.class;
         d.plan.pfc.mode.sends().iter().map(|p| map[p.index()].get()).collect::<Vec<_>>()

@@ -36,6 +36,7 @@ impl<'a> Place<'a> {
     pub fn key(&self, name: &str) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
         let node = self.node.and_then(|n| n.get(name));
+        // A field that is not in the file is reported where its section begins.
         let mark = node.map(|n| n.mark).or(self.mark);
         Self { node, mark, path: format!("{}{dot}{name}", self.path) }
     }
@@ -54,6 +55,13 @@ impl<'a> Place<'a> {
         let mark = node.map(|n| n.mark).or(self.mark);
         Self { node, mark, path: format!("{}[{i}]", self.path) }
     }
+}
+
+/// Numbers of errors and warnings at some time.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Found {
+    errors: usize,
+    warnings: usize,
 }
 
 /// Collects errors and warnings.
@@ -100,14 +108,22 @@ impl Cx {
     /// Returns the warnings, or the errors if there are any, in the order of their lines.
     pub fn finish(mut self) -> Result<Vec<Warning>, Vec<Finding>> {
         let found = if self.errors.is_empty() { &mut self.warnings } else { &mut self.errors };
+        // The sort is stable: findings about one place stay in the order in which they were made.
         found.sort_by_key(|f| f.mark);
         if self.errors.is_empty() { Ok(self.warnings) } else { Err(self.errors) }
     }
 
+    /// Number of findings so far.
+    pub(super) fn found(&self) -> Found {
+        Found { errors: self.errors.len(), warnings: self.warnings.len() }
+    }
+
     /// Merges the findings since `before` that differ only in the port, of those with these names: the first
     /// one stays. Findings at different places are merged where there are more than [`ALIKE_MAX`].
-    pub(super) fn merge_alike(&mut self, before: (usize, usize), names: &[&str]) {
+    pub(super) fn merge_alike(&mut self, before: Found, names: &[&str]) {
+        // A set, as labs have thousands of ports and each finding is looked up.
         let names: HashSet<&str> = names.iter().copied().collect();
+        // The texts differ in the name of the port, too, so they are compared without it.
         let bare = |what: &str| {
             let parts = what.split_once("port ").and_then(|(a, b)| Some((a, b.split_once(' ')?)));
             match parts {
@@ -115,24 +131,27 @@ impl Cx {
                 _ => what.to_owned(),
             }
         };
-        for (list, from) in [(&mut self.errors, before.0), (&mut self.warnings, before.1)] {
+        let lists = [(&mut self.errors, before.errors), (&mut self.warnings, before.warnings)];
+        for (list, from) in lists {
             let new = list.split_off(from);
             let cause = |f: &Finding| (of_any_port(&f.path), bare(&f.what));
             let (mut places, mut counts) = (HashSet::new(), HashMap::new());
+            // Counted before any is kept: the first of many says how many others there are.
             for finding in &new {
                 if places.insert((finding.mark, cause(finding))) {
                     *counts.entry(cause(finding)).or_insert(0) += 1;
                 }
             }
-            let (mut seen, mut told) = (HashSet::new(), HashSet::new());
+            let (mut listed, mut causes) = (HashSet::new(), HashSet::new());
             for mut finding in new {
                 let (mark, cause) = (finding.mark, cause(&finding));
                 let count = counts[&cause];
-                let is_first = told.insert(cause.clone());
+                let is_first = causes.insert(cause.clone());
                 if count > ALIKE_MAX && is_first {
                     finding.what += &format!(" (and at {} other places)", count - 1);
                 }
-                if seen.insert((mark, cause)) && (count <= ALIKE_MAX || is_first) {
+                // Of many places the first stands for all; of few, each place is listed once.
+                if listed.insert((mark, cause)) && (count <= ALIKE_MAX || is_first) {
                     list.push(finding);
                 }
             }
@@ -188,12 +207,14 @@ pub(super) fn by_number<'m, T>(
     let mut out: BTreeMap<u16, (Range, &T)> = BTreeMap::new();
     for (range, value) in map {
         let here = at.key(&range.to_string());
+        // None of its numbers is used, not even those in range: the author meant something else.
         if range.last > max {
             cx.error(&here, format!("{range} is out of range; choose 0 to {max}"));
             continue;
         }
         for n in range.iter() {
             match out.get(&n) {
+                // The number itself was given, which has precedence over any range.
                 Some((other, _)) if other.is_single() => {}
                 Some((other, _)) if !range.is_single() => {
                     cx.error(&here, format!("{other} and {range} both claim {n}"));

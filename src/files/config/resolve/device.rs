@@ -1,15 +1,18 @@
 //! Resolves devices, workers and the settings of EAL.
+//!
+//! The driver net_pcap takes any bytes of its capture files for a frame, so the files are read here before it does.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 
 use super::{Cx, Place};
-use crate::check_captures;
 use crate::memory::Need;
 use crate::plan::{DevicePlan, EalPlan, Hugepages, LESS_SLOTS, Machine, WorkerPlan};
 use crate::raw::{self, Core};
 use buffer::BufferPlan;
 use contracts::frame::BURST;
 use ground::units::{Mac, PortId};
+use text::captures::{self, CaptureError};
 
 /// Range of descriptors that NIC drivers accept.
 const DESCRIPTORS: (u16, u16) = (32, 32_768);
@@ -30,7 +33,6 @@ pub fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: Option<&raw::Port>)
     }
 }
 
-/// Parsed device string.
 struct Device<'a> {
     /// Device name; unique among ports.
     name: String,
@@ -39,9 +41,9 @@ struct Device<'a> {
     is_virtual: bool,
 }
 
-/// Parses a device string.
 fn device_of(text: &str) -> Result<Device<'_>, String> {
     let name = text.split(',').next().unwrap_or_default();
+    // The beginnings of names that DPDK has for virtual devices; a PCI address has a colon instead.
     let is_virtual = ["net_", "eth_", "virtio_user"].iter().any(|p| name.starts_with(p));
     if !is_virtual && !name.contains(':') {
         return Err(format!(
@@ -77,22 +79,25 @@ pub fn devices(
     }
     let mut plans = Vec::new();
     let mut names: Vec<String> = Vec::new();
-    let mut seen: Vec<(usize, Device<'_>)> = Vec::new();
+    // Devices so far with their port, as findings name the port that was first.
+    let mut earlier: Vec<(usize, Device<'_>)> = Vec::new();
     for (i, raw) in file.ports.iter().enumerate() {
         let at = ports_at.index(i);
         let text = raw.device.as_deref().unwrap_or_default();
         if text.is_empty() {
             cx.error(&at.key("device"), "a port needs a device, such as `net_af_packet0,iface=v0`");
         }
+        // A device that is missing was reported above; an empty reason adds nothing to that.
         let parsed = if text.is_empty() { Err(String::new()) } else { device_of(text) };
+        // An unknown device counts as virtual, so that no findings about a NIC follow from the error.
         let is_virtual = parsed.as_ref().map_or(true, |d| d.is_virtual);
         match parsed {
             Ok(device) => {
-                if let Some((other, why)) = clash(&device, &seen) {
+                if let Some((other, why)) = clash(&device, &earlier) {
                     let what = format!("ports[{other}] is on {why} already; one port per device");
                     cx.error(&at.key("device"), what);
                 }
-                seen.push((i, device));
+                earlier.push((i, device));
             }
             Err(why) if !why.is_empty() => cx.error(&at.key("device"), why),
             Err(_) => {}
@@ -103,6 +108,7 @@ pub fn devices(
                 Err(what) => cx.error(&at.key("device"), what),
             }
         }
+        // The default is the device without its arguments, which is unique for DPDK, too.
         let name = raw.name.as_deref().unwrap_or(text.split(',').next().unwrap_or_default());
         if let Some(other) = names.iter().position(|n| n == name && !n.is_empty()) {
             let what = format!("ports[{other}] is called `{name}` too; names must differ");
@@ -114,12 +120,22 @@ pub fn devices(
     (plans, names)
 }
 
+/// Refuses devices that have no room for the longest frame; `at` is the place of the ports.
+pub fn check_frames(cx: &mut Cx, at: &Place<'_>, devices: &[DevicePlan], max_frame: u32) {
+    for (i, device) in devices.iter().enumerate() {
+        if let Some(why) = device.refusal(max_frame) {
+            cx.error(&at.index(i).key("device"), why);
+        }
+    }
+}
+
 /// Returns an earlier port with the same device, and the shared name.
-fn clash(device: &Device<'_>, seen: &[(usize, Device<'_>)]) -> Option<(usize, String)> {
-    seen.iter().find_map(|(i, other)| {
+fn clash(device: &Device<'_>, earlier: &[(usize, Device<'_>)]) -> Option<(usize, String)> {
+    earlier.iter().find_map(|(i, other)| {
         if other.name == device.name {
             return Some((*i, device.name.clone()));
         }
+        // Files and sockets may be named by several devices; an interface of the kernel has one.
         let (key, value) = device.below?;
         (other.below == device.below && key == "iface").then(|| (*i, format!("{key} {value}")))
     })
@@ -147,6 +163,7 @@ fn device_plan(
     let rings = |cx: &mut Cx, field: &str, given: Option<u16>, default: u16| {
         cx.ranged(&at.key(field), given.unwrap_or(default), DESCRIPTORS, default)
     };
+    // Without the switch's shaper the ring of the device fills, and a PFC frame waits behind all of it.
     let waits = !is_shaped(raw, is_virtual) && (raw.pfc.is_some() || raw.pause.is_some());
     let tx_default = if waits { TX_DESCRIPTORS_LOSSLESS } else { TX_DESCRIPTORS_DEFAULT };
     DevicePlan {
@@ -177,18 +194,19 @@ pub fn workers(
     machine: &Machine,
 ) -> Vec<WorkerPlan> {
     let mut workers: Vec<WorkerPlan> = Vec::new();
-    // What a port says of its core, by worker.
-    let mut meant: Vec<Option<Core>> = Vec::new();
+    // The field of its ports, by worker.
+    let mut cores: Vec<Option<Core>> = Vec::new();
     let ids = (0..).map_while(PortId::new);
     for ((i, raw), id) in file.ports.iter().enumerate().zip(ids) {
         if let Some(Core::Number(core)) = raw.core {
             exists(cx, &at.key("ports").index(i).key("core"), core, machine);
         }
+        // With `auto` a port has a worker for itself, so it never joins one.
         let is_shared = raw.core != Some(Core::Auto);
-        match meant.iter().position(|core| is_shared && *core == raw.core) {
+        match cores.iter().position(|core| is_shared && *core == raw.core) {
             Some(worker) => workers[worker].ports.push(id),
             None => {
-                meant.push(raw.core);
+                cores.push(raw.core);
                 workers.push(WorkerPlan { core: raw.core.unwrap_or(Core::Auto), ports: vec![id] });
             }
         }
@@ -213,6 +231,7 @@ pub fn pool_frames(buffer: &BufferPlan, devices: &[DevicePlan]) -> usize {
         .iter()
         .map(|d| {
             let (rx, tx) = d.queues();
+            // Frames outside of the buffer: in all rings, a burst for each transmit queue, and one just received.
             rx * usize::from(d.rx_descriptors)
                 + tx * (usize::from(d.tx_descriptors) + BURST)
                 + BURST
@@ -221,21 +240,27 @@ pub fn pool_frames(buffer: &BufferPlan, devices: &[DevicePlan]) -> usize {
     buffer.total.0 as usize + rings
 }
 
+/// The parts of a switch that take memory.
+pub struct MemoryUse<'a> {
+    /// Number of mbufs in the pool.
+    pub frames: usize,
+    /// Longest frame in bytes.
+    pub max_frame: u32,
+    pub devices: &'a [DevicePlan],
+    pub eal: &'a EalPlan,
+}
+
 /// Refuses a configuration that needs more memory than the machine has: the mbuf pool, DPDK's
 /// reserved memory, and the rings that devices share with the kernel.
-pub fn memory(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    machine: &Machine,
-    (frames, max_frame): (usize, u32),
-    (devices, eal): (&[DevicePlan], &EalPlan),
-) {
+pub fn memory(cx: &mut Cx, at: &Place<'_>, machine: &Machine, needs: &MemoryUse<'_>) {
+    let MemoryUse { frames, max_frame, devices, eal } = *needs;
     let Some(limit) = machine.memory else { return };
     let mut refuse = |at: &Place<'_>, need: Need, remedy: &str| {
         if need.bytes() > limit {
             cx.error(at, need.refusal(limit, "that are available here", remedy));
         }
     };
+    // The kernel fills a slot with any frame that fits, so mbufs have room for the largest slot.
     let longest = devices.iter().filter_map(DevicePlan::room).fold(max_frame, u32::max);
     // Data room in whole KiB, mbuf headroom, and the metadata of DPDK and the pool per frame.
     let each = u64::from(longest).next_multiple_of(1_024) + 128 + 192;
@@ -260,13 +285,15 @@ pub fn made_up_mac(switch: &str, number: u16) -> Mac {
         switch.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
     let [a, b, c, _] = hash.to_be_bytes();
     let [hi, lo] = number.to_be_bytes();
+    // 0x02 is the bit of locally administered addresses.
     Mac([0x02, a, b, c, hi, lo])
 }
 
 /// Parses the address of the Prometheus endpoint: loopback if only a port is given.
-pub fn listen(cx: &mut Cx, at: &Place<'_>, text: Option<&str>) -> Option<SocketAddr> {
-    let text = text?;
+pub fn listen(cx: &mut Cx, at: &Place<'_>, raw: &raw::Observe) -> Option<SocketAddr> {
+    let (at, text) = (&at.key("prometheus"), raw.prometheus.as_deref()?);
     let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    // A TCP port alone is on the loopback: a server is opened to the network only by an explicit address.
     let parsed = text.parse().ok().or_else(|| Some(SocketAddr::new(here, text.parse().ok()?)));
     match parsed {
         None => cx.error(at, format!("`{text}` is no address; write 127.0.0.1:9464 or 9464")),
@@ -283,6 +310,7 @@ pub fn listen(cx: &mut Cx, at: &Place<'_>, text: Option<&str>) -> Option<SocketA
 pub fn eal(cx: &mut Cx, at: &Place<'_>, raw: &raw::Eal) -> EalPlan {
     const MIB: u64 = 1 << 20;
     let memory_mib = raw.memory.and_then(|size| {
+        // EAL counts its memory in MiB; rounded up, so that the configured size is there.
         let mib = u32::try_from(size.0.div_ceil(MIB)).ok().filter(|n| *n > 0);
         if mib.is_none() {
             cx.error(&at.key("memory"), "must be at least 1 MiB, and no more than 4 PiB");
@@ -295,4 +323,99 @@ pub fn eal(cx: &mut Cx, at: &Place<'_>, raw: &raw::Eal) -> EalPlan {
         raw::Hugepages::Off => Hugepages::Off,
     };
     EalPlan { hugepages, memory_mib, args: raw.args.clone() }
+}
+
+/// Returns the warnings about the files of `rx_pcap` in the arguments of a device, or the reason for
+/// which one is refused.
+pub fn check_captures(device: &str) -> Result<Vec<String>, String> {
+    let mut arguments = device.split(',');
+    let driver = arguments.next().unwrap_or_default();
+    if !driver.starts_with("net_pcap") && !driver.starts_with("eth_pcap") {
+        return Ok(Vec::new());
+    }
+    let mut warnings = Vec::new();
+    for file in arguments.filter_map(|argument| argument.strip_prefix("rx_pcap=")) {
+        let named = |what: String| format!("rx_pcap={file}: {what}");
+        // Only files that are received from; what `tx_pcap` names is written.
+        warnings.extend(check(Path::new(file)).map_err(named)?.into_iter().map(named));
+    }
+    Ok(warnings)
+}
+
+fn check(file: &Path) -> Result<Vec<String>, String> {
+    // What is read from a pipe would be missing later.
+    if file.exists() && !file.is_file() {
+        return Ok(Vec::new());
+    }
+    let packets = captures::open(file).map_err(|error| error.to_string())?;
+    if packets.is_compressed() {
+        return Err("it is compressed, which the driver does not read; `gunzip` it".into());
+    }
+    let (mut all, mut cut, mut with_fcs) = (0, 0, 0);
+    let mut warnings = Vec::new();
+    for packet in packets {
+        match packet {
+            Ok(packet) => {
+                all += 1;
+                cut += u64::from(packet.octets.len() < packet.len as usize);
+                with_fcs += u64::from(packet.fcs);
+            }
+            Err(error @ CaptureError::Cut(_)) => warnings.push(error.to_string()),
+            Err(error @ CaptureError::NotEthernet { .. }) => {
+                return Err(format!("{error}; capture on one interface, not on `any`"));
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    if cut > 0 {
+        warnings.push(format!(
+            "{cut} of {all} packets were cut by the capture; the port receives them as shorter \
+             frames (a generator's `replay` restores the length)"
+        ));
+    }
+    if with_fcs > 0 {
+        warnings.push(format!(
+            "{with_fcs} of {all} packets end with their FCS, which the driver takes for data; \
+             `editcap -C -4` removes it (a generator's `replay` needs no change)"
+        ));
+    }
+    Ok(warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testfolder::Folder;
+    use text::packets::{Packet, Pcap};
+
+    /// The check of a port with a file of one packet of 60 bytes, and these of its header's octets
+    /// changed.
+    fn checked(folder: &Folder, len: u32, fcs: bool, link: u8) -> Result<Vec<String>, String> {
+        let mut out = Vec::new();
+        let mut pcap = Pcap::new(&mut out, fcs).unwrap();
+        pcap.packet(&Packet { at: Default::default(), octets: &[1; 60], len }).unwrap();
+        out[20] = link;
+        let file = folder.put("in.pcap", &out);
+        check_captures(&format!("net_pcap0,rx_pcap={},tx_pcap=out.pcap", file.display()))
+    }
+
+    #[test]
+    fn a_port_receives_whole_ethernet_frames_or_says_what_else() {
+        let folder = Folder::new("replayed");
+        assert_eq!(checked(&folder, 60, false, 1).unwrap(), [""; 0]);
+        let any = checked(&folder, 60, false, 113).unwrap_err();
+        assert!(any.contains("in.pcap: packet 1 was not captured on Ethernet"), "{any}");
+        let cut = checked(&folder, 1_442, false, 1).unwrap();
+        assert!(cut.len() == 1 && cut[0].contains("1 of 1 packets were cut"), "{cut:?}");
+        let fcs = checked(&folder, 60, true, 1).unwrap();
+        assert!(fcs.len() == 1 && fcs[0].contains("editcap -C -4"), "{fcs:?}");
+        let missing = check_captures("net_pcap0,rx_pcap=/nonexistent/x.pcap").unwrap_err();
+        assert!(missing.contains("rx_pcap=/nonexistent/x.pcap: No such file"), "{missing}");
+        let text = folder.put("text", b"no capture");
+        check_captures(&format!("net_pcap0,rx_pcap={}", text.display())).unwrap_err();
+        // Other drivers, files that are written, and what is no file are not read.
+        for other in ["net_null0,rx_pcap=none", "net_pcap0,tx_pcap=none", "0000:3b:00.0"] {
+            assert_eq!(check_captures(other).unwrap(), [""; 0]);
+        }
+    }
 }

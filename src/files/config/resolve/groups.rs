@@ -1,14 +1,13 @@
-//! Resolves priority groups: converts profiles to cells, compares headroom with the round trip, and
-//! checks that everything fits into the buffer.
+//! Resolves priority groups and limits on the shared pool: converts sizes to cells, compares headroom with the
+//! round trip, and checks that everything fits into the buffer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::cx::by_number;
-use super::limits::{cells_above, cells_below, shared};
 use super::{Cx, Draft, Place};
 use crate::plan::HeadroomCheck;
-use crate::quantity::octets;
+use crate::quantity::{Size, octets};
 use crate::raw::{self, Xoff};
 use crate::unknown_name;
 use buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, Ledger, SharedLimit};
@@ -68,15 +67,26 @@ pub fn protected(draft: &Draft<'_>) -> [PrioritySet; PRIORITIES] {
     groups
 }
 
-/// Resolves a group that is assigned another profile of `buffer` at run time. Headroom that is
-/// `auto` keeps its current value `was`.
+/// Another profile for a group at run time.
+#[derive(Clone, Copy, Debug)]
+pub struct ProfileChange<'a> {
+    /// The section with the profiles.
+    pub buffer: &'a raw::Buffer,
+    /// Name of the profile.
+    pub name: &'a str,
+    /// The current plan of the group.
+    pub was: GroupPlan,
+}
+
+/// Resolves a group that is assigned another profile. Headroom that is `auto` keeps its current value.
 pub fn group_plan(
     cx: &mut Cx,
     at: &Place<'_>,
-    (buffer, name): (&raw::Buffer, &str),
-    (max_frame, cell): (u32, u32),
-    was: GroupPlan,
+    change: ProfileChange<'_>,
+    max_frame: u32,
+    cell: u32,
 ) -> Option<GroupPlan> {
+    let ProfileChange { buffer, name, was } = change;
     let profiles = Profiles::new(at.clone(), &buffer.profiles);
     let Some(profile) = profiles.get(name) else {
         cx.error(at, unknown_name("buffer profile", name, &profiles.names()));
@@ -88,6 +98,7 @@ pub fn group_plan(
         (&mut plan.kind, was.kind)
     {
         if auto {
+            // Found by measurement or calculated for this port's link, and right for any profile.
             *headroom = old;
         }
     }
@@ -147,32 +158,36 @@ pub fn buffer(
         BufferPlan { cell_bytes: cell, total: Cells(0), groups: Vec::new(), slack: Cells(0) };
     let mut checks = Vec::new();
     for (draft, port) in drafts.iter().zip((0..).map_while(PortId::new)) {
-        let groups = port_groups(cx, draft, port, &profiles, rules, &mut checks);
+        let (groups, of_port) = port_groups(cx, draft, port, &profiles, rules);
         plan.groups.push(groups);
+        checks.extend(of_port);
     }
     let frame = u64::from(plan.cells_for(max_frame).0);
+    // Each other worker may have charged a poll of the longest frames that this one does not know of yet.
     let slack = rules.workers.saturating_sub(1) as u64 * rules.frames_per_poll as u64 * frame;
-    total(cx, &at, raw, &mut plan, (slack, frame));
+    plan.slack = Cells(u32::try_from(slack).unwrap_or(u32::MAX));
+    total(cx, &at, raw, &mut plan, frame);
     check_xon(cx, &profiles, &plan);
     (plan, checks)
 }
 
-/// Resolves the groups of one port.
+/// Resolves the groups of one port, and the headroom of its lossless groups.
 fn port_groups(
     cx: &mut Cx,
     draft: &Draft<'_>,
     port: PortId,
     profiles: &Profiles<'_>,
     rules: Rules,
-    checks: &mut Vec<HeadroomCheck>,
-) -> [GroupPlan; PRIORITIES] {
+) -> ([GroupPlan; PRIORITIES], Vec<HeadroomCheck>) {
     let (max_frame, cell) = (rules.max_frame, rules.cell);
     let at = draft.at.key("priority_groups");
     let said = by_number(cx, &at, &draft.raw.priority_groups, 7);
     let protected = protected(draft);
     // Equal for all groups of a port, and expensive to calculate with long frames.
     let mut needs = None;
-    std::array::from_fn(|g| {
+    let mut checks = Vec::new();
+    let groups = std::array::from_fn(|g| {
+        // Groups for which the port sends pauses are lossless unless the file says otherwise.
         let default = if protected[g].is_empty() { LOSSY } else { LOSSLESS };
         let (here, name) = match said.get(&(g as u16)) {
             Some((range, name)) => (at.key(&range.to_string()), name.as_str()),
@@ -191,6 +206,7 @@ fn port_groups(
             let needs = Arc::clone(needs);
             match lossless.xoff {
                 Xoff::Auto => *headroom = needs.cells,
+                // A measurement would overwrite the size when the link comes up.
                 Xoff::Size(_) if draft.finds_headroom() => {
                     let what = format!(
                         "port {} finds the headroom of group {g} by itself (`headroom: auto`), so \
@@ -201,7 +217,7 @@ fn port_groups(
                 }
                 Xoff::Size(_) if *headroom < needs.cells => {
                     let at = profiles.at.key(name).key("lossless").key("xoff");
-                    let what = || too_little(draft, g, *headroom, &needs, cell, rules.waivable);
+                    let what = || too_little(draft, g, *headroom, &needs, rules);
                     match rules.headroom {
                         HeadroomRule::Refuse => cx.error(&at, what()),
                         HeadroomRule::Warn => cx.warn(&at, what()),
@@ -217,7 +233,8 @@ fn port_groups(
             checks.push(HeadroomCheck { port, group, required, link, software, given, poll_gap });
         }
         plan
-    })
+    });
+    (groups, checks)
 }
 
 fn too_little(
@@ -225,12 +242,13 @@ fn too_little(
     group: usize,
     has: Cells,
     needs: &headroom::Required,
-    cell: u32,
-    waivable: bool,
+    rules: Rules,
 ) -> String {
+    let cell = rules.cell;
     let bytes = |c: Cells| u64::from(c.0) * u64::from(cell);
+    // Labs can measure the loss instead; switch files cannot.
     let waive =
-        if waivable { ", or `headroom_check: warn` (or `off`) to see the loss" } else { "" };
+        if rules.waivable { ", or `headroom_check: warn` (or `off`) to see the loss" } else { "" };
     format!(
         "port {} group {group} would lose frames: it has {} ({} cells) of headroom, and {} ({} \
          cells of {cell} B) can arrive after XOFF: {}; raise xoff to {} or write `xoff: auto`{waive}",
@@ -248,6 +266,7 @@ fn too_little(
 /// `auto` is still 0.
 fn group(profile: &raw::Profile, max_frame: u32, cell: u32) -> GroupPlan {
     let below = |s: super::Size| cells_below(s.0, cell);
+    // Limits are rounded down and what has to have room is rounded up, so that the plan holds what it says.
     let reserved = cells_above(profile.reserved.map_or(0, |s| s.0), cell);
     let limit = shared(&mut Cx::default(), &Place::nowhere(), profile.shared.as_ref(), below);
     let limit = limit.unwrap_or_else(half_of_the_pool);
@@ -261,6 +280,7 @@ fn group(profile: &raw::Profile, max_frame: u32, cell: u32) -> GroupPlan {
                     Xoff::Size(size) => cells_above(size.0, cell),
                 },
                 xon: l.xon.map_or(Cells(0), below),
+                // Less than a frame would let XOFF and XON alternate frame by frame.
                 xon_offset: l.xon_offset.map_or(Cells(two_frames), below),
             }
         }
@@ -282,6 +302,7 @@ fn check_profiles(cx: &mut Cx, profiles: &Profiles<'_>, max_frame: u32, cell: u3
         let limit = shared(cx, &at.key("shared"), profile.shared.as_ref(), below);
         let reserved = cells_above(profile.reserved.map_or(0, |s| s.0), cell);
         if let Some(SharedLimit::Static(Cells(limit))) = limit {
+            // A lossless group has headroom for the frame above its limit.
             if limit + reserved.0 < frame && profile.lossless.is_none() {
                 let what = format!(
                     "{limit} cells of {cell} B and {} reserved never hold a frame of {max_frame} B, \
@@ -311,10 +332,12 @@ fn check_profiles(cx: &mut Cx, profiles: &Profiles<'_>, max_frame: u32, cell: u3
 /// Reports an XON threshold above the largest use of the pool that a group can reach before XOFF.
 fn check_xon(cx: &mut Cx, profiles: &Profiles<'_>, plan: &BufferPlan) {
     let (private, slack) = private(plan);
+    // A buffer that is too small was reported with its size.
     let Some(pool) = u64::from(plan.total.0).checked_sub(private + slack) else { return };
     let cell = u64::from(plan.cell_bytes);
     for (name, profile) in profiles.said {
         let Some(xon) = profile.lossless.as_ref().and_then(|l| l.xon) else { continue };
+        // The frame length does not matter here: it is in the default of `xon_offset` alone.
         let most = match group(profile, 0, plan.cell_bytes).limit {
             // With alpha, a group alone in the pool stops at alpha / (1 + alpha) of it.
             SharedLimit::Dynamic(alpha) => {
@@ -349,18 +372,12 @@ fn private(plan: &BufferPlan) -> (u64, u64) {
     (private.sum(), u64::from(plan.slack.0))
 }
 
-/// Sets the buffer's size and checks that the private cells fit into it.
-fn total(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    raw: &raw::Buffer,
-    plan: &mut BufferPlan,
-    (slack, frame): (u64, u64),
-) {
+/// Sets the buffer's size and checks that the private cells, the slack and a frame of `frame` cells fit into it.
+fn total(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer, plan: &mut BufferPlan, frame: u64) {
     let cell = u64::from(plan.cell_bytes);
-    plan.slack = Cells(u32::try_from(slack).unwrap_or(u32::MAX));
     let (private, slack) = private(plan);
     let needs = private + slack;
+    // The default grows with headroom and reserved space, so that as much as ever is left to share.
     let total = raw.total.map_or((needs * cell).saturating_add(SHARED_DEFAULT), |s| s.0);
     let at = at.key("total");
     let mut sums = format!(
@@ -387,6 +404,7 @@ fn total(
         return cx.error(&at, what);
     }
     plan.total = cells_below(total, plan.cell_bytes);
+    // A pool that holds no frame stops every group without reserved space for good.
     if u64::from(plan.total.0) < needs + frame {
         let what = format!(
             "a buffer of {} ({} cells) cannot be lossless: {sums}, and at least one frame \
@@ -400,5 +418,43 @@ fn total(
     // The ledger checks the plan again; errors above were reported with their fields.
     if let (true, Err(e)) = (cx.errors.is_empty(), Ledger::new(plan)) {
         cx.error(&at, e.to_string());
+    }
+}
+
+/// Converts bytes to whole cells, rounded down, at most `u32::MAX`.
+pub fn cells_below(size: u64, cell: u32) -> Cells {
+    Cells(u32::try_from(size / u64::from(cell)).unwrap_or(u32::MAX))
+}
+
+/// Converts bytes to whole cells, rounded up, at most `u32::MAX`.
+fn cells_above(size: u64, cell: u32) -> Cells {
+    Cells(u32::try_from(size.div_ceil(u64::from(cell))).unwrap_or(u32::MAX))
+}
+
+/// Resolves a limit on the shared pool, in cells; None if it is absent or invalid.
+pub fn shared(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: Option<&raw::Shared>,
+    cells: impl Fn(Size) -> Cells,
+) -> Option<SharedLimit> {
+    let raw = raw?;
+    match (raw.dynamic_th, raw.static_th, raw.unlimited) {
+        (Some(n), None, None) => {
+            let alpha = Alpha::new(n);
+            if alpha.is_none() {
+                let what = format!("{n} is out of range; alpha is 2^n with n from -8 to 8");
+                cx.error(&at.key("dynamic_th"), what);
+            }
+            alpha.map(SharedLimit::Dynamic)
+        }
+        (None, Some(size), None) => Some(SharedLimit::Static(cells(size))),
+        (None, None, Some(true)) => Some(SharedLimit::Unlimited),
+        _ => {
+            let what = "needs exactly one of `dynamic_th: n`, `static_th: size` and \
+                        `unlimited: true`";
+            cx.error(at, what);
+            None
+        }
     }
 }

@@ -19,6 +19,8 @@ pub fn check(cx: &mut Cx, drafts: &[Draft<'_>], buffer: &BufferPlan) {
         refresh(cx, draft);
         stated_rate(cx, draft);
     }
+    // Now all lossless priorities are known: one that is lossless where it enters must not be dropped where it
+    // leaves, at any port.
     for draft in drafts {
         queues(cx, draft, lossless);
         classes(cx, draft);
@@ -29,6 +31,7 @@ pub fn check(cx: &mut Cx, drafts: &[Draft<'_>], buffer: &BufferPlan) {
 fn group(cx: &mut Cx, draft: &Draft<'_>, g: usize, protected: PrioritySet, is_lossless: bool) {
     let port = &draft.plan;
     let at = draft.at.key("priority_groups");
+    // All priorities of the group, whether pauses are sent for them or not.
     let holds: PrioritySet =
         Priority::ALL.into_iter().filter(|p| port.classify.group[p.index()].index() == g).collect();
     let unprotected = PrioritySet(holds.0 & !protected.0);
@@ -107,6 +110,7 @@ fn refresh_leaves_room(cx: &mut Cx, draft: &Draft<'_>, field: &str) {
         "port {}: a refresh every {} leaves too little of the line to data, as each takes {} at {rate}",
         port.name,
         pfc.refresh,
+        // The least refresh is the time of four PFC frames.
         least.div(4)
     );
     let at = draft.at.key(field);
@@ -115,6 +119,7 @@ fn refresh_leaves_room(cx: &mut Cx, draft: &Draft<'_>, field: &str) {
         let what = format!("{too_often}; choose {least} or more, such as {half} or auto");
         return cx.error(&at.key("refresh"), what);
     }
+    // The shortest pause whose half, the default of the refresh, leaves enough of the line.
     let quanta = (1..=u16::MAX).find(|n| Quanta(*n).at(rate).div(2) >= least).unwrap_or(u16::MAX);
     let what = format!("{too_often}; choose {quanta} quanta or more, and `refresh: auto`");
     cx.error(&at.key("quanta"), what);
@@ -168,6 +173,7 @@ fn classes(cx: &mut Cx, draft: &Draft<'_>) {
     for class in TrafficClass::ALL {
         let all = of_class(draft, class);
         let paused = PrioritySet(all.0 & obey.0);
+        // A pause of one priority stops its whole queue, so a queue with one alone is harmless.
         if paused.is_empty() || all.0.count_ones() < 2 {
             continue;
         }
@@ -182,7 +188,6 @@ fn classes(cx: &mut Cx, draft: &Draft<'_>) {
     }
 }
 
-/// Priorities of a class.
 fn of_class(draft: &Draft<'_>, class: TrafficClass) -> PrioritySet {
     Priority::ALL.into_iter().filter(|p| draft.plan.classify.class[p.index()] == class).collect()
 }

@@ -4,10 +4,7 @@
 //! the addresses of the port and of its link partner until [`name_channels`] replaces them; it also
 //! assigns short SCIs to channels without one.
 
-mod keys;
-
-use keys::{Keys, associations};
-
+use super::associations::{Keys, associations};
 use super::{Cx, Place};
 use crate::quantity::Span;
 use crate::raw::{self, Macsec, MacsecSci, RemoteShimName};
@@ -56,7 +53,8 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
     let suite = said.cipher_suite.unwrap_or_default();
     let protect_data = said.protect.data.unwrap_or(true);
     let protect_pfc = said.protect.pfc.unwrap_or(true);
-    let sci_form = sci_form(cx, at, said, (port, protect_data));
+    // The form decides which port number the SCI has to have, so it comes first.
+    let sci_form = sci_form(cx, at, said, port.role, protect_data);
     let sci = own_sci(cx, &at.key("sci"), said.sci.as_ref(), sci_form, port.mac);
     let keys = Keys::of(cx, at, said, suite);
     let transmit_at = at.key("transmit");
@@ -67,8 +65,9 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
         None => first.unwrap_or(An::ALL[0]),
         Some(n) => using(cx, &transmit_at.key("using"), n, &transmit),
     };
-    let receive = receive(cx, at, said, &keys, (port, sci, sci_form));
+    let receive = receive(cx, at, said, &keys, &OwnChannel { port, sci, form: sci_form });
     let rollover_at = said.rollover_at.map(|pn| {
+        // A number below the first one of the association would never be reached.
         let least = transmit[encoding.index()].as_ref().map_or(1, |sa| sa.pn);
         cx.ranged(&at.key("rollover_at"), pn, (least, suite.last_pn()), suite.last_pn())
     });
@@ -81,6 +80,7 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
         protect_pfc,
         protect_measurements: said.measure.unwrap_or(false),
         pass_protected: false,
+        // A port that protects its own pauses expects the same: plain ones could come from anyone on the link.
         accept_pfc: said.accept_pfc.unwrap_or(match protect_pfc {
             true => PfcAccept::Protected,
             false => PfcAccept::Plain,
@@ -95,6 +95,7 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
         tx_delay: delay(cx, &at.key("delay").key("tx"), said.delay.tx),
         rx_delay: delay(cx, &at.key("delay").key("rx"), said.delay.rx),
     };
+    // Where data is protected, every message is; where PFC is not, there is no delay to measure.
     if plan.protect_measurements && (protect_data || !protect_pfc) {
         let what = "measures the delay of protected pauses among plain data: write `protect: {data: false}`; \
                     measurement messages meet the delay anyway where data is protected";
@@ -106,12 +107,7 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
 }
 
 /// Resolves the encoding of the SCI in frames.
-fn sci_form(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: &Macsec,
-    (port, protect_data): (SecuredPort, bool),
-) -> SciForm {
+fn sci_form(cx: &mut Cx, at: &Place<'_>, said: &Macsec, role: Role, protect_data: bool) -> SciForm {
     let all = [
         ("include_sci", said.include_sci, SciForm::Explicit),
         ("use_es", said.use_es, SciForm::EndStation),
@@ -119,13 +115,14 @@ fn sci_form(
     ];
     let mut chosen = all.into_iter().filter(|(_, said, _)| *said == Some(true));
     let Some((field, _, form)) = chosen.next() else { return SciForm::Implied };
+    // The bits of the SecTAG exclude each other.
     if let Some((other, ..)) = chosen.next() {
         let what =
             format!("`{field}` is there too, and a frame says only one; leave out one of them");
         cx.error(&at.key(other), what);
     }
     let by_source = matches!(form, SciForm::EndStation | SciForm::SingleCopyBroadcast);
-    if by_source && protect_data && port.role != Role::Station {
+    if by_source && protect_data && role != Role::Station {
         let what = "frames that this switch forwards have the addresses of others, so their channel \
                     would not be found: write `include_sci: true`, or `protect: {data: false}`";
         cx.error(&at.key(field), what);
@@ -217,6 +214,7 @@ fn uncontrolled(cx: &mut Cx, at: &Place<'_>, said: &[raw::EtherTypeName]) -> Vec
     let mut out: Vec<u16> = Vec::new();
     for (i, raw::EtherTypeName(n)) in said.iter().enumerate() {
         match *n {
+            // MKA always bypasses the SecY, so naming it changes nothing.
             EAPOL => {}
             MACSEC | MAC_CONTROL => {
                 let what = "cannot pass beside MACsec; `protect` and `accept_pfc` say what becomes of \
@@ -255,26 +253,34 @@ fn using(cx: &mut Cx, at: &Place<'_>, n: u8, transmit: &[Option<secure::SaPlan>;
     an
 }
 
-/// Resolves the receive channels.
+/// The transmit channel of the port.
+struct OwnChannel {
+    port: SecuredPort,
+    sci: Sci,
+    form: SciForm,
+}
+
 fn receive(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &Macsec,
     keys: &Keys,
-    (port, own, form): (SecuredPort, Sci, SciForm),
+    own: &OwnChannel,
 ) -> Vec<ReceiveScPlan> {
     let at = at.key("receive");
     let of_peer = [raw::MacsecReceive::default()];
     let list: &[raw::MacsecReceive] = match &said.receive {
         Some(list) => list,
-        None if port.peer => &of_peer,
+        // In a lab the link partner is known, so a channel without fields is its.
+        None if own.port.peer => &of_peer,
         None => &[],
     };
     let mut out: Vec<ReceiveScPlan> = Vec::new();
     for (i, said) in list.iter().enumerate() {
         let at = at.index(i);
-        let sci = their_sci(cx, &at, said.sci.as_ref(), port);
-        if sci == own && sci.mac != OWN {
+        let sci = their_sci(cx, &at, said.sci.as_ref(), own.port);
+        // Two placeholders are equal, and are different addresses later.
+        if sci == own.sci && sci.mac != OWN {
             let what = format!(
                 "{sci} is this port's own channel: its frames could be sent back to it; name the peer's"
             );
@@ -291,7 +297,7 @@ fn receive(
         let what = format!("{} channels; there is room for {}", out.len(), SecyPlan::CHANNELS_MAX);
         cx.error(&at, what);
     }
-    if out.len() > 1 && form == SciForm::Implied {
+    if out.len() > 1 && own.form == SciForm::Implied {
         let what = format!(
             "{} channels cannot be told apart by frames without an SCI: write `include_sci: true` at \
              all stations, or have one channel",
@@ -334,6 +340,7 @@ fn warn(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
             "nothing is validated: any data that looks protected comes in",
         );
     }
+    // The association that transmission changes to at the rollover.
     let next = &plan.transmit[plan.encoding.next().index()];
     if plan.rollover_at.is_some() && next.is_none() && !none(&plan.transmit) {
         let what = format!("association {} has no key to go on with yet", plan.encoding.next());
@@ -352,6 +359,7 @@ pub fn check_whole(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
 /// MACsec overhead of the frames on the port's link, with the link partner assumed to have the
 /// same.
 pub fn macsec_overhead(plan: &SecyPlan) -> MacsecOverhead {
+    // A frame passes the transmit layer of one end and the receive layer of the other.
     let (octets, both) = (plan.overhead(), plan.tx_delay + plan.rx_delay);
     let of = |protects: bool| if protects { (octets, both) } else { (0, Duration::ZERO) };
     let (data, pfc) = (of(plan.protect_data), of(plan.protect_pfc));
@@ -383,10 +391,12 @@ pub fn name_channels(plan: &mut SecyPlan, own: Mac, peer: Option<Sci>) {
             channel.sci = peer;
         }
     }
+    // Other suites have the SCI itself in their nonces.
     if !plan.suite.is_xpn() {
         return;
     }
     let mut all: Vec<Sci> = plan.receive.iter().map(|sc| sc.sci).chain([plan.sci]).collect();
+    // The greatest first; both ends sort the same channels, so they agree without a message.
     all.sort_unstable_by(|a, b| b.cmp(a));
     let short = |sci: Sci| all.iter().position(|s| *s == sci).map_or(0, |n| n as u32 + 1);
     let own = short(plan.sci);

@@ -1,7 +1,7 @@
 //! Resolves egress queues: scheduling, ECN and limits.
 
 use super::cx::by_number;
-use super::limits::{cells_below, shared};
+use super::groups::{cells_below, shared};
 use super::{Cx, Draft, Place};
 use crate::quantity::{Ratio, Size, Threshold, octets};
 use crate::raw;
@@ -54,6 +54,7 @@ fn class(cx: &mut Cx, at: &Place<'_>, queue: &raw::Queue) -> ClassPlan {
             cx.error(at, "a queue is either strict or has a weight; take one out");
             ClassPlan::Strict
         }
+        // DWRR gives credit in proportion to the weight.
         (_, Some(0)) => {
             let what = "a weight of 0 would never send; choose 1 to 65535, or leave it strict";
             cx.error(&at.key("weight"), what);
@@ -72,6 +73,7 @@ pub fn ecn(
     rate: BitsPerSec,
     port_buffer: Option<Bytes>,
 ) -> EcnPlan {
+    // Both lengths wait for a share in one of them, as they are compared with each other.
     let known = port_buffer.is_some() || !has_share(raw);
     let length = |said: Option<Threshold>| match said.filter(|_| known)? {
         Threshold::Bytes(size) => Some(size),
@@ -80,8 +82,8 @@ pub fn ecn(
             Some(Size((of * u128::from(millionths) / 1_000_000) as u64))
         }
     };
-    let lengths = (length(raw.kmin), length(raw.kmax), raw.pmax);
-    let plan = curve(cx, at, lengths, kmin_default(rate));
+    let lengths = raw::Aqm { kmin: length(raw.kmin), kmax: length(raw.kmax), pmax: raw.pmax };
+    let plan = curve(cx, at, &lengths, kmin_default(rate));
     EcnPlan {
         at: match raw.at.unwrap_or_default() {
             raw::MarkPoint::Enqueue => MarkAt::Enqueue,
@@ -123,30 +125,26 @@ pub fn shares(cx: &mut Cx, drafts: &mut [Draft<'_>], buffer: &BufferPlan) {
     }
 }
 
-/// Default of Kmin.
 pub(super) const fn kmin_default(rate: BitsPerSec) -> Bytes {
     Bytes(rate.get() / KMIN_RATE_DIVISOR)
 }
 
 /// Resolves Kmin, Kmax and Pmax to a curve that marks at enqueue and does not drop.
-pub(super) fn curve(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    (kmin_said, kmax, pmax): (Option<Size>, Option<Size>, Option<Ratio>),
-    kmin_default: Bytes,
-) -> EcnPlan {
-    let kmin = kmin_said.map_or(kmin_default.0, |s| s.0);
-    let kmax = kmax.map_or(kmin.saturating_mul(4), |s| s.0);
+pub(super) fn curve(cx: &mut Cx, at: &Place<'_>, said: &raw::Aqm, kmin_default: Bytes) -> EcnPlan {
+    let kmin = said.kmin.map_or(kmin_default.0, |s| s.0);
+    // Four times Kmin is the ratio of HPCC's DCQCN configuration.
+    let kmax = said.kmax.map_or(kmin.saturating_mul(4), |s| s.0);
     if kmin > kmax {
         let what = format!(
             "kmin ({}) is above kmax ({}); marking starts at kmin and is certain above kmax",
             octets(kmin),
             octets(kmax)
         );
-        let field = if kmin_said.is_some() { "kmin" } else { "kmax" };
+        // The finding goes to the field that the author wrote; the other has its default.
+        let field = if said.kmin.is_some() { "kmin" } else { "kmax" };
         cx.error(&at.key(field), what);
     }
-    let pmax = pmax.unwrap_or(PMAX_DEFAULT).parts();
+    let pmax = said.pmax.unwrap_or(PMAX_DEFAULT).parts();
     EcnPlan {
         kmin: Bytes(kmin),
         kmax: Bytes(kmax),

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::classify::vid;
 use super::device::made_up_mac;
+use super::port::{VID_DEFAULT, vid};
 use super::{Cx, Draft, Place};
 use crate::raw;
 use crate::unknown_name;
@@ -18,8 +18,6 @@ const AGEING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 const AGEING_DEFAULT: Duration = Duration::from_secs(300);
 const TABLE: (u32, u32) = (1, 1 << 20);
 const TABLE_DEFAULT: u32 = 16_384;
-/// Default VLAN of a static address, the same as that of ports.
-const VID_DEFAULT: u16 = 1;
 
 /// Resolves the table of learnt addresses.
 pub fn learning(cx: &mut Cx, at: &Place<'_>, raw: raw::Learning) -> BridgePlan {
@@ -85,9 +83,18 @@ struct Connected {
     interface: usize,
 }
 
-/// Returns the interface whose network has an address.
-fn towards(connected: &[Connected], ip: IpAddr) -> Option<usize> {
-    connected.iter().find(|c| c.net.contains(&ip)).map(|c| c.interface)
+/// A router that is being resolved.
+#[derive(Default)]
+struct Router {
+    connected: Vec<Connected>,
+    plan: RoutingPlan,
+}
+
+impl Router {
+    /// Returns the interface whose network has an address.
+    fn towards(&self, ip: IpAddr) -> Option<usize> {
+        self.connected.iter().find(|c| c.net.contains(&ip)).map(|c| c.interface)
+    }
 }
 
 /// Resolves the router.
@@ -98,38 +105,43 @@ pub fn routing(
     drafts: &[Draft<'_>],
     switch: &str,
 ) -> RoutingPlan {
-    let mut connected: Vec<Connected> = Vec::new();
-    let mut plan = RoutingPlan::default();
+    let mut router = Router::default();
     for (i, interface) in raw.interfaces.iter().enumerate() {
         let at = at.key("interfaces").index(i);
         let Some(vid) = vid(cx, &at.key("vlan"), interface.vlan) else { continue };
-        if plan.interfaces.iter().any(|f| f.vid == vid) {
+        if router.plan.interfaces.iter().any(|f| f.vid == vid) {
             cx.error(&at.key("vlan"), format!("VLAN {vid} has an interface already"));
         }
         if !drafts.iter().any(|d| d.plan.vlan.members.iter().any(|m| m.vid == vid)) {
             cx.error(&at.key("vlan"), format!("no port is in VLAN {vid}"));
         }
         let mac = interface.mac.as_deref().and_then(|m| cx.mac(&at.key("mac"), m));
-        let index = plan.interfaces.len();
-        let addresses = addresses(cx, &at.key("addresses"), interface, index, &mut connected);
+        // By number in the plan: interfaces with errors are left out.
+        let index = router.plan.interfaces.len();
+        let addresses =
+            addresses(cx, &at.key("addresses"), interface, index, &mut router.connected);
+        // All interfaces have the address of the system, as no two of them share a VLAN.
         let mac = mac.unwrap_or_else(|| made_up_mac(switch, 0));
-        plan.interfaces.push(InterfacePlan { vid, mac, addresses });
+        router.plan.interfaces.push(InterfacePlan { vid, mac, addresses });
     }
-    plan.routes = connected.iter().map(|c| route(&c.net, None, c.interface)).collect();
+    // Connected networks come first: they are routes without a next hop.
+    router.plan.routes =
+        router.connected.iter().map(|c| route(&c.net, None, c.interface)).collect();
     for (i, said) in raw.routes.iter().enumerate() {
-        static_route(cx, &at.key("routes").index(i), said, &connected, &mut plan);
+        static_route(cx, &at.key("routes").index(i), said, &mut router);
     }
     for (i, said) in raw.neighbours.iter().enumerate() {
-        neighbour(cx, &at.key("neighbours").index(i), said, &connected, drafts, &mut plan);
+        neighbour(cx, &at.key("neighbours").index(i), said, drafts, &mut router);
     }
     for (i, said) in raw.routes.iter().enumerate() {
-        let known = |ip: &IpAddr| plan.neighbours.iter().any(|n| n.ip == *ip);
+        // Asked only now, as neighbours may follow their routes in the file.
+        let known = |ip: &IpAddr| router.plan.neighbours.iter().any(|n| n.ip == *ip);
         if said.via.parse::<IpAddr>().is_ok_and(|ip| !known(&ip)) {
             let what = format!("{} is no neighbour yet; what goes there is dropped", said.via);
             cx.warn(&at.key("routes").index(i).key("via"), what);
         }
     }
-    plan
+    router.plan
 }
 
 fn route(net: &IpNet, via: Option<IpAddr>, interface: usize) -> RoutePlan {
@@ -159,6 +171,7 @@ fn addresses(
             cx.error(&at, format!("{ip} cannot be the address of a router"));
         }
         let net = net.trunc();
+        // A next hop must be in the network of one interface; one interface may have several addresses in it.
         let overlap = |c: &&Connected| c.net.contains(&net) || net.contains(&c.net);
         match connected.iter().find(overlap) {
             Some(c) if c.interface != interface || c.net != net => {
@@ -172,13 +185,7 @@ fn addresses(
     out
 }
 
-fn static_route(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::Route,
-    connected: &[Connected],
-    plan: &mut RoutingPlan,
-) {
+fn static_route(cx: &mut Cx, at: &Place<'_>, said: &raw::Route, router: &mut Router) {
     let Ok(to) = said.to.parse::<IpNet>() else {
         return cx.error(&at.key("to"), format!("`{}` is no network; write 10.2.0.0/16", said.to));
     };
@@ -191,39 +198,40 @@ fn static_route(
     if via.is_ipv4() != to.addr().is_ipv4() {
         return cx.error(&at.key("via"), format!("{via} and {to} are of different IP versions"));
     }
-    let Some(interface) = towards(connected, via) else {
+    let Some(interface) = router.towards(via) else {
         let what = format!("{via} is in no connected network; a next hop must be a neighbour");
         return cx.error(&at.key("via"), what);
     };
     let new = route(&to, Some(via), interface);
-    if plan.routes.iter().any(|r| r.network == new.network && r.prefix_len == new.prefix_len) {
+    if router.plan.routes.iter().any(|r| r.network == new.network && r.prefix_len == new.prefix_len)
+    {
         return cx.error(&at.key("to"), format!("there is a route to {to} already"));
     }
-    plan.routes.push(new);
+    router.plan.routes.push(new);
 }
 
 fn neighbour(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &raw::Neighbour,
-    connected: &[Connected],
     drafts: &[Draft<'_>],
-    plan: &mut RoutingPlan,
+    router: &mut Router,
 ) {
     let mac = cx.mac(&at.key("mac"), &said.mac);
     let Ok(ip) = said.ip.parse::<IpAddr>() else {
         return cx.error(&at.key("ip"), format!("`{}` is no IP address", said.ip));
     };
-    let Some(interface) = towards(connected, ip) else {
+    let Some(interface) = router.towards(ip) else {
         let what = format!("{ip} is in no connected network; add it to `interfaces` first");
         return cx.error(&at.key("ip"), what);
     };
-    let vid = plan.interfaces.get(interface).map(|f| f.vid);
+    // Frames to the neighbour leave in the VLAN of its interface, so its port must be in it.
+    let vid = router.plan.interfaces.get(interface).map(|f| f.vid);
     let port = port(cx, &at.key("port"), &said.port, drafts, vid);
-    if plan.neighbours.iter().any(|n| n.ip == ip) {
+    if router.plan.neighbours.iter().any(|n| n.ip == ip) {
         return cx.error(&at.key("ip"), format!("neighbour {ip} is given twice"));
     }
     if let (Some(mac), Some(port)) = (mac, port) {
-        plan.neighbours.push(NeighbourPlan { ip, mac, interface, port });
+        router.plan.neighbours.push(NeighbourPlan { ip, mac, interface, port });
     }
 }

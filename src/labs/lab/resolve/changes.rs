@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::faults::Context;
 use crate::raw;
 use buffer::{GroupKind, GroupPlan, Ledger};
-use config::{Cx, Place, ecn_plan, group_plan, object_value, port_buffer};
+use config::{Cx, Place, ProfileChange, ecn_plan, group_plan, object_value, port_buffer};
 use ground::units::{Cells, PortId, PriorityGroup, TrafficClass};
 use sim::{Fault, FaultKind, NodeId};
 use switch::managed::{self, At, Object};
@@ -89,13 +89,9 @@ pub(super) fn group(
     let (buffer, _) = context.profiles.buffer(profile);
     for port in ports {
         let was = switch.buffer.groups[port][group.index()];
-        let made = group_plan(
-            cx,
-            &at.key("profile"),
-            (buffer, &said.profile),
-            (switch.max_frame, switch.buffer.cell_bytes),
-            was,
-        );
+        let change = ProfileChange { buffer, name: &said.profile, was };
+        let cell = switch.buffer.cell_bytes;
+        let made = group_plan(cx, &at.key("profile"), change, switch.max_frame, cell);
         let Some(plan) = made else { return };
         // With `headroom: auto` the link protocols own the headroom, and would undo the change at the next
         // measurement.

@@ -8,7 +8,7 @@ use super::switches::Switches;
 use crate::raw;
 use config::quantity::Length;
 use config::raw::{Macsec, PhyName};
-use config::{Cx, OWN, Place, SecuredPort, check_whole, name_channels, named_interface, secy_plan};
+use config::{Cx, NamedPhy, OWN, Place, SecuredPort, check_whole, name_channels, named_interface, secy_plan};
 use discovery::Role;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Mac};
@@ -90,8 +90,9 @@ fn interface(cx: &mut Cx, at: &Source<'_>, said: &raw::Link, rate: BitsPerSec) -
     } else {
         &at.defaults
     };
-    let names = (said.phy.unwrap_or(PhyName::Auto), said.fec.unwrap_or_default());
-    named_interface(cx, stands, names, rate, said.delay.is_some())
+    let phy = said.phy.unwrap_or(PhyName::Auto);
+    let named = NamedPhy { phy, fec: said.fec.unwrap_or_default() };
+    named_interface(cx, stands, named, rate, said.delay.is_some())
 }
 
 /// Returns the cable delay of one direction.

@@ -6,8 +6,8 @@ use lab::{LabPlan, Outcome, Recording, Run};
 use serde_json::Value;
 use sim::{LinkId, NodeKind};
 
+use super::Cell;
 use super::DataError;
-use super::file::Cell;
 use super::tables::{FLOWS, HOPS, MESSAGES, PAUSES, RUNS, SERIES};
 
 /// Takes a line of a table.
@@ -44,11 +44,13 @@ pub(super) fn run(
     axes: &[(String, bool)],
     take: &mut Take<'_>,
 ) -> Result<(), DataError> {
+    // By name, so that a new field of rows needs no line here.
     let fields = serde_json::to_value(row).expect("a row has texts as keys");
     let of = |name: &str| fields.get(name).map_or(Cell::Unknown, cell);
     let mut cells = Vec::new();
     for field in FIELDS.iter().filter(|field| !field.name.contains('*')) {
         cells.push(of(field.name));
+        // Axes stand behind the variant, as in the list of columns.
         if field.name == "variant" {
             let axes = axes.iter().filter(|(path, _)| path != "seed");
             cells.extend(axes.map(|(path, _)| of(path)));
@@ -59,6 +61,7 @@ pub(super) fn run(
 
 pub(super) fn flows(row: &Row, outcome: &Outcome, take: &mut Take<'_>) -> Result<(), DataError> {
     for flow in &outcome.flows {
+        // A flow without a frame that arrived has no latency.
         let latency = |of: fn(&host::LatencyFigures) -> Duration| {
             flow.latency_ns.as_ref().map_or(Cell::Unknown, |latency| ns(of(latency)))
         };
@@ -165,7 +168,7 @@ pub(super) fn series(
             )
         };
         for (t, value) in samples {
-            // A value holds until the next line; the last sample tells where the series ends.
+            // A value holds until the next line; the last sample is where the series ends.
             let changes = before.is_none_or(|(_, last)| last != value);
             if changes {
                 line(t, value)?;
@@ -194,6 +197,7 @@ pub(super) fn series(
     }
     for (flow, arrived) in plan.flows.iter().zip(&looks.arrived) {
         let of = [Cell::Unknown, Cell::Unknown, Cell::Unknown, Cell::Text(&flow.name)];
+        // Rates are of intervals, so the first sample has none.
         let pairs = looks.moments.windows(2).zip(arrived.windows(2));
         let rate = |(t, bytes): (&[Instant], &[u64])| {
             (t[1], 8.0 * (bytes[1] - bytes[0]) as f64 / t[1].since(t[0]).as_secs_f64())
@@ -211,6 +215,7 @@ pub(super) fn pauses(
 ) -> Result<(), DataError> {
     let links = (0..plan.network.links.len() as u32).map(LinkId);
     for direction in links.flat_map(|link| [link.ab(), link.ba()]) {
+        // Of the paused end, where the pause takes effect.
         let end = plan.network.links[direction.link().index()].to(direction);
         let node = plan.network.nodes[end.node.index()].name();
         let port = port_name(plan, end.node.index(), end.port.index());

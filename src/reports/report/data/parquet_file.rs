@@ -12,8 +12,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use super::file::{Cell, File};
 use super::tables::{Column, Kind};
+use super::{Cell, File};
 
 /// Lines of a row group. A choice: what readers take at once, and some 100 MB while it is collected.
 const GROUP: usize = 1 << 20;
@@ -60,6 +60,7 @@ impl Values {
             _ => None,
         };
         let cell = as_text.as_deref().map_or(*cell, Cell::Text);
+        // Parquet stores known values only, and says by line which are known.
         let is_known = match (&mut self.of, cell) {
             (Typed::Text { values, last }, Cell::Text(text)) => {
                 // The same text often repeats; a clone shares its memory.
@@ -104,6 +105,7 @@ impl ParquetFile {
                 Kind::Number => Type::primitive_type_builder(&column.name, Physical::DOUBLE),
                 Kind::Truth => Type::primitive_type_builder(&column.name, Physical::BOOLEAN),
             };
+            // Every value may be unknown.
             builder.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
         };
         let fields =
@@ -119,6 +121,7 @@ impl ParquetFile {
             .set_created_by(format!("sluice {}", env!("CARGO_PKG_VERSION")))
             .set_key_value_metadata(Some(about.collect()))
             .build();
+        // Never over a file that is there.
         let file = OsFile::create_new(path)?;
         let schema = Arc::new(schema.map_err(io::Error::other)?);
         let writer = SerializedFileWriter::new(file, schema, Arc::new(properties));
@@ -171,6 +174,7 @@ impl File for ParquetFile {
     }
 
     fn close(mut self: Box<Self>) -> io::Result<()> {
+        // The last lines do not fill a group.
         if self.lines > 0 {
             self.write().map_err(io::Error::other)?;
         }

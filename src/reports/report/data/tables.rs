@@ -177,6 +177,7 @@ fn kind(name: &str, unit: &str) -> Kind {
         "point" | "lab" | "variant" | "world" | "trace_hash" | "verdict" | "failed" | "version"
         | "study" | "steady.rule" => Text,
         "done" => Truth,
+        // These have fractions although their units do not say so.
         "fairness" | "rx_bps" | "victim_bps" | "wall_ms" => Number,
         _ if unit == "ns" => Number,
         _ if name.starts_with("slowdown") || name.starts_with("steady") => Number,
@@ -207,6 +208,7 @@ pub(crate) fn columns(table: usize, axes: &[(String, bool)]) -> Vec<Column> {
             meaning: Cow::Borrowed(field.meaning),
         });
         if field.name == "variant" {
+            // Rows have a field of their own for the seed.
             let axes = axes.iter().filter(|(path, _)| path != "seed");
             columns.extend(axes.map(|(path, is_number)| Column {
                 name: Cow::Owned(path.clone()),

@@ -27,11 +27,11 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
 /// Leaves comments and indentation out: every page carries the script.
 fn packed(script: &str) -> String {
     let lines = script.lines().map(str::trim_start);
+    // Only whole lines are dropped, as a slash in a text is no comment.
     let code = lines.filter(|line| !["//", "/*", "*"].iter().any(|mark| line.starts_with(mark)));
     code.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Returns the script.
 pub(super) fn script() -> &'static str {
     &SCRIPT
 }
@@ -40,6 +40,7 @@ pub(super) fn script() -> &'static str {
 /// widths and colours of bars are attributes of their elements.
 pub(super) fn policy() -> &'static str {
     static POLICY: LazyLock<String> = LazyLock::new(|| {
+        // The policy allows the script by its hash, so nothing else in the page can run.
         let sum = base64(&Sha256::digest(script().as_bytes()));
         format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{sum}'")
     });
@@ -54,6 +55,7 @@ fn base64(octets: &[u8]) -> String {
             (0..3).fold(0, |word, n| word << 8 | u32::from(part.get(n).copied().unwrap_or(0)));
         for n in 0..4 {
             let digit = DIGITS[(word >> (18 - 6 * n) & 63) as usize];
+            // A part of one octet has two digits, of two octets three.
             out.push(if n <= part.len() { digit.into() } else { '=' });
         }
     }

@@ -4,10 +4,10 @@ use ::benchmark::baseline::{Compared, Comparison};
 use ::benchmark::summary::Metric;
 use maud::{Markup, html};
 
+use super::page;
+use super::parts::{self, LINES_MAX, card};
 use super::plot::{Axis, Line, Plot};
 use super::scale::{self, Unit};
-use super::shared::{LINES_MAX, card};
-use super::{page, tables};
 use crate::sheet::{Kind, Sheet};
 use ::text::count;
 use ground::verdict::Verdict;
@@ -43,7 +43,7 @@ struct Drawing {
     over: &'static str,
     /// Columns of the lines, and their names.
     lines: &'static [(&'static str, &'static str)],
-    /// Column of the largest possible value, drawn as a line of its own.
+    /// Column of the largest possible value, drawn as a separate line.
     most: Option<&'static str>,
     what: &'static str,
     unit: fn(f64) -> Unit,
@@ -210,10 +210,10 @@ pub fn benchmark_html(p: &BenchmarkPage<'_>) -> String {
         }
         @if let Some(compared) = p.compared { (comparison(compared)) }
         div.cards { @for drawing in DRAWINGS { (drawing.draw(p.metrics)) } }
-        section.card { h2 { "Results" } (tables::preformatted(p.tables)) }
+        section.card { h2 { "Results" } (parts::preformatted(p.tables)) }
         section.card {
             h2 { "Set-up" }
-            (tables::preformatted(p.plan))
+            (parts::preformatted(p.plan))
             p.small.soft { "sluice " (ground::program::version()) ", seed " (p.seed) }
         }
     };
@@ -251,7 +251,7 @@ fn comparison(compared: &Comparison) -> Markup {
     sorted.sort_by_key(|one| one.trend);
     let rows = sorted.into_iter().map(row).collect();
     html! {
-        section.card { h2 { "Comparison" } (tables::table(&Sheet { head, rows })) }
+        section.card { h2 { "Comparison" } (parts::table(&Sheet { head, rows })) }
     }
 }
 
@@ -263,10 +263,11 @@ fn rounded(percent: f64) -> f64 {
 impl Drawing {
     fn draw(&self, metrics: &[Metric]) -> Markup {
         let mut lines = self.found(metrics);
+        // The line of the largest value comes in addition, and is always drawn.
         let left = lines.len().saturating_sub(LINES_MAX);
         lines.truncate(LINES_MAX);
         if let Some(most) = self.most {
-            let line = lines_of(metrics, self, (most, LINE.1)).into_iter().next();
+            let line = lines_of(metrics, self, most, LINE.1).into_iter().next();
             lines.extend(line.filter(|_| !lines.is_empty()).map(|line| Line {
                 name: LINE.1.to_owned(),
                 sum: true,
@@ -275,6 +276,7 @@ impl Drawing {
         }
         let points = || lines.iter().flat_map(|line| &line.points);
         let end = points().map(|(x, _)| *x).fold(0.0, f64::max);
+        // Units follow the largest value, so that no axis has numbers of six digits.
         let highest = points().map(|(_, y)| *y).fold(0.0, f64::max);
         let (what, unit) = match self.over {
             "size" => ("frame size", Unit { name: "bytes", size: 1.0 }),
@@ -298,31 +300,34 @@ impl Drawing {
 
     /// Returns the lines of its columns.
     fn found(&self, metrics: &[Metric]) -> Vec<Line> {
-        self.lines.iter().flat_map(|column| lines_of(metrics, self, *column)).collect()
+        self.lines.iter().flat_map(|(column, name)| lines_of(metrics, self, column, name)).collect()
     }
 }
 
 /// Returns a line for each row, but for the column of the horizontal axis: means of all runs, with a band
 /// from the least to the largest.
-fn lines_of(metrics: &[Metric], drawing: &Drawing, (column, name): (&str, &str)) -> Vec<Line> {
+fn lines_of(metrics: &[Metric], drawing: &Drawing, column: &str, name: &str) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mine = metrics.iter().filter(|m| m.test == drawing.test && m.metric == column);
     for metric in mine {
         let over = metric.keys().find(|(key, _)| *key == drawing.over);
         let Some(x) = over.and_then(|(_, x)| x.parse::<f64>().ok()) else { continue };
+        // The other keys tell the lines apart.
         let others = metric.keys().filter(|(key, _)| *key != drawing.over);
         let words = others.map(|(key, value)| named(key, value));
+        // A line has no name where the keys of its row are name enough.
         let name = (!name.is_empty()).then(|| name.to_owned());
         let label = name.into_iter().chain(words).collect::<Vec<_>>().join(", ");
-        let at = lines.iter().position(|line| line.name == label).unwrap_or(lines.len());
-        if at == lines.len() {
+        let index = lines.iter().position(|line| line.name == label).unwrap_or(lines.len());
+        if index == lines.len() {
             lines.push(Line { name: label, ..Line::default() });
         }
-        lines[at].points.push((x, metric.mean()));
+        lines[index].points.push((x, metric.mean()));
+        // One run has no spread, and no band.
         if metric.samples.len() > 1 {
             let each = || metric.samples.iter().copied();
             let (low, high) = (each().fold(f64::MAX, f64::min), each().fold(f64::MIN, f64::max));
-            lines[at].band.push((x, low, high));
+            lines[index].band.push((x, low, high));
         }
     }
     for line in &mut lines {

@@ -3,12 +3,12 @@
 
 use maud::{Markup, html};
 
-use super::cdf::cdf;
+use super::parts::{self, card};
+use super::plot::cdf;
 use super::plot::{Axis, COLOURS, Line, Plot, variable};
 use super::runs::RunSeries;
 use super::scale::{self, Unit};
-use super::shared::card;
-use super::{page, tables, written};
+use super::{page, written};
 use crate::compare::{ComparedRun, Comparison, LEGEND, sheet};
 use ::text::{Align, count, scaled};
 
@@ -22,8 +22,21 @@ pub struct ComparisonPage<'a> {
     pub command: &'a str,
 }
 
-/// A figure drawn as a bar: its name, its value, and the format of the value.
-type Bar = (&'static str, fn(&ComparedRun) -> Option<f64>, fn(f64) -> String);
+/// A figure drawn as a bar.
+struct Bar {
+    name: &'static str,
+    figure: fn(&ComparedRun) -> Option<f64>,
+    /// Formats its value.
+    written: fn(f64) -> String,
+}
+
+const fn bar(
+    name: &'static str,
+    figure: fn(&ComparedRun) -> Option<f64>,
+    written: fn(f64) -> String,
+) -> Bar {
+    Bar { name, figure, written }
+}
 
 /// Formats a time in nanoseconds.
 fn time(ns: f64) -> String {
@@ -31,12 +44,12 @@ fn time(ns: f64) -> String {
 }
 
 const BARS: [Bar; 6] = [
-    ("Completion, median", |run| run.figures.fct.map(|fct| fct.p50_ns.as_nanos_f64()), time),
-    ("Completion, 99 of 100", |run| run.figures.fct.map(|fct| fct.p99_ns.as_nanos_f64()), time),
-    ("Victim throughput", |run| run.figures.victim_bps, |bps| scaled(bps, "b/s")),
-    ("Peak buffer of a switch", |run| Some(run.figures.buffer_peak_bytes as f64), octets),
-    ("Time that ports were paused, all together", |run| Some(paused(run)), time),
-    ("Fairness (Jain)", |run| run.figures.fairness, |index| format!("{index:.3}")),
+    bar("Completion, median", |run| run.figures.fct.map(|fct| fct.p50_ns.as_nanos_f64()), time),
+    bar("Completion, 99 of 100", |run| run.figures.fct.map(|fct| fct.p99_ns.as_nanos_f64()), time),
+    bar("Victim throughput", |run| run.figures.victim_bps, |bps| scaled(bps, "b/s")),
+    bar("Peak buffer of a switch", |run| Some(run.figures.buffer_peak_bytes as f64), octets),
+    bar("Time that ports were paused, all together", |run| Some(paused(run)), time),
+    bar("Fairness (Jain)", |run| run.figures.fairness, |index| format!("{index:.3}")),
 ];
 
 fn octets(n: f64) -> String {
@@ -57,6 +70,7 @@ pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
     let by_lab: Vec<_> = c
         .labs()
         .map(|(lab, runs)| {
+            // Series stand in the order of the runs, so each lab takes as many as it has runs.
             let (of_lab, others) = rest.split_at(runs.len());
             rest = others;
             (lab, runs, of_lab)
@@ -70,7 +84,13 @@ pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
         div class={ "verdict " (c.verdict.name()) } role="status" {
             strong { (c.summary()) }
         }
-        section.card { h2 { "Comparison" } (table(c)) p.small.soft { (LEGEND) } (failed(c)) @for same in &c.same_traces { p { "Note: " (same.line()) } } }
+        section.card {
+            h2 { "Comparison" }
+            (table(c))
+            p.small.soft { (LEGEND) }
+            (failed(c))
+            @for same in &c.same_traces { p { "Note: " (same.line()) } }
+        }
         @for (n, (lab, runs, of_lab)) in by_lab.into_iter().enumerate() {
             @let plots = Plots { runs, series: of_lab, group: format!("lab {n}") };
             h2 { (lab) }
@@ -119,7 +139,7 @@ fn failed(c: &Comparison) -> Markup {
             @for run in &c.runs {
                 @for check in &run.failed {
                     li {
-                        (tables::verdict(check.verdict)) " " (run.lab) " " (run.name()) ": "
+                        (parts::verdict(check.verdict)) " " (run.lab) " " (run.name()) ": "
                         strong { (check.name) }
                         div.soft { (check.detail) }
                     }
@@ -130,13 +150,13 @@ fn failed(c: &Comparison) -> Markup {
 }
 
 /// Renders one figure of all runs of a lab.
-fn bars((name, figure, written): &Bar, runs: &[ComparedRun]) -> Markup {
-    let found: Vec<_> = runs.iter().map(|run| (run.name(), figure(run))).collect();
+fn bars(bar: &Bar, runs: &[ComparedRun]) -> Markup {
+    let found: Vec<_> = runs.iter().map(|run| (run.name(), (bar.figure)(run))).collect();
     let most = found.iter().filter_map(|(_, n)| *n).fold(0.0, f64::max);
     html! {
         @if most > 0.0 {
             figure.card {
-                h2 { (name) }
+                h2 { (bar.name) }
                 dl.bars {
                     @for (n, (run, figure)) in found.iter().enumerate() {
                         dt { (run) }
@@ -148,7 +168,7 @@ fn bars((name, figure, written): &Bar, runs: &[ComparedRun]) -> Markup {
                                         "background:" (variable(n))
                                     } {}
                                 }
-                                (written(*figure))
+                                ((bar.written)(*figure))
                             } @else { "–" }
                         }
                     }
@@ -169,6 +189,7 @@ struct Plots<'a> {
 impl Plots<'_> {
     /// Makes a line for each run with these points. A run has the colour of its bars.
     fn lines(&self, points: impl Fn(&RunSeries) -> &[(f64, f64)], steps: bool) -> Vec<Line> {
+        // A run has the colour of its bars, and there are no more colours than this.
         let runs = self.runs.iter().zip(self.series).enumerate().take(COLOURS);
         let seen = runs.filter_map(|(n, (run, series))| {
             let points = points(series.as_ref()?);
@@ -229,6 +250,7 @@ impl Plots<'_> {
     fn completions(&self) -> Markup {
         let lines = self.lines(|s| &s.completions, true);
         let about = format!("Cumulative distribution of completion times of {} runs", lines.len());
+        // Completion times have their own axis, so this plot zooms alone.
         let mut plot = cdf(about, "completion time", lines);
         plot.axis.toggles.clone_from(&self.group);
         card(

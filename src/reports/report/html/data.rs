@@ -9,9 +9,8 @@ use serde::Serialize;
 use super::scale::{self, Unit};
 
 /// Most points of a line. Beyond it, each interval keeps its first, lowest, highest and last point.
-pub(super) const POINTS_MAX: usize = 2_000;
+const POINTS_MAX: usize = 2_000;
 
-/// Axis of a plot.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(super) struct AxisData {
     what: String,
@@ -27,7 +26,7 @@ pub(super) struct AxisData {
 
 impl AxisData {
     /// An axis from `from` to `end` in base units.
-    pub(super) fn new(what: &str, unit: Unit, (from, end): (f64, f64)) -> Self {
+    pub(super) fn new(what: &str, unit: Unit, from: f64, end: f64) -> Self {
         let units = scale::family(unit).iter().map(|unit| (unit.name, unit.size)).collect();
         Self { what: what.into(), units, from, end, log: false, dots: false }
     }
@@ -72,6 +71,7 @@ impl Positions {
             let step = at - before;
             before = at;
             match out[..] {
+                // Samples are taken at even intervals, so a whole axis mostly is three numbers.
                 [_, .., last, _] if last == step => {
                     let times = out.len() - 1;
                     out[times] += 1;
@@ -94,6 +94,7 @@ pub(super) enum Number {
 impl From<f64> for Number {
     fn from(value: f64) -> Self {
         let whole = value.round();
+        // From a million on, seven digits have no fraction.
         if value.abs() >= 1e6 || whole == value {
             return Self::Whole(whole as i64);
         }
@@ -111,6 +112,7 @@ impl Repeated {
         let mut out: Vec<Number> = Vec::new();
         for value in values.into_iter().map(Number::from) {
             match &mut out[..] {
+                // Series often stay at one value, so the code is short.
                 [.., last, Number::Whole(times)] if *last == value => *times += 1,
                 _ => out.extend([value, Number::Whole(1)]),
             }
@@ -124,6 +126,7 @@ pub(super) fn decimated(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= POINTS_MAX {
         return points.to_vec();
     }
+    // Each part keeps up to four points.
     let size = points.len().div_ceil(POINTS_MAX / 4);
     let kept = points.chunks(size).flat_map(|part| {
         let by = |a: &usize, b: &usize| part[*a].1.total_cmp(&part[*b].1);

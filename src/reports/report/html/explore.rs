@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::page;
-use crate::explore::{ordered, shown, summary};
+use crate::searches::{explored_summary, ordered, shown};
 use lab::explore::{Explored, Objective, Point};
 
 /// Size of a plot and its margins.
@@ -28,7 +28,7 @@ pub fn explore_html(p: &ExplorePage<'_>) -> String {
     let body = html! {
         header {
             h1 { (e.lab) }
-            @for line in summary(e) { p.soft { (line) } }
+            @for line in explored_summary(e) { p.soft { (line) } }
         }
         div.cards {
             @for n in 1..e.objectives.len() { (plot(p, n)) }
@@ -52,6 +52,7 @@ fn said(p: &ExplorePage<'_>, point: &Point) -> String {
 /// The span of numbers with a margin, so that no point is on the frame.
 fn span(numbers: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
     let (low, high) = (numbers.clone().reduce(f64::min)?, numbers.reduce(f64::max)?);
+    // Equal results still need an axis of some length.
     let margin = if high > low { 0.05 * (high - low) } else { 0.05 * high.abs().max(1.0) };
     Some((low - margin, high + margin))
 }
@@ -65,6 +66,7 @@ fn plot(p: &ExplorePage<'_>, n: usize) -> Markup {
     let (Some(x_span), Some(y_span)) =
         (span(found().map(|(_, x, _)| x)), span(found().map(|(_, _, y)| y)))
     else {
+        // Without two results there are no points.
         return html! {};
     };
     let part = |v: f64, (low, high): (f64, f64)| (v - low) / (high - low);
@@ -79,7 +81,7 @@ fn plot(p: &ExplorePage<'_>, n: usize) -> Markup {
         figure.card {
             h2 { (up.name) " over " (across.name) }
             svg viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(about) {
-                (frame(across, up, (x_span, y_span)))
+                (frame(across, up, x_span, y_span))
                 @for (point, x, y) in all {
                     circle cx=(format!("{:.1}", x_of(x))) cy=(format!("{:.1}", y_of(y)))
                         r=(if point.front { "5" } else { "3.5" })
@@ -99,9 +101,10 @@ fn plot(p: &ExplorePage<'_>, n: usize) -> Markup {
 }
 
 /// The two lines at the edges, with the ends of their spans.
-fn frame(across: &Objective, up: &Objective, (x, y): ((f64, f64), (f64, f64))) -> Markup {
+fn frame(across: &Objective, up: &Objective, x: (f64, f64), y: (f64, f64)) -> Markup {
     let ((left, bottom), (width, height)) = (MARGIN, SIZE);
     let base = height - bottom;
+    // The margin may reach below 0, where no result is.
     let label = |objective: &Objective, value: f64| shown(objective, Some(value.max(0.0).round()));
     html! {
         path d=(format!("M {left} 8 V {base} H {}", width - 8.0)) fill="none" stroke="var(--rule)" {}
@@ -144,7 +147,7 @@ fn table(p: &ExplorePage<'_>) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explore::tests::sample;
+    use crate::searches::tests::sample;
 
     #[test]
     fn the_page_has_a_plot_for_each_pair_and_a_mark_for_each_known_point() {

@@ -50,6 +50,7 @@ impl HeatRow {
         }
         let mut before = 0.0;
         let filled = cells.into_iter().map(|cell| {
+            // A queue stays as it is until the next sample.
             before = cell.unwrap_or(before);
             before
         });
@@ -66,11 +67,9 @@ pub(super) fn column(at: f64, end: f64) -> usize {
     ((at / end * COLUMNS as f64) as usize).min(COLUMNS - 1)
 }
 
-/// A heat map.
 pub(super) struct Heat {
     /// The text alternative.
     pub(super) about: String,
-    /// Unit of the values.
     pub(super) unit: Unit,
     /// Colour variable of the largest value.
     pub(super) shade: &'static str,
@@ -114,7 +113,7 @@ impl Heat {
         let data = Data {
             kind: "heat",
             group: &self.group,
-            x: AxisData::new("time", scale::time(self.end), (0.0, self.end)),
+            x: AxisData::new("time", scale::time(self.end), 0.0, self.end),
             units: scale::family(self.unit).iter().map(|unit| (unit.name, unit.size)).collect(),
             shade: self.shade,
             columns: COLUMNS,
@@ -130,18 +129,22 @@ impl Heat {
         let tall = (360.0 / self.rows.len() as f64).clamp(3.0, 14.0);
         let bottom = 4.0 + tall * self.rows.len() as f64;
         let (axis, ticks) = time_axis(self.end);
+        // Rows that are too low for letters have no names, and need no room for them.
         let left = LEFT[usize::from(tall >= NAMED)];
         let x = |part: f64| left + part * (WIDTH - left - RIGHT);
+        // One path for each shade, and not a shape for each cell, keeps the page small.
         let mut paths = BTreeMap::<usize, String>::new();
         for (n, row) in self.rows.iter().enumerate() {
             let shades: Vec<usize> = row
                 .cells
                 .chunks(COLUMNS / DRAWN_COLUMNS)
                 .map(|part| part.iter().copied().fold(0.0, f64::max))
+                // Rounded up, so that the smallest value is visible.
                 .map(|value| (value / max * SHADES as f64).ceil() as usize)
                 .collect();
             let mut from = 0;
             for run in shades.chunk_by(|a, b| a == b) {
+                // Nothing is drawn where nothing waited.
                 if run[0] > 0 {
                     let [left, right] = [from, from + run.len()]
                         .map(|column| x(column as f64 / DRAWN_COLUMNS as f64));
@@ -166,7 +169,8 @@ impl Heat {
                     fill="none" stroke="var(--rule)" {}
                 @for (shade, path) in &paths {
                     path d=(path) fill="none" stroke=(format!("var({})", self.shade))
-                        stroke-width=(format!("{tall:.1}")) stroke-opacity=(format!("{:.2}", *shade as f64 / SHADES as f64)) {}
+                        stroke-width=(format!("{tall:.1}"))
+                        stroke-opacity=(format!("{:.2}", *shade as f64 / SHADES as f64)) {}
                 }
                 @for (part, text) in &ticks {
                     text x=(format!("{:.1}", x(*part))) y=(format!("{:.1}", bottom + 18.0))

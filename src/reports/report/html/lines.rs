@@ -8,15 +8,15 @@ use core::fmt::Write;
 use core::ops::Range;
 
 use maud::{Markup, PreEscaped, html};
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use serde::Serialize;
 
-use super::cdf;
 use super::data::{AxisData, Number, Positions, Quantity, figure};
-use super::plot::{Axis, COLOURS, Line, Plot, variable};
+use super::parts::LINES_MAX;
+use super::plot::{self, Axis, COLOURS, Line, Plot, variable};
 use super::scale;
-use super::shared::LINES_MAX;
 
 /// Size of a drawn plot. Coordinates are integers, so it is drawn large and shown at about half
 /// of this size.
@@ -28,6 +28,15 @@ const TEXT: i32 = 32;
 const INK: RGBColor = RGBColor(1, 2, 100);
 const SOFT: RGBColor = RGBColor(1, 2, 101);
 const RULE: RGBColor = RGBColor(1, 2, 102);
+
+/// A plot that is being drawn.
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+type Undrawn = DrawingAreaErrorKind<std::io::Error>;
+
+/// Style of letters in a colour of the page.
+fn text(colour: &RGBColor) -> TextStyle<'static> {
+    ("sans-serif", TEXT).into_font().color(colour)
+}
 
 #[derive(Serialize)]
 struct Data<'a> {
@@ -79,7 +88,7 @@ impl Plot {
             return None;
         }
         let svg = match self.axis.log {
-            Some(_) => cdf::drawing(self, colour),
+            Some(_) => plot::drawing(self, colour),
             None => PreEscaped(themed(&self.svg().ok()?, &self.about)),
         };
         let drawing = html! {
@@ -95,11 +104,13 @@ impl Plot {
         let mut xs: Vec<Positions> = Vec::new();
         let lines = self.lines.iter().enumerate().map(|(n, line)| {
             let positions = Positions::new(line.points.iter().map(|(x, _)| *x));
+            // Most lines of a plot have the same positions, which are sent once.
             let x = xs.iter().position(|known| *known == positions).unwrap_or(xs.len());
             if x == xs.len() {
                 xs.push(positions);
             }
             let numbers = |of: fn(&(f64, f64, f64)) -> f64| {
+                // The script has one list of positions for a line and its band.
                 let is_whole = line.band.len() == line.points.len() && !line.band.is_empty();
                 is_whole.then(|| line.band.iter().map(|point| of(point).into()).collect())
             };
@@ -115,7 +126,7 @@ impl Plot {
         });
         let lines = lines.collect();
         let Axis { what, unit, end, dots, log, .. } = self.axis;
-        let x = AxisData::new(what, unit, (log.unwrap_or(0.0), end)).with_dots(dots);
+        let x = AxisData::new(what, unit, log.unwrap_or(0.0), end).with_dots(dots);
         Data {
             kind: "lines",
             group: &self.axis.group,
@@ -128,7 +139,7 @@ impl Plot {
         }
     }
 
-    fn svg(&self) -> Result<String, DrawingAreaErrorKind<std::io::Error>> {
+    fn svg(&self) -> Result<String, Undrawn> {
         let Axis { what, unit: x_unit, end, dots, .. } = self.axis;
         let x_max = end / x_unit.size;
         let drawn: Vec<_> = self.lines.iter().map(Line::drawn).collect();
@@ -136,11 +147,9 @@ impl Plot {
         let bands = drawn.iter().flat_map(|(_, band)| band).map(|(.., high)| high);
         let highest = all.map(|(_, y)| y).chain(bands).fold(0.0, |a: f64, b| a.max(*b));
         let highest = highest / self.unit.size;
-        let y_max = if highest > 0.0 {
-            highest * if self.marks.is_empty() { 1.06 } else { 1.25 }
-        } else {
-            1.0
-        };
+        // Labels of marks stand above the lines.
+        let room = if self.marks.is_empty() { 1.06 } else { 1.25 };
+        let y_max = if highest > 0.0 { highest * room } else { 1.0 };
         let mut svg = String::new();
         {
             let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
@@ -150,7 +159,6 @@ impl Plot {
                 .x_label_area_size(86)
                 .y_label_area_size(132)
                 .build_cartesian_2d(0.0..x_max, 0.0..y_max)?;
-            let text = |colour: &RGBColor| ("sans-serif", TEXT).into_font().color(colour);
             chart
                 .configure_mesh()
                 .disable_x_mesh()
@@ -166,27 +174,18 @@ impl Plot {
                 .x_desc(format!("{what} ({})", x_unit.name))
                 .y_desc(format!("{} ({})", self.what, self.unit.name))
                 .draw()?;
-            for (n, (at, word)) in self.marks.iter().enumerate() {
-                let x = at / x_unit.size;
-                let line =
-                    DashedLineSeries::new([(x, 0.0), (x, y_max)], 10, 8, SOFT.stroke_width(2));
-                chart.draw_series(line)?;
-                // Labels of marks that are close to each other are placed below each other.
-                let side = if x > x_max * 0.6 { HPos::Right } else { HPos::Left };
-                let place = text(&INK).pos(Pos::new(side, VPos::Top));
-                let beside = x + x_max * if x > x_max * 0.6 { -0.012 } else { 0.012 };
-                let height = y_max * (1.0 - 0.075 * n as f64);
-                chart.plotting_area().draw(&Text::new(*word, (beside, height), place))?;
-            }
+            self.draw_marks(&mut chart, x_max, y_max)?;
             for (n, (line, (points, band))) in self.lines.iter().zip(&drawn).enumerate() {
                 let colour =
                     if line.sum { INK } else { RGBColor(1, 3, line.colour_index(n) as u8) };
                 if !band.is_empty() {
                     let (unit, band) = (self.unit.size, band.iter());
+                    // Around the area: along the upper edge, and back along the lower one.
                     let low = band.clone().rev().map(|(x, low, _)| (x / x_unit.size, low / unit));
                     let high = band.map(|(x, _, high)| (x / x_unit.size, high / unit));
                     let around = Polygon::new(
                         high.chain(low).collect::<Vec<_>>(),
+                        // Bands of several lines lie over each other.
                         colour.mix(0.24 / self.lines.len() as f64),
                     );
                     chart.draw_series([around])?;
@@ -194,7 +193,7 @@ impl Plot {
                 let points = points.iter().map(|(x, y)| (x / x_unit.size, y / self.unit.size));
                 let points = thinned(points, 0.0..x_max);
                 if dots {
-                    // A dot under another one is seen around it.
+                    // A dot under another one is visible around it.
                     let radius = 5 + 3 * (self.lines.len() - n).min(LINES_MAX) as i32;
                     let dot = |at: &(f64, f64)| Circle::new(*at, radius, colour.filled());
                     chart.draw_series(points.iter().map(dot))?;
@@ -205,6 +204,22 @@ impl Plot {
             root.present()?;
         }
         Ok(svg)
+    }
+
+    /// Draws a dashed line for each mark, with its label at the top.
+    fn draw_marks(&self, chart: &mut Chart<'_, '_>, x_max: f64, y_max: f64) -> Result<(), Undrawn> {
+        for (n, (at, word)) in self.marks.iter().enumerate() {
+            let x = at / self.axis.unit.size;
+            let line = DashedLineSeries::new([(x, 0.0), (x, y_max)], 10, 8, SOFT.stroke_width(2));
+            chart.draw_series(line)?;
+            // Labels of marks that are close to each other are placed below each other.
+            let side = if x > x_max * 0.6 { HPos::Right } else { HPos::Left };
+            let place = text(&INK).pos(Pos::new(side, VPos::Top));
+            let beside = x + x_max * if x > x_max * 0.6 { -0.012 } else { 0.012 };
+            let height = y_max * (1.0 - 0.075 * n as f64);
+            chart.plotting_area().draw(&Text::new(*word, (beside, height), place))?;
+        }
+        Ok(())
     }
 }
 
@@ -225,12 +240,14 @@ fn thinned(points: impl Iterator<Item = (f64, f64)>, x: Range<f64>) -> Vec<(f64,
 
 /// Sets the page's colours, the size and the text alternative of a drawing.
 fn themed(svg: &str, about: &str) -> String {
+    // The library's own opening tag has a fixed size and no text alternative.
     let body = svg.find('>').map_or("", |end| &svg[end + 1..]);
     let mut out = String::new();
     let (width, height) = SIZE;
     let about = html! { (about) }.into_string();
     let _ = write!(out, r#"<svg viewBox="0 0 {width} {height}" role="img" aria-label="{about}">"#);
     out += body;
+    // The placeholders in hexadecimal: 100, 101 and 102.
     let named = [("64", "--ink"), ("65", "--soft"), ("66", "--rule")];
     for (n, variable) in named {
         out = out.replace(&format!("#0102{n}"), &format!("var({variable})"));

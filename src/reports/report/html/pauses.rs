@@ -103,6 +103,7 @@ impl FrameData {
 impl Pauses {
     /// Draws the pauses; `None` if there are no rows.
     pub(super) fn draw(&self) -> Option<Markup> {
+        // An empty test has no length, and positions are parts of it.
         let end = self.end.as_nanos_f64().max(1e-3);
         let drawing = self.drawing(end).draw()?;
         let row = |row: &'_ PauseRow| (merged(&row.spans, SPANS_MAX), row.name.clone());
@@ -116,7 +117,7 @@ impl Pauses {
         let data = Data {
             kind: "pauses",
             group: &self.group,
-            x: AxisData::new("time", scale::time(end), (0.0, end)),
+            x: AxisData::new("time", scale::time(end), 0.0, end),
             rows: rows.collect(),
             marks: &self.marks,
         };
@@ -141,6 +142,7 @@ impl PauseRow {
         let narrow = Duration::from_nanos_f64(end / PARTS);
         let bar = |span: &Span| {
             let part = |time: Duration| time.as_nanos_f64() / end;
+            // A pause may begin and end at one moment.
             let length = span.to.saturating_sub(span.from).as_picos().max(1);
             let share = span.paused.as_picos() as f64 / length as f64;
             Bar { from: part(span.from), to: part(span.to), share, about: span.about() }
@@ -202,6 +204,7 @@ fn merged(spans: &[Span], most: usize) -> Vec<Span> {
     let gap = |two: &[Span]| two[1].from.saturating_sub(two[0].to);
     let mut gaps: Vec<Duration> = spans.windows(2).map(gap).collect();
     let excess = spans.len() - most - 1;
+    // The shortest gaps vanish first, which changes the picture least.
     let (_, &mut widest, _) = gaps.select_nth_unstable(excess);
     let mut out: Vec<Span> = Vec::with_capacity(most);
     for span in spans {
@@ -220,6 +223,7 @@ fn coded(spans: &[Span]) -> Vec<SpanData> {
         let length = span.to.saturating_sub(span.from).as_picos();
         before = span.to;
         match span.pauses {
+            // Most are single pauses, for which two numbers are enough.
             Some(1) if span.paused.as_picos() == length => SpanData::One(gap, length),
             pauses => SpanData::Many(gap, length, span.paused.as_picos(), pauses),
         }

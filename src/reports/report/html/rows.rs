@@ -46,6 +46,7 @@ impl Signal {
     /// Returns a triangle in a row at `y`: down for XOFF, up for XON.
     fn path(self, y: f64) -> String {
         let (x, half) = (tenth(x(self.at)), 3.0);
+        // XOFF points down from the top of the row and XON up from its bottom: both are visible at one time.
         let (base, tip) = if self.xoff { (y + 1.0, 5.0) } else { (y + ROW - 1.0, -5.0) };
         format!("M{} {base}h{}l-{half} {tip}z", tenth(x - half), 2.0 * half)
     }
@@ -74,6 +75,7 @@ pub(super) struct Rows {
 
 fn x(part: f64) -> f64 {
     let x = LEFT + part.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT);
+    // More digits would only make the page larger.
     (x * 100.0).round() / 100.0
 }
 
@@ -83,6 +85,7 @@ pub(super) fn short(name: &str) -> String {
     if letters <= LETTERS {
         return name.to_owned();
     }
+    // Names of ports differ at their end.
     let end: String = name.chars().skip(letters - LETTERS + 1).collect();
     format!("…{end}")
 }
@@ -224,6 +227,7 @@ impl LogAxis {
     pub(super) fn labels(&self) -> Vec<(f64, String)> {
         let long = self.ticks.len() > 7;
         let is_power = |t: &f64| (t.log10() - t.log10().round()).abs() < 1e-9;
+        // Powers of ten alone, where 1, 2 and 5 would run into each other.
         let shown = self.ticks.iter().filter(|t| !long || is_power(t));
         shown.map(|t| (self.part(*t), scale::nanoseconds(*t))).collect()
     }

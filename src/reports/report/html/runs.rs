@@ -61,6 +61,7 @@ pub(super) fn steps_of(times: &CompletionTimes) -> Vec<(f64, f64)> {
     for (time, messages) in &times.steps {
         let point = (time.as_nanos_f64(), 100.0 * *messages as f64 / times.messages as f64);
         match steps.last_mut() {
+            // Times that are equal as floats are one step.
             Some(last) if last.0 == point.0 => *last = point,
             _ => steps.push(point),
         }
@@ -71,6 +72,7 @@ pub(super) fn steps_of(times: &CompletionTimes) -> Vec<(f64, f64)> {
 /// Returns the rate in bit/s from the beginning of each interval to that of the next; the last point is
 /// the end.
 pub(super) fn rates_of(moments: &[Instant], octets: impl Fn(usize) -> u64) -> Vec<(f64, f64)> {
+    // Over single samples the rate would show frames instead of flows.
     let every = moments.len().div_ceil(RATE_BINS).max(1);
     let ends: Vec<usize> = (0..moments.len()).step_by(every).collect();
     let mut points = Vec::with_capacity(ends.len());
@@ -98,6 +100,7 @@ fn paused(plan: &LabPlan, recording: &Recording, end: f64) -> Vec<(f64, f64)> {
     let mut bins = vec![0.0; RATE_BINS];
     for piece in &pieces {
         let (from, to) = (ns(piece.from), ns(piece.to));
+        // A piece may be several pauses with gaps, which are spread evenly over it.
         let dense = piece.paused.as_nanos_f64() / (to - from).max(1e-3);
         let first = ((from / width) as usize).min(RATE_BINS - 1);
         for (n, bin) in bins.iter_mut().enumerate().skip(first) {
@@ -108,6 +111,7 @@ fn paused(plan: &LabPlan, recording: &Recording, end: f64) -> Vec<(f64, f64)> {
             *bin += dense * (to.min(stop) - from.max(start)).max(0.0) / width;
         }
     }
+    // A step lasts to the next point, so the last one needs an end.
     let last = bins[RATE_BINS - 1];
     let steps = bins.into_iter().enumerate().map(|(n, bin)| (n as f64 * width, bin));
     steps.chain([(end, last)]).collect()

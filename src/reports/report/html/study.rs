@@ -1,11 +1,13 @@
-//! The page of a sweep, from the rows of its runs.
+//! The pages of studies: of a sweep, from the rows of its runs, and of searches, with the values found over the axes of
+//! the study.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::sweep::{SweepAxis, SweepFigure, SweepPage, SweepRow, sweep_html};
-use lab::study::{Row, Studied, field};
+use crate::searches::{searched_summary, why};
+use lab::study::{Found, Row, Searched, Studied, field};
 
 /// Figures that are shown first, if runs have them.
 const FIRST: [&str; 3] = ["fct.p99_ns", "latency_p99_ns", "rx_bps"];
@@ -23,11 +25,13 @@ pub fn study_html(studied: &Studied, world: &str, command: &str) -> String {
     axes.extend(several("variant", rows.iter().map(variant)));
     for axis in &studied.axes {
         let value = |row: &Row| {
+            // Variants may lack an axis of the study.
             let found = row.axes.iter().find(|(path, _)| *path == axis.path);
             found.map_or_else(|| "–".into(), |(path, value)| shown(path, value))
         };
         axes.push(Values::new(&axis.name, axis.path == SEED, rows.iter().map(value)));
     }
+    // A figure needs an axis, so a study of one point has that of its runs.
     if axes.is_empty() {
         axes.push(Values::new("run", false, rows.iter().map(|row| row.n.to_string())));
     }
@@ -43,7 +47,9 @@ pub fn study_html(studied: &Studied, world: &str, command: &str) -> String {
     });
     let lines: Vec<SweepRow> = lines.collect();
     let mut labs: Vec<&str> = rows.iter().map(|row| row.lab.as_str()).collect();
+    // Rows of a lab follow each other.
     labs.dedup();
+    // The page may be made of an interrupted study.
     let missing = studied.planned.saturating_sub(rows.len() as u64);
     let missing =
         (missing > 0).then(|| format!("{missing} of {} runs are missing", studied.planned));
@@ -80,6 +86,7 @@ impl Values {
         let mut axis = SweepAxis { name: name.into(), values: Vec::new(), repeats };
         let place = |value: String| {
             let next = axis.values.len();
+            // By hash: a study may have as many values as runs.
             *known.entry(value.clone()).or_insert_with(|| {
                 axis.values.push(value);
                 next
@@ -124,12 +131,104 @@ fn names(rows: &[Row]) -> Vec<&str> {
     names
 }
 
+/// Units of values, with their size in the units of pages.
+const UNITS: [(&str, f64, &str); 19] = [
+    ("", 1.0, ""),
+    ("%", 1.0, "%"),
+    ("B", 1.0, "B"),
+    ("KB", 1e3, "B"),
+    ("MB", 1e6, "B"),
+    ("GB", 1e9, "B"),
+    ("KiB", 1_024.0, "B"),
+    ("MiB", 1_048_576.0, "B"),
+    ("ns", 1.0, "ns"),
+    ("us", 1e3, "ns"),
+    ("ms", 1e6, "ns"),
+    ("s", 1e9, "ns"),
+    ("M", 1e6, "bit/s"),
+    ("G", 1e9, "bit/s"),
+    ("T", 1e12, "bit/s"),
+    ("Mbps", 1e6, "bit/s"),
+    ("Gbps", 1e9, "bit/s"),
+    ("m", 1.0, "m"),
+    ("km", 1e3, "m"),
+];
+
+/// Returns the number of a value, and its unit on pages; `None` for a value that is no number.
+fn number(value: &str) -> Option<(f64, &'static str)> {
+    if let Some((over, under)) = value.split_once('/') {
+        return Some((over.parse::<f64>().ok()? / under.parse::<f64>().ok()?, ""));
+    }
+    let is_digit = |c: char| c.is_ascii_digit() || "._-".contains(c);
+    let end = value.find(|c| !is_digit(c)).unwrap_or(value.len());
+    let (digits, unit) = value.split_at(end);
+    let (_, size, unit) = UNITS.iter().find(|(name, ..)| *name == unit.trim())?;
+    Some((digits.replace('_', "").parse::<f64>().ok()? * size, unit))
+}
+
+/// Renders the page of searches that have ended. `command` reproduces it.
+#[must_use]
+pub fn searched_html(searched: &Searched, command: &str) -> String {
+    let all = &searched.found;
+    let (field, headings) = &searched.headings;
+    let mut axes: Vec<Values> = Vec::new();
+    if all.iter().any(|found| found.variant.is_some()) {
+        let name = |found: &Found| found.variant.clone().unwrap_or_default();
+        axes.push(Values::new("variant", false, all.iter().map(name)));
+    }
+    for (n, heading) in headings.iter().enumerate() {
+        axes.push(Values::new(heading, false, all.iter().map(|found| found.shown[n].clone())));
+    }
+    if axes.is_empty() {
+        axes.push(Values::new("lab", false, all.iter().map(|_| searched.lab.clone())));
+    }
+    let numbers: Vec<Option<(f64, &str)>> =
+        all.iter().map(|found| found.value.as_deref().and_then(number)).collect();
+    // All values are of one field, and so of one unit.
+    let unit = numbers.iter().flatten().next().map_or("", |(_, unit)| *unit);
+    let row = |(n, found): (usize, &Found)| SweepRow {
+        place: axes.iter().map(|axis| axis.places[n]).collect(),
+        verdict: found.verdict,
+        figures: vec![numbers[n].map(|(number, _)| number)],
+    };
+    let rows: Vec<SweepRow> = all.iter().enumerate().map(row).collect();
+    let mut lines = searched_summary(searched);
+    // The table has the values; the reasons stand in lines above it.
+    for found in all.iter().take(LINES_MAX) {
+        let variant = found.variant.iter().map(String::as_str);
+        let name: Vec<&str> = variant.chain(found.shown.iter().map(String::as_str)).collect();
+        let value = found.value.as_deref().unwrap_or("none");
+        let beside = found.beside.as_ref().map_or(String::new(), |b| format!(", not {}", b.value));
+        lines.push(format!(
+            "{}: {value}{beside}: {}",
+            name.join(", "),
+            why(found, searched.wanted)
+        ));
+    }
+    let axes: Vec<SweepAxis> = axes.into_iter().map(|axis| axis.axis).collect();
+    sweep_html(&SweepPage {
+        title: &searched.lab,
+        world: "virtual",
+        verdict: searched.verdict(),
+        summary: &lines,
+        axes: &axes,
+        figures: &[SweepFigure { name: field.clone(), unit }],
+        rows: &rows,
+        command,
+    })
+}
+
+/// Most searches that are listed with their reasons.
+const LINES_MAX: usize = 64;
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::searches::tests::searched;
     use ground::verdict::Verdict;
     use lab::study::AxisName;
-    use serde_json::json;
 
     #[test]
     fn a_sweep_has_its_axes_seeds_as_repetitions_and_figures_by_importance() {
@@ -173,5 +272,33 @@ mod tests {
             assert!(page.contains(part), "{part}");
         }
         assert!(!page.contains("victim_bps") && !page.contains("\"done\""), "no run has a number");
+    }
+
+    #[test]
+    fn values_are_numbers_in_the_units_of_pages() {
+        let close = |value: &str, wanted: f64, unit: &str| {
+            let (found, in_unit) = number(value).unwrap();
+            assert!((found - wanted).abs() < 1e-9 * wanted.abs() && in_unit == unit, "{value}");
+        };
+        close("58KB", 58_000.0, "B");
+        close("1.5us", 1_500.0, "ns");
+        close("-3", -3.0, "");
+        close("1/8", 0.125, "");
+        close("60%", 60.0, "%");
+        close("100m", 100.0, "m");
+        assert_eq!([number("roce"), number("3 apples")], [None, None]);
+    }
+
+    #[test]
+    fn the_page_has_each_search_with_its_reason() {
+        let page = searched_html(&searched(), "sluice run incast.yaml --report x.html");
+        for words in [
+            "dcqcn, 100m: 31KB, not 30KB",
+            "out of order: 31KB holds, 35KB does not",
+            "dcqcn, 100m: none, not 200KB: lossless not judged (seed 17)",
+            "sluice run incast.yaml --report x.html",
+        ] {
+            assert!(page.contains(words), "{words}\n{page}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::data::{Number, figure};
 use super::scale::{self, Unit};
-use super::{page, tables, written};
+use super::{page, parts, written};
 use ::text::{count, scaled};
 use ground::time::Duration;
 use ground::verdict::Verdict;
@@ -118,6 +118,7 @@ impl Cell {
 pub fn sweep_html(p: &SweepPage<'_>) -> String {
     for row in p.rows {
         assert_eq!(row.place.len(), p.axes.len(), "a place on every axis");
+        // The script does not check the places, and an error in a browser is easily overlooked.
         assert!(row.place.iter().zip(p.axes).all(|(n, axis)| *n < axis.values.len()));
     }
     let number = |verdict| p.rows.iter().filter(|row| row.verdict == verdict).count();
@@ -170,9 +171,11 @@ fn shown(figure: &SweepFigure, value: Option<f64>) -> String {
 
 /// Chooses the first figure that a run has, and the longest axes whose runs are no repetitions.
 fn chosen(p: &SweepPage<'_>) -> Option<Chosen> {
+    // A figure without values would show an empty map first.
     let has = |n: &usize| p.rows.iter().any(|row| row.figures.get(*n).copied().flatten().is_some());
     let figure = (0..p.figures.len()).find(has)?;
     let mut axes: Vec<usize> = (0..p.axes.len()).collect();
+    // Repetitions last: a figure over seeds shows chance.
     axes.sort_by_key(|n| (p.axes[*n].repeats, core::cmp::Reverse(p.axes[*n].values.len()), *n));
     let across = *axes.first()?;
     let by = axes.get(1).filter(|n| !p.axes[**n].repeats && p.axes[**n].values.len() > 1);
@@ -183,6 +186,7 @@ fn chart(p: &SweepPage<'_>) -> Markup {
     let Some(chosen) = chosen(p) else {
         return html! { section.card { h2 { "Figures" } p.soft { "No run has results." } } };
     };
+    // Figures are left out whole, and never the one that is shown first.
     let most = (NUMBERS_MAX / p.rows.len().max(1)).max(1);
     let figures = p.figures.iter().enumerate().take(most.max(chosen.figure + 1));
     let data = Data {
@@ -202,6 +206,7 @@ fn chart(p: &SweepPage<'_>) -> Markup {
         places: (0..p.axes.len())
             .map(|axis| p.rows.iter().map(|row| row.place[axis]).collect())
             .collect(),
+        // A letter for each run is enough for the script, and short.
         verdicts: p.rows.iter().map(|row| &row.verdict.name()[..1]).collect(),
         chosen,
     };
@@ -233,13 +238,15 @@ fn cells(p: &SweepPage<'_>, chosen: Chosen) -> Vec<Vec<Cell>> {
     cells
 }
 
-/// Renders the map that is seen without a script: the darker a cell, the larger its median.
+/// Renders the map that is shown without a script: the darker a cell, the larger its median.
 fn grid(p: &SweepPage<'_>, chosen: Chosen) -> Markup {
     let cells = cells(p, chosen);
     let medians = || cells.iter().flatten().filter_map(Cell::median);
     let (low, high) = (medians().fold(f64::MAX, f64::min), medians().fold(f64::MIN, f64::max));
     let shade = |median: Option<f64>| {
+        // Equal medians have no order, and no tint.
         let part = median.filter(|_| high > low).map(|median| (median - low) / (high - low))?;
+        // The smallest value has a tint, too, and text on the largest stays readable.
         let percent = (8.0 + 52.0 * part).round();
         Some(format!("background:color-mix(in srgb, var(--c0) {percent}%, transparent)"))
     };
@@ -290,7 +297,7 @@ fn table(p: &SweepPage<'_>) -> Markup {
                     @for row in rows {
                         tr {
                             @for (n, axis) in row.place.iter().zip(p.axes) { td.n { (axis.values[*n]) } }
-                            td { (tables::verdict(row.verdict)) }
+                            td { (parts::verdict(row.verdict)) }
                             @for (figure, value) in p.figures.iter().zip(&row.figures) {
                                 td.n { (shown(figure, *value)) }
                             }

@@ -119,6 +119,7 @@ impl Sketch {
             of[n] = shapes.len();
             shapes.push(Shape { name: node.name().into(), host, layer: depth[n], x: 0.0 });
         }
+        // The hosts of a switch share a box, so a fabric of hundreds still fits.
         if hosts > HOSTS_MAX {
             gather_hosts(plan, &mut shapes, &mut of);
         }
@@ -132,6 +133,7 @@ impl Sketch {
             bundle.names.push(link.name.clone());
             for direction in [LinkId(n).ab(), LinkId(n).ba()] {
                 for (_, line) in recording.events.pauses(direction) {
+                    // A run without length would give shares that are no numbers.
                     let share = line.total.as_secs_f64() / span.max(1e-12);
                     bundle.paused = bundle.paused.max(share.min(1.0));
                 }
@@ -159,6 +161,7 @@ impl Sketch {
                     .collect();
                 if xs.is_empty() { 0.0 } else { xs.iter().sum::<f64>() / xs.len() as f64 }
             };
+            // Calculated once for each box, as sorting asks for it often.
             let keys: BTreeMap<usize, f64> = order.iter().map(|n| (*n, above(*n))).collect();
             order.sort_by(|a, b| keys[a].total_cmp(&keys[b]));
             let gap = WIDTH / order.len() as f64;
@@ -180,6 +183,7 @@ fn depths(plan: &LabPlan) -> Vec<usize> {
     }
     let is_host = |n: &usize| matches!(network.nodes[*n].kind, NodeKind::Host(_));
     let mut depth = vec![usize::MAX; network.nodes.len()];
+    // A search from all hosts at once gives each node the nearest one.
     let mut queue: VecDeque<usize> = (0..network.nodes.len()).filter(is_host).collect();
     for host in &queue {
         depth[*host] = 0;

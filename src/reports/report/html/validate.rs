@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
+use super::parts::{self, LINES_MAX, ROWS_MAX, card};
 use super::pauses::{PauseRow, Pauses, Span};
 use super::plot::{Axis, Line, Plot};
-use super::shared::{LINES_MAX, ROWS_MAX, card};
-use super::{page, scale, tables};
+use super::{page, scale};
 use crate::sheet::{Kind, Sheet};
 use ::validate::catalogue;
 use ::validate::evidence::{self, conformance, repeat};
@@ -41,7 +41,7 @@ pub fn validation_html(p: &ValidationPage<'_>) -> String {
         @for test in &p.results.tests { (one(p, test)) }
         section.card {
             h2 { "Statement of conformance" }
-            (tables::table(&statement(p.results)))
+            (parts::table(&statement(p.results)))
             p.small.soft {
                 "yes: all tests of the requirement passed; no: one failed. Requirements after 802.1Q and \
                  802.3 in own words."
@@ -49,10 +49,10 @@ pub fn validation_html(p: &ValidationPage<'_>) -> String {
         }
         section.card {
             h2 { "Set-up" }
-            (tables::preformatted(&p.setup.to_string()))
+            (parts::preformatted(&p.setup.to_string()))
             @if !p.files.is_empty() {
                 h2 { "Files" }
-                (tables::table(&files(p.files)))
+                (parts::table(&files(p.files)))
             }
             p.small.soft { "sluice " (ground::program::version()) ", seed " (p.results.seed) }
         }
@@ -62,6 +62,7 @@ pub fn validation_html(p: &ValidationPage<'_>) -> String {
 
 fn head(p: &ValidationPage<'_>, verdict: Verdict) -> Markup {
     let count = |outcome| p.results.tests.iter().filter(|test| test.outcome == outcome).count();
+    // In the order of outcomes, and only those that occurred.
     let counts = Outcome::ALL.map(|outcome| (outcome, count(outcome)));
     let counts = counts.iter().filter(|(_, n)| *n > 0);
     let counts: Vec<_> = counts.map(|(outcome, n)| format!("{n} {}", outcome.name())).collect();
@@ -97,6 +98,7 @@ fn word(outcome: Outcome) -> Markup {
 fn matrix(results: &Results) -> Markup {
     let group = |test: &TestResult| test.id.get(2..3).unwrap_or_default().to_owned();
     let mut groups: Vec<String> = results.tests.iter().map(group).collect();
+    // Tests are in the order of the catalogue, so a group stands together.
     groups.dedup();
     html! {
         @for name in groups {
@@ -115,8 +117,11 @@ fn matrix(results: &Results) -> Markup {
 /// Renders a test; it is open if it did not pass.
 fn one(p: &ValidationPage<'_>, test: &TestResult) -> Markup {
     let described = catalogue::TESTS.iter().chain([&catalogue::SELF_CHECK]);
+    // The self-check is no test of the catalogue, but has a section like one.
     let described = described.into_iter().find(|known| known.id == test.id);
+    // What needs attention is open; a long page of passes is not.
     let open = matches!(test.outcome, Outcome::Fail | Outcome::Error | Outcome::Inconclusive);
+    // A pass needs one example.
     let shown = if open { &test.seen[..] } else { &test.seen[..test.seen.len().min(1)] };
     html! {
         section.card id=(test.id) {
@@ -132,7 +137,7 @@ fn one(p: &ValidationPage<'_>, test: &TestResult) -> Markup {
                     p.small { strong { "Pass. " } (known.criterion(Some(&p.setup.limits))) }
                 }
                 @if !test.measurements.is_empty() {
-                    (tables::table(&values(&test.measurements)))
+                    (parts::table(&values(&test.measurements)))
                 }
                 @if !test.proven && test.id != catalogue::SELF_CHECK.id {
                     p.small.soft { "No planted fault proves this test." }
@@ -247,6 +252,7 @@ fn pauses(seen: &Seen, group: &str) -> Pauses {
         let span = Span { from, to, paused: to.saturating_sub(from), pauses: Some(1) };
         if let Some(row) = rows.iter_mut().find(|row| row.name == name) {
             row.spans.push(span);
+        // Rows so far still get their spans.
         } else if rows.len() < ROWS_MAX {
             rows.push(PauseRow { name, spans: vec![span], ..PauseRow::default() });
         }
@@ -254,6 +260,7 @@ fn pauses(seen: &Seen, group: &str) -> Pauses {
     for row in &mut rows {
         row.spans.sort_by_key(|span| span.from);
     }
+    // By port, side and priority, as the names begin with these.
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     let about = format!("Pauses over time in the trial: {}", seen.trial);
     Pauses { about, end: seen.length, group: group.into(), rows, marks: Vec::new() }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::test_metrics::tester_metrics;
 use ground::verdict::Verdict;
 use tester::Measured;
 use tester::judge::Finding;
@@ -196,5 +197,5 @@ fn metrics_have_seconds_and_leave_out_what_is_not_known() {
 
 #[test]
 fn promtool_has_no_objection_to_the_metrics() {
-    crate::exposition::tests::judge_by_promtool(tester_metrics(report()));
+    crate::scrape::tests::judge_by_promtool(tester_metrics(report()));
 }

@@ -1,14 +1,18 @@
-//! Prints a report as tables, and as one line.
+//! Prints a report as tables, and as one line; and the self-test, which finds the measurement floor of a machine.
 
-use crate::checks::check_lines;
-use crate::sheet::{Kind, Sheet};
+use crate::lab::check_lines;
+use crate::sheet::Kind::{self, Number, Word};
+use crate::sheet::Sheet;
 use ::text::{count, scaled};
-use Kind::{Number, Word};
 use ground::printable;
 use ground::time::Duration;
+#[cfg(all(feature = "dpdk", feature = "instruments"))]
+use ground::verdict::Verdict;
 use tester::Measured;
 use tester::judge::Finding;
 use tester::report::{Connection, Flow, Latency, Pacing, Port, Priority, Report, Stamps};
+#[cfg(all(feature = "dpdk", feature = "instruments"))]
+use tester::self_test::SelfTest;
 
 /// Prints the whole report as tables. `findings` belong to a finished test; a running one has
 /// none.
@@ -38,6 +42,7 @@ pub(crate) fn tables(report: &Report) -> impl Iterator<Item = (&'static str, She
         ("Pauses obeyed", pauses_received(report)),
         ("Pauses sent", pauses_sent(report)),
     ];
+    // Most tests have no connections and no pauses.
     all.into_iter().filter(|(_, sheet)| !sheet.rows.is_empty())
 }
 
@@ -46,6 +51,7 @@ pub(crate) fn tables(report: &Report) -> impl Iterator<Item = (&'static str, She
 pub fn tester_line(report: &Report) -> String {
     let sum = |f: fn(&Flow) -> u64| report.flows.iter().map(f).sum::<u64>();
     let rate = |f: fn(&Flow) -> f64| scaled(report.flows.iter().map(f).sum::<f64>(), "");
+    // Flows end one by one, and a line shows how far the test is.
     let sending = report.flows.iter().filter(|f| f.transmit == "started").count();
     let paused = report.ports.iter().flat_map(|p| &p.priorities).map(|p| p.transitions);
     format!(
@@ -102,6 +108,7 @@ fn flows(report: &Report) -> Sheet {
         ("sent", Number, |f| count(f.frames_tx)),
         ("received", Number, |f| count(f.frames_rx)),
         ("lost", Number, |f| count(f.lost())),
+        // Unknown where frames in queues cannot be counted.
         ("queued", Number, |f| f.queued_frames.map_or_else(|| "-".into(), count)),
         ("loss", Number, |f| format!("{:.3} %", f.loss_percent)),
         ("duplicates", Number, |f| count(f.duplicates)),
@@ -182,6 +189,7 @@ fn connections(report: &Report) -> Sheet {
 }
 
 fn ports(report: &Report) -> Sheet {
+    // Columns of features that no port has are left out, as lines of a terminal are short.
     let mut columns: Vec<Column<&Port>> = vec![
         ("port", Word, |p| p.name.clone()),
         ("location", Word, |p| p.location.clone()),
@@ -198,6 +206,7 @@ fn ports(report: &Report) -> Sheet {
     ];
     // Most devices lose none.
     let any = |is: fn(&Port) -> bool| report.ports.iter().any(is);
+    // Unknown is not none, so such a device has the column as well.
     if any(|port| port.rx_missed != Some(0)) {
         columns.push(("missed", Number, |p| p.rx_missed.map_or_else(|| "unknown".into(), count)));
     }
@@ -306,4 +315,51 @@ fn measured(time: Option<Measured>) -> String {
 
 fn perhaps(ns: Option<f64>) -> String {
     ns.map_or_else(|| "-".into(), time)
+}
+
+/// Prints the self-test. Times below the floor are not given as numbers.
+#[cfg(all(feature = "dpdk", feature = "instruments"))]
+#[must_use]
+pub fn self_test_text(s: &SelfTest) -> String {
+    // Below the floor a number would be one of the machine and not of what it measures.
+    let resolved = |ns: f64| s.resolved(ns).map_or_else(|| format!("< {}", time(s.floor_ns)), time);
+    let l = &s.latency;
+    let mut out = format!(
+        "clock    {:.3} MHz, steps of {}, {:+.1} ppm off the system's clock, longest gap {}\n",
+        s.clock_hz as f64 / 1e6,
+        time(s.clock_step_ns),
+        s.clock_drift_ppm,
+        time(s.clock_gap_max_ns),
+    );
+    out += &format!(
+        "nothing  takes p50 {}, p99 {}, p99.9 {}, max {} through memory, of {} frames\n",
+        resolved(l.p50_ns.ns()),
+        l.p99_ns,
+        resolved(l.p999_ns.ns()),
+        resolved(l.max_ns.ns()),
+        count(l.frames),
+    );
+    if let Some(Pacing { asked_fps, error_ppm, gap_p50_ns, gap_p99_ns, gap_max_ns, .. }) = &s.pacing
+    {
+        out += &format!(
+            "pace     {} fps kept within {error_ppm:+.1} ppm, gaps p50 {}, p99 {}, max {}\n",
+            count(asked_fps.round() as u64),
+            gap_p50_ns,
+            gap_p99_ns,
+            gap_max_ns,
+        );
+    }
+    out += &format!(
+        "floor    {}: no shorter latency can be measured here; stamps may be off by {}\n",
+        time(s.floor_ns),
+        time(s.uncertainty_ns),
+    );
+    s.warnings.iter().for_each(|warning| out += &format!("warning: {warning}\n"));
+    let (sent, received) = s.frames;
+    // The machine's disturbance is the only reason for this verdict, so it is named.
+    let busy = match s.verdict() {
+        Verdict::Inconclusive => format!("; {}", s.machine),
+        _ => String::new(),
+    };
+    out + &format!("{}: {} of {} frames arrived{busy}\n", s.verdict(), count(received), count(sent))
 }

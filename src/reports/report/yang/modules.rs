@@ -1,5 +1,5 @@
 //! Text of the YANG modules of this project. Leaves of managed objects come from their table; what a
-//! switch only tells, such as results and notifications, is written here.
+//! switch only reports, such as results and notifications, is written here.
 
 use super::types;
 use headroom::measure::Counters;
@@ -118,6 +118,7 @@ impl Text {
     }
 
     fn describe(&mut self, text: &str) {
+        // Descriptions are in double quotes, where YANG has escapes.
         self.line(&format!("description \"{}\";", text.replace('\\', "\\\\").replace('"', "\\\"")));
     }
 
@@ -172,13 +173,16 @@ impl Module {
     fn augment(&self, t: &mut Text, path: &str, here: impl Fn(&Object) -> bool) {
         let of = |section: Section| {
             Object::all().filter(move |object| {
+                // Leaves of published modules are not repeated in ours.
                 let published = matches!(object.source(), Source::Isolation(_));
                 object.section() == section && !published
             })
         };
         let is_port = path == PORT;
+        // A section whose objects are all elsewhere needs no container here.
         let any = |section: &&Section| of(**section).any(|object| here(&object));
         let sections: Vec<_> = self.sections.iter().filter(any).copied().collect();
+        // An augment without nodes is an error for validators.
         if sections.is_empty() {
             return;
         }
@@ -187,6 +191,7 @@ impl Module {
             for section in sections {
                 t.block(&format!("container {}", section.key()), |t| {
                     t.describe("Objects of the section of a switch file with this name.");
+                    // Sums exist at the port and at each of its queues.
                     let single = [Scope::Bridge, Scope::Port, Scope::Sums];
                     let objects = of(section).filter(|object| here(object));
                     objects.filter(|o| single.contains(&o.scope())).for_each(|o| leaf(t, o));
@@ -195,6 +200,7 @@ impl Module {
                         queues(t, of(section).filter(queue));
                     }
                     match (section, is_port) {
+                        // Tables are of the whole switch; only measurements have state at a port.
                         (Section::Measurement, true) => measurement_state(t),
                         (_, false) => lists(t, section),
                         _ => {}
@@ -211,6 +217,7 @@ fn leaf(t: &mut Text, object: Object) {
         types::statements(object.kind()).iter().for_each(|line| t.line(line));
         let default = object.default().and_then(|value| types::default(object.kind(), value));
         match (object.access(), default) {
+            // A default would be wrong here: what only the switch sets has none.
             (Access::ReadOnly, _) => t.line("config false;"),
             (_, Some(default)) => t.line(&format!("default \"{default}\";")),
             _ => {}
@@ -240,6 +247,7 @@ fn lists(t: &mut Text, section: Section) {
             }
             Listing::Streams(_) => (&STREAM_COLUMNS[..], "stream-handle", name),
         };
+        // Tables of other sections have their own containers.
         if of != section {
             continue;
         }
@@ -252,6 +260,7 @@ fn lists(t: &mut Text, section: Section) {
                     let (of_type, _) = types::column(column);
                     let end = if of_type.ends_with('}') { "" } else { ";" };
                     t.line(&format!("type {of_type}{end}"));
+                    // Most columns are numbers without a unit.
                     if let Some(units) = types::column_units(column) {
                         t.line(&format!("units \"{units}\";"));
                     }

@@ -90,7 +90,7 @@ fn one_stream_has_its_queue_and_addresses_and_several_have_none() {
     let table = |rows| ObjectTable { name: name.clone(), columns: columns.clone(), rows, more: 0 };
     let streams = |rows| {
         let mut tree = Tree { component: Map::new(), ports: vec![] };
-        published::streams(&mut tree, &table(rows));
+        stream_table(&mut tree, &table(rows));
         let module = "ieee802-dot1q-congestion-isolation-bridge";
         tree.component[&format!("{module}:ci-streams")].clone()
     };

@@ -12,6 +12,7 @@ fn integer(least: i64, most: i64) -> (&'static str, bool) {
     const UNSIGNED: [(&str, i64); 3] =
         [("uint8", u8::MAX as i64), ("uint16", u16::MAX as i64), ("uint32", u32::MAX as i64)];
     let (types, wide) = if least < 0 { (SIGNED, "int64") } else { (UNSIGNED, "uint64") };
+    // A signed type reaches one further down than up.
     let fits = |max: i64| most <= max && (least >= 0 || least > -max - 2);
     let found = types.into_iter().find(|(_, max)| fits(*max));
     found.map_or((wide, true), |(name, _)| (name, false))
@@ -36,6 +37,7 @@ pub(super) fn statements(kind: Kind) -> Vec<String> {
             let bits = (0..8).map(|n| format!("bit class-{n} {{ position {n}; }}"));
             vec![format!("type bits {{ {} }}", bits.collect::<Vec<_>>().join(" "))]
         }
+        // No object of this project has this kind.
         Kind::QueueMap => unreachable!("the published module has the queue map"),
         Kind::Choice(words) => {
             let words = words.iter().map(|word| format!("enum \"{word}\";"));
@@ -126,7 +128,6 @@ pub(super) fn column(name: &str) -> (&'static str, bool) {
     }
 }
 
-/// Unit of a column.
 pub(super) fn column_units(name: &str) -> Option<&'static str> {
     match name {
         "octets" => Some("octets"),

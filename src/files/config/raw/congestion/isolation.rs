@@ -9,8 +9,8 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::parts::{Aqm, Centiseconds, MessageLimit};
-use super::settings::{settings, words};
+use super::{Aqm, Centiseconds, MessageLimit};
+use super::{settings, words};
 use crate::quantity::{Size, Span};
 use crate::raw::Range;
 use congestion::isolation::{CimRepeat, MapReading};

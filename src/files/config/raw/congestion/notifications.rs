@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::parts::{Aqm, MessageLimit};
-use super::settings::settings;
+use super::settings;
+use super::{Aqm, MessageLimit};
 use crate::quantity::{Ratio, Size, Span};
 use crate::raw::Range;
 use ::file::word_or;

@@ -1,7 +1,9 @@
 //! Resolves congestion isolation.
 
-use super::parts::{Queues, SaidOf, detect, ipv4, ipv6, life, mac, queues, threshold};
-use super::settings::{limit, settings};
+use super::parts::{
+    Queues, SaidOf, Section, Selection, detect, ipv4, ipv6, life, limit, mac, queues, settings,
+    threshold,
+};
 use super::{ByQueue, Context, Cx, Draft, Place};
 use crate::quantity::octets;
 use crate::raw::{self, CimTypeName, QueueMapSaid};
@@ -24,7 +26,7 @@ pub fn isolation<'m>(
 ) {
     let all = Queues { at, map: &raw.queues };
     let own = |port: &'m raw::Port| port.congestion_isolation.as_ref().map(|own| &own.queues);
-    let said = queues(cx, all, context.drafts, ("congestion_isolation", own));
+    let said = queues(cx, "congestion_isolation", all, context.drafts, own);
     let machine = IsolationPlan {
         map: map(cx, at, raw),
         max_flow_life: life(
@@ -37,6 +39,7 @@ pub fn isolation<'m>(
     };
     check_order(cx, at, &machine, context.drafts);
     plan.isolation = Some(CongestionIsolationPlan {
+        // Placeholders: `settings` below fills in what the table of objects has ranges and defaults of.
         cim_tx_priority: Priority::ALL[0],
         dscp: None,
         min_header_octets: 0,
@@ -46,10 +49,12 @@ pub fn isolation<'m>(
         dialect: dialect(&raw.dialect),
         machine,
     });
-    settings(cx, (at, "congestion_isolation"), raw, plan, At::default());
-    limit(cx, (at, "congestion_isolation", "budget"), raw.budget.as_ref(), plan);
-    limit(cx, (at, "congestion_isolation", "heard"), raw.heard.as_ref(), plan);
+    let section = Section { at, name: "congestion_isolation" };
+    settings(cx, section, raw, plan, At::default());
+    limit(cx, section, "budget", raw.budget.as_ref(), plan);
+    limit(cx, section, "heard", raw.heard.as_ref(), plan);
     let Some(isolation) = &mut plan.isolation else { return };
+    // Without a DSCP in the file it follows the priority, even if that is changed at run time.
     if raw.dscp.is_none() {
         isolation.dscp = None;
     }
@@ -64,6 +69,7 @@ pub fn isolation<'m>(
 fn check_order(cx: &mut Cx, at: &Place<'_>, machine: &IsolationPlan, drafts: &[Draft<'_>]) {
     for from in TrafficClass::ALL {
         let Some(to) = machine.map.congesting(from) else { continue };
+        // Only strict priority starves; with weights both classes move on.
         let overtakes = |draft: &Draft<'_>| draft.plan.schedule.starves(to, from);
         if drafts.iter().any(overtakes) {
             let what = format!(
@@ -165,6 +171,7 @@ fn in_words(
             cx.error(&here, what);
             return None;
         }
+        // As in the standard's map: numbers are those of classes plus one, as 0 is for no class.
         out[usize::from(*from)] = -(to as i8 + 1);
         out[usize::from(to)] = *from as i8 + 1;
     }
@@ -181,6 +188,7 @@ fn watches(
     context: &Context<'_, '_>,
 ) -> ByQueue<Option<Watch>> {
     let nothing = raw::IsolationQueue::default();
+    // Asked of the machine's map, which is made of either field.
     let monitored = TrafficClass::ALL.map(|class| machine.map.congesting(class));
     let mut out = Vec::with_capacity(said.len());
     for (draft, queues) in context.drafts.iter().zip(said) {
@@ -197,9 +205,10 @@ fn watches(
         out.push(queues.each_ref().map(|queue| {
             let (place, queue) =
                 queue.as_ref().map_or((at, &nothing), |(place, said)| (place, *said));
-            let said = (queue.threshold, queue.aqm.as_ref());
+            let said = Selection { threshold: queue.threshold, aqm: queue.aqm.as_ref() };
             let detect = detect(cx, place, said, usual, context);
             let from = detect.floor();
+            // A tenth leaves room between start and end, so that a flow does not come and go with each frame.
             let low = queue.low.map_or(Bytes(from.0 / 10), |s| Bytes(s.0));
             let cim_above = queue.cim_above.map_or(from.max(low), |s| Bytes(s.0));
             if cim_above < low {
@@ -250,6 +259,7 @@ fn peer(cx: &mut Cx, at: &Place<'_>, said: &raw::IsolationPeer) -> Option<Peer> 
     let udp_port = said.udp_port.unwrap_or(0);
     let encap_at = at.key("peer-cim-encap-len");
     let encap_len = cx.ranged(&encap_at, said.encap_len.unwrap_or(0), (0, ENCAP_MAX), 0);
+    // IP is preferred where the file gives all that it needs.
     let usual = match (ipv4, ipv6) {
         (Some(_), _) if udp_port > 0 => CimTypeName::Ipv4,
         (None, Some(_)) if udp_port > 0 => CimTypeName::Ipv6,

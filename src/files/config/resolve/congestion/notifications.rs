@@ -2,8 +2,10 @@
 
 use core::net::IpAddr;
 
-use super::parts::{Queues, SaidOf, detect, ip, named, queues, settings_of_queues};
-use super::settings::{limit, settings};
+use super::parts::{
+    Queues, SaidOf, Section, Selection, detect, ip, limit, named, queues, settings,
+    settings_of_queues,
+};
 use super::{ByQueue, Context, Cx, Draft, Place};
 use crate::raw::{self, SourceQpSaid};
 use crate::resolve::queues::kmin_default;
@@ -24,17 +26,23 @@ pub fn fast_cnp<'m>(
     plan: &mut CongestionPlan,
 ) {
     let own = |port: &'m raw::Port| port.fast_cnp.as_ref().map(|own| &own.queues);
-    let said = queues(cx, Queues { at, map: &raw.queues }, context.drafts, ("fast_cnp", own));
+    let said = queues(cx, "fast_cnp", Queues { at, map: &raw.queues }, context.drafts, own);
     let one = |cx: &mut Cx, at: &Place<'_>, said: &raw::FastCnpQueue, draft: &Draft<'_>, class| {
+        // The curve that marks the queue's frames selects them here, too, so sources hear the same as from their
+        // destinations.
         if let (None, None, Some(ecn)) = (said.threshold, &said.aqm, draft.plan.ecn[class]) {
             return Detect::Aqm(ecn);
         }
         let usual = raw::Aqm::default();
+        // A threshold excludes the default curve.
         let aqm = said.aqm.as_ref().or(said.threshold.is_none().then_some(&usual));
-        detect(cx, at, (said.threshold, aqm), kmin_default(draft.plan.rate), context)
+        let selection = Selection { threshold: said.threshold, aqm };
+        detect(cx, at, selection, kmin_default(draft.plan.rate), context)
     };
+    let usual = usual(cx, at, raw.queues.is_empty(), &said, context);
     plan.fast_cnp = Some(FastCnpPlan {
-        detect: of_queues(cx, at, raw.queues.is_empty(), &said, context, one),
+        detect: of_queues(cx, at, usual, context.drafts.iter().zip(&said), one),
+        // Placeholders: `settings` below fills in what the table of objects has ranges and defaults of.
         spacing: Duration::ZERO,
         budget: LimitPlan { interval: Duration::ZERO, burst: 1 },
         flows: 0,
@@ -42,32 +50,44 @@ pub fn fast_cnp<'m>(
         priority: Priority::ALL[0],
         dscp: None,
     });
-    settings(cx, (at, "fast_cnp"), raw, plan, At::default());
-    limit(cx, (at, "fast_cnp", "budget"), raw.budget.as_ref(), plan);
+    let section = Section { at, name: "fast_cnp" };
+    settings(cx, section, raw, plan, At::default());
+    limit(cx, section, "budget", raw.budget.as_ref(), plan);
     if let Some(plan) = plan.fast_cnp.as_mut().filter(|_| raw.dscp.is_none()) {
         plan.dscp = None;
     }
 }
 
-/// Resolves one value per queue: for the queues in the file, or for all protected classes if it has
-/// none.
-fn of_queues<T: Copy, S: Default>(
+/// Returns the classes that a section concerns without naming them, bit n for class n: those of lossless traffic if it
+/// names no queue, as `all` says, else none. Warns of a section that concerns no queue.
+fn usual<S>(
     cx: &mut Cx,
     at: &Place<'_>,
     all: bool,
     said: &[SaidOf<'_, S>],
     context: &Context<'_, '_>,
-    one: impl Fn(&mut Cx, &Place<'_>, &S, &Draft<'_>, usize) -> T,
-) -> ByQueue<Option<T>> {
+) -> u8 {
     let usual = if all { context.protected } else { 0 };
     if usual | named(said) == 0 {
         let what = "concerns no queue, as PFC protects no priority: name queues, such as \
                     `queues: {3: {}}`";
         cx.warn(at, what);
     }
+    usual
+}
+
+/// Resolves one value per queue of each port: for the queues that the file names, and for the `usual` classes with the
+/// defaults.
+fn of_queues<'p, 'm: 'p, T: Copy, S: Default + 'm>(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    usual: u8,
+    ports: impl Iterator<Item = (&'p Draft<'m>, &'p SaidOf<'m, S>)>,
+    one: impl Fn(&mut Cx, &Place<'_>, &S, &Draft<'_>, usize) -> T,
+) -> ByQueue<Option<T>> {
     let nothing = S::default();
-    let mut out = Vec::with_capacity(said.len());
-    for (draft, queues) in context.drafts.iter().zip(said) {
+    let mut out = Vec::new();
+    for (draft, queues) in ports {
         let mut of_port = [None; PRIORITIES];
         for (class, queue) in queues.iter().enumerate() {
             let (place, said) = match queue {
@@ -118,12 +138,13 @@ pub fn qcn<'m>(
     plan: &mut CongestionPlan,
 ) {
     let own = |port: &'m raw::Port| port.qcn.as_ref().map(|own| &own.queues);
-    let said = queues(cx, Queues { at, map: &raw.queues }, context.drafts, ("qcn", own));
+    let said = queues(cx, "qcn", Queues { at, map: &raw.queues }, context.drafts, own);
     let one =
         |_: &mut Cx, _: &Place<'_>, _: &raw::QcnQueue, _: &Draft<'_>, _| PointPlan::standard();
-    let points = of_queues(cx, at, raw.queues.is_empty(), &said, context, one);
+    let usual = usual(cx, at, raw.queues.is_empty(), &said, context);
+    let points = of_queues(cx, at, usual, context.drafts.iter().zip(&said), one);
     let (transmit_priority, msdu_octets) = (Priority::ALL[0], 0);
     plan.qcn = Some(QuantizedPlan { points, transmit_priority, msdu_octets });
-    settings(cx, (at, "qcn"), raw, plan, At::default());
+    settings(cx, Section { at, name: "qcn" }, raw, plan, At::default());
     settings_of_queues(cx, "qcn.queues", &said, plan);
 }

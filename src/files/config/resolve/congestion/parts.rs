@@ -1,14 +1,14 @@
-//! Fields that several sections share.
+//! Fields that several sections share, and fields that set managed objects: the range, the default and the place in
+//! the plan of an object are in the table of objects.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 
-use super::settings::{settings, times};
 use super::{Context, Cx, Draft, Place};
 use crate::quantity::{Size, Span, octets};
-use crate::raw::{self, Range, Settings};
+use crate::raw::{self, MessageLimit, Range, Settings, out_of_range};
 use crate::resolve::cx::by_number;
 use crate::resolve::queues::curve;
 use congestion::Detect;
@@ -16,7 +16,7 @@ use congestion::proxy::Senders;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Bytes, Mac, PRIORITIES, PortId, TrafficClass};
 use switch::CongestionPlan;
-use switch::managed::At;
+use switch::managed::{At, Kind, Object, configure};
 use wire::sfcm::PORT_MIN;
 
 /// Default threshold is rate / 1,000,000: 1 KB per Gb/s.
@@ -56,9 +56,10 @@ impl<'m, T> Queues<'_, 'm, T> {
 /// ports.
 pub(super) fn queues<'m, T>(
     cx: &mut Cx,
+    section: &str,
     all: Queues<'_, 'm, T>,
     drafts: &[Draft<'m>],
-    (section, own): (&str, impl Fn(&'m raw::Port) -> Option<&'m BTreeMap<Range, T>>),
+    own: impl Fn(&'m raw::Port) -> Option<&'m BTreeMap<Range, T>>,
 ) -> Vec<SaidOf<'m, T>> {
     let all = all.said(cx);
     let mut of_port = |draft: &Draft<'m>| {
@@ -66,6 +67,7 @@ pub(super) fn queues<'m, T>(
         let Some(map) = own(draft.raw) else { return all.clone() };
         let mut said = Queues { at: &at, map }.said(cx);
         for (own, all) in said.iter_mut().zip(&all) {
+            // Class by class: a port's entry replaces the whole entry of the switch.
             *own = own.take().or_else(|| all.clone());
         }
         said
@@ -84,28 +86,34 @@ pub(super) fn threshold(rate: BitsPerSec) -> Bytes {
     Bytes((rate.get() / THRESHOLD_RATE_DIVISOR).max(THRESHOLD_MIN))
 }
 
+/// The fields of a queue that select congesting frames.
+#[derive(Clone, Copy)]
+pub(super) struct Selection<'a> {
+    pub threshold: Option<Size>,
+    pub aqm: Option<&'a raw::Aqm>,
+}
+
 /// Resolves the selection of congesting frames; `kmin` is the default of its lower threshold.
 pub(super) fn detect(
     cx: &mut Cx,
     at: &Place<'_>,
-    (said, aqm): (Option<Size>, Option<&raw::Aqm>),
+    said: Selection<'_>,
     kmin: Bytes,
     context: &Context<'_, '_>,
 ) -> Detect {
-    let detect = match (said, aqm) {
+    let Selection { threshold, aqm } = said;
+    let detect = match (threshold, aqm) {
         (None, None) => Detect::Length(kmin),
         (Some(size), None) => Detect::Length(Bytes(size.0)),
-        (None, Some(aqm)) => {
-            let said = (aqm.kmin, aqm.kmax, aqm.pmax);
-            Detect::Aqm(curve(cx, &at.key("aqm"), said, kmin))
-        }
+        (None, Some(aqm)) => Detect::Aqm(curve(cx, &at.key("aqm"), aqm, kmin)),
         (Some(_), Some(_)) => {
             cx.error(at, "a queue has either a `threshold` or an `aqm`; take one out");
             Detect::Length(kmin)
         }
     };
+    // Only what the author wrote is refused: a default may be above a very small buffer.
     let from = detect.floor().0;
-    if from >= context.buffer && (said.is_some() || aqm.is_some()) {
+    if from >= context.buffer && (threshold.is_some() || aqm.is_some()) {
         let what = format!(
             "congestion never begins at {}: the whole buffer has {}; write less than that",
             octets(from),
@@ -125,6 +133,7 @@ pub fn life(
     default: Duration,
 ) -> Duration {
     let span = said.map_or(default, |s| s.0);
+    // Below the range as well, but its message would not say what is wrong with 0.
     if span == Duration::ZERO {
         cx.error(at, "entries would expire at once; write centiseconds, such as 100, or a span");
         return default;
@@ -135,6 +144,7 @@ pub fn life(
 /// Resolves the UDP port of source flow control messages.
 pub fn udp_port(cx: &mut Cx, at: &Place<'_>, said: Option<u16>, default: u16) -> u16 {
     let port = said.unwrap_or(default);
+    // Any other port could be in use by a protocol whose packets would be taken for messages.
     if port < PORT_MIN {
         let what = format!(
             "{port} may be in use by another protocol; choose a dynamic port, {PORT_MIN} to 65535, the same in \
@@ -161,6 +171,7 @@ pub fn senders(
     };
     let mut networks = Vec::with_capacity(list.len());
     for (i, text) in list.iter().enumerate() {
+        // An address alone is the network of that one host.
         let address = text.parse::<IpAddr>().map(IpNet::from);
         match text.parse::<IpNet>().or(address) {
             Ok(net) if net != net.trunc() => {
@@ -236,7 +247,74 @@ pub(super) fn settings_of_queues(
         for (class, queue) in TrafficClass::ALL.into_iter().zip(queues) {
             let Some((place, said)) = queue else { continue };
             let spot = At { port: PortId::new(port as u16), class: Some(class) };
-            settings(cx, (place, section), *said, plan, spot);
+            settings(cx, Section { at: place, name: section }, *said, plan, spot);
         }
     }
+}
+
+/// A section whose fields set managed objects.
+#[derive(Clone, Copy)]
+pub(super) struct Section<'p, 'm> {
+    pub at: &'p Place<'m>,
+    /// Beginning of the names of this project's objects, such as `sfc.meter`.
+    pub name: &'p str,
+}
+
+/// Writes the objects that the fields of `said` set, to their defaults where the file has no valid
+/// value. An object without a default stays as it is in the plan.
+pub(super) fn settings(
+    cx: &mut Cx,
+    section: Section<'_, '_>,
+    said: &impl Settings,
+    plan: &mut CongestionPlan,
+    spot: At,
+) {
+    said.visit(|key, name, said| {
+        // Objects of this project begin with their section; those of standards have their full names.
+        let own = Object::named(&format!("{}.{name}", section.name));
+        let object = own.or_else(|_| Object::named(name)).expect("a name of the table");
+        let kind = object.kind();
+        let read = |said: &dyn crate::raw::Setting| {
+            let value = said.value(kind)?;
+            kind.takes(&value).then_some(value).ok_or_else(|| out_of_range(kind, value))
+        };
+        let valid = said
+            .and_then(|said| read(said).map_err(|what| cx.error(&section.at.key(key), what)).ok());
+        // After an error the default is set, so that later checks see a whole plan.
+        if let Some(value) = valid.or(object.default()) {
+            configure(plan, object, spot, value).expect("the plan has the section and the queue");
+        }
+    });
+}
+
+/// Returns the range of an object, a number, in its unit.
+pub(super) fn range(name: &str) -> (i64, i64) {
+    match Object::named(name).map(Object::kind) {
+        Ok(Kind::Number { least, most, .. }) => (least, most),
+        _ => unreachable!("{name} is no number of the table"),
+    }
+}
+
+/// Returns the range of an object that is a time.
+pub(super) fn times(name: &str) -> (Duration, Duration) {
+    let (least, most) = range(name);
+    (Duration::from_picos(least.unsigned_abs()), Duration::from_picos(most.unsigned_abs()))
+}
+
+/// Resolves a rate limit of messages; without one the defaults of its objects.
+pub(super) fn limit(
+    cx: &mut Cx,
+    section: Section<'_, '_>,
+    key: &str,
+    said: Option<&MessageLimit>,
+    plan: &mut CongestionPlan,
+) {
+    let (usual, name) = (MessageLimit::default(), format!("{}.{key}", section.name));
+    settings(
+        cx,
+        Section { at: &section.at.key(key), name: &name },
+        said.unwrap_or(&usual),
+        plan,
+        At::default(),
+    );
 }

@@ -1,17 +1,20 @@
-//! Resolves source flow control points.
+//! Resolves source flow control: its points, and the top-of-rack proxy.
 
 use super::parts::{
-    Queues, SaidOf, detect, ipv4, ipv6, life, mac, named, queues, threshold, udp_port,
+    Queues, SaidOf, Section, Selection, detect, ipv4, ipv6, life, limit, mac, named, queues, range,
+    senders, settings, threshold, times, udp_port,
 };
-use super::settings::{limit, settings};
 use super::{ByQueue, Context, Cx, Place};
-use crate::quantity::octets;
+use crate::quantity::{Span, octets};
 use crate::raw::{self, SfcFormName, SfcFromName};
+use congestion::proxy::{CachePlan, PausePolicy, Senders};
 use congestion::sfc::{Monitor, SfcPlan};
 use ground::time::Duration;
 use ground::units::{Bytes, PRIORITIES, Priority, TrafficClass};
 use switch::managed::At;
-use switch::{CongestionPlan, SfcmForm, SfcmFrom, SourceFlowControlPlan, UnknownHost};
+use switch::{
+    CongestionPlan, SfcProxyPlan, SfcmForm, SfcmFrom, SourceFlowControlPlan, UnknownHost,
+};
 
 /// Time that a flow congests before its source is signalled if isolation acts first: a data
 /// centre's round trip, in which the upstream neighbours have received the CIM.
@@ -27,12 +30,13 @@ pub fn sfc<'m>(
 ) {
     let all = Queues { at, map: &raw.queues };
     let own = |port: &'m raw::Port| port.sfc.as_ref().map(|sfc| &sfc.queues);
-    let said = queues(cx, all, context.drafts, ("sfc", own));
+    let said = queues(cx, "sfc", all, context.drafts, own);
     let ipv4 = ipv4(cx, &at.key("sfcmIPv4Address"), raw.ipv4_address.as_ref());
     let ipv6 = ipv6(cx, &at.key("sfcmIPv6Address"), raw.ipv6_address.as_ref());
     let monitored_queues = monitored(cx, at, raw, &said, context);
     plan.sfc = Some(SourceFlowControlPlan {
         point: point(cx, at, raw, monitored_queues, context),
+        // Placeholders: `settings` below fills in what the table of objects has ranges and defaults of.
         transmit_priority: Priority::ALL[0],
         dscp: None,
         form: form(cx, at, raw),
@@ -44,10 +48,17 @@ pub fn sfc<'m>(
         ipv6,
         monitors: monitors(cx, at, &said, context),
     });
-    settings(cx, (at, "sfc"), raw, plan, At::default());
-    limit(cx, (at, "sfc", "budget"), raw.budget.as_ref(), plan);
+    let section = Section { at, name: "sfc" };
+    settings(cx, section, raw, plan, At::default());
+    limit(cx, section, "budget", raw.budget.as_ref(), plan);
     if let Some(meter) = &raw.meter {
-        settings(cx, (&at.key("meter"), "sfc.meter"), meter, plan, At::default());
+        settings(
+            cx,
+            Section { at: &at.key("meter"), name: "sfc.meter" },
+            meter,
+            plan,
+            At::default(),
+        );
     }
     let Some(sfc) = &mut plan.sfc else { return };
     if raw.dscp.is_none() {
@@ -56,6 +67,7 @@ pub fn sfc<'m>(
     if let Some(min) = raw.pause_min {
         sfc.point.pause_min = min.0;
     }
+    // Compared when all fields are set, as either may have its default.
     let (min, max) = (sfc.point.pause_min, sfc.point.pause_max);
     if min > max {
         let what = format!("{min} is above `pause_max` ({max}), so no pause would be requested");
@@ -63,7 +75,7 @@ pub fn sfc<'m>(
     }
 }
 
-/// Resolves the managed objects.
+/// Resolves what the machine of the points takes; its other objects are set by `settings`.
 fn point(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -72,6 +84,7 @@ fn point(
     context: &Context<'_, '_>,
 ) -> SfcPlan {
     let default = SfcPlan::new();
+    // Isolation upstream may end the congestion without a pause of the source.
     let patience = match context.moves {
         Some(_) => PATIENCE_WITH_ISOLATION,
         None => default.patience,
@@ -86,7 +99,7 @@ fn point(
     }
 }
 
-/// sfcMonitoredQueues.
+/// Resolves sfcMonitoredQueues to a mask: bit n for class n.
 fn monitored(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -138,6 +151,7 @@ fn mask(cx: &mut Cx, at: &Place<'_>, classes: &raw::TrafficClasses) -> u8 {
 /// Default of the monitored classes, those from which PFC would spread congestion: the protected
 /// classes, or those to which isolation moves their congesting flows.
 fn usual(context: &Context<'_, '_>) -> u8 {
+    // Where isolation moves the flows of a class, they congest the other class.
     let protected = TrafficClass::ALL.into_iter().filter(|c| context.protected >> c.get() & 1 == 1);
     let moved = |class| context.moves.and_then(|map| map.congesting(class)).unwrap_or(class);
     protected.fold(0, |mask, class| mask | 1 << moved(class).get())
@@ -157,9 +171,10 @@ fn monitors(
         let usual = threshold(draft.plan.rate);
         out.push(queues.each_ref().map(|queue| {
             let (place, queue) = queue.as_ref().map_or((at, &nothing), |(place, said)| (place, *said));
-            let said = (queue.threshold, queue.aqm.as_ref());
+            let said = Selection { threshold: queue.threshold, aqm: queue.aqm.as_ref() };
             let detect = detect(cx, place, said, usual, context);
             let from = detect.floor();
+            // Half of the queue stays, so that the line has frames to send while the source is paused.
             let target = queue.target.map_or(Bytes(from.0 / 2), |s| Bytes(s.0));
             if target > from {
                 let what = format!(
@@ -177,6 +192,7 @@ fn monitors(
 }
 
 fn form(cx: &mut Cx, at: &Place<'_>, raw: &raw::Sfc) -> SfcmForm {
+    // Octets of the frame are part of one form only, so asking for them chooses it.
     let usual = match raw.min_header_octets {
         Some(_) => SfcFormName::Encapsulated,
         None => SfcFormName::Simplified,
@@ -205,5 +221,100 @@ fn from(cx: &mut Cx, at: &Place<'_>, raw: &raw::Sfc, has_address: bool) -> SfcmF
             }
             SfcmFrom::Own
         }
+    }
+}
+
+/// Default credit, as a multiple of the longest pause.
+const CREDIT_PAUSES: u64 = 10;
+
+/// Resolves the section at `at`; `sfc` is the section of the congestion points, which use the same
+/// UDP port.
+pub fn proxy(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::SfcProxy,
+    sfc: Option<&raw::Sfc>,
+    plan: &mut CongestionPlan,
+) {
+    let port_at = at.key("sfcmUDPPort");
+    let of_points = sfc.and_then(|sfc| sfc.udp_port);
+    // A port out of range in that section was reported there.
+    // One port serves the whole network, so that of the points is the only right one here.
+    let usual = of_points.unwrap_or(SfcPlan::new().udp_port);
+    let said = udp_port(cx, &port_at, raw.udp_port, usual);
+    if sfc.is_some() && said != usual {
+        let what = format!(
+            "the points of this switch have {usual} (`sfc.sfcmUDPPort`), and the port is one for the \
+             whole network; leave it out here"
+        );
+        cx.error(&port_at, what);
+    }
+    let (switches_at, hosts_at) = (at.key("accept").key("switches"), at.key("accept").key("hosts"));
+    plan.proxy = Some(SfcProxyPlan {
+        udp_port: said,
+        unknown: UnknownHost::default(),
+        max_flow_life: life(
+            cx,
+            &at.key("sfcMaxFlowLife"),
+            raw.max_flow_life,
+            life_of_points(sfc).unwrap_or(SfcPlan::new().max_flow_life),
+        ),
+        fabric: senders(cx, &switches_at, raw.accept.switches.as_ref(), Senders::Anybody),
+        hosts: senders(cx, &hosts_at, raw.accept.hosts.as_ref(), Senders::Nobody),
+        policy: PausePolicy::standard(),
+        cache: raw.cache.as_ref().map(|raw| cache(cx, &at.key("cache"), raw, sfc)),
+    });
+    settings(cx, Section { at, name: "sfc_proxy" }, raw, plan, At::default());
+    if let Some(raw) = &raw.policy {
+        let at = at.key("policy");
+        settings(cx, Section { at: &at, name: "sfc_proxy.policy" }, raw, plan, At::default());
+        if let Some(proxy) = &mut plan.proxy {
+            proxy.policy.credit = credit(cx, &at.key("credit"), raw.credit, proxy.policy.longest);
+        }
+    }
+}
+
+fn credit(cx: &mut Cx, at: &Place<'_>, said: Option<Span>, longest: Duration) -> Duration {
+    let range = times("sfc_proxy.policy.credit");
+    let usual = longest.saturating_mul(CREDIT_PAUSES).min(range.1);
+    // Less than one pause would refuse every pause that `longest` allows.
+    let credit = said.map_or(usual, |s| s.0);
+    if credit < longest {
+        let what = format!("{credit} is less than one pause may last (`longest`, {longest})");
+        cx.error(at, what);
+        return usual;
+    }
+    cx.ranged(at, credit, range, usual)
+}
+
+/// Returns the lifetime of flows in the section of the congestion points, if it has a valid one.
+fn life_of_points(sfc: Option<&raw::Sfc>) -> Option<Duration> {
+    let life = sfc.and_then(|sfc| sfc.max_flow_life)?.0;
+    Some(life).filter(|life| *life > Duration::ZERO)
+}
+
+fn cache(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::SfcProxyCache,
+    sfc: Option<&raw::Sfc>,
+) -> CachePlan {
+    let default = CachePlan::standard();
+    let entries_at = at.key("entries");
+    let usual = default.entries as u32;
+    let said = i64::from(raw.entries.unwrap_or(usual));
+    let entries = range("sfc_proxy.cache.entries");
+    let entries = cx.ranged(&entries_at, said, entries, usual.into()) as u32;
+    if !entries.is_power_of_two() {
+        // Both neighbours, as either may be what was meant.
+        let (below, above) = (1 << entries.ilog2(), entries.next_power_of_two());
+        let what = format!("{entries} is no power of two; choose {below} or {above}");
+        cx.error(&entries_at, what);
+    }
+    let usual = life_of_points(sfc).unwrap_or(default.life);
+    CachePlan {
+        entries: entries as usize,
+        life: life(cx, &at.key("sfcMaxFlowLife"), raw.max_flow_life, usual),
+        remember: raw.remember.unwrap_or_default(),
     }
 }

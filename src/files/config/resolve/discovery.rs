@@ -1,0 +1,433 @@
+//! Resolves LLDP and DCBX of a port.
+
+use super::cx::by_number;
+use super::protocols::{Context, DELAY_MAX, Said, told};
+use super::{Cx, Place};
+use crate::quantity::Span;
+use crate::raw::{
+    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxPlace, DcbxSfc,
+    DcbxSubtypes, DcbxTopology, DeviceName, Lldp, ObeysName, OrientationName, PfcFormName,
+    Recommend, RecommendedTable,
+};
+use discovery::{
+    AdminStatus, Application, CongestionIsolation, DcbxPfcPlan, DcbxPlan, Device, EtsPlan,
+    EtsTable, LldpPlan, Orientation, PfcForm, Role, Selector, SourceFlowControl, Subtypes,
+    Topology, TopologyPlan,
+};
+use ground::time::Duration;
+use ground::units::PRIORITIES;
+use pfc::FlowControl;
+use schedule::ClassPlan;
+use secure::PfcAccept;
+use switch::PortPlan;
+use wire::dcbx::application::ENTRIES_MAX;
+use wire::dcbx::ets::algorithm;
+use wire::headroom::Adjustment;
+use wire::lldp::TEXT_MAX;
+use wire::sfcm;
+
+/// Unit of the defaults and ranges of 802.1AB-2016 9.2.5.
+const SECOND: Duration = Duration::from_secs(1);
+const INTERVALS: (Duration, Duration) = (SECOND, Duration::from_secs(3_600));
+const INTERVAL_DEFAULT: Duration = Duration::from_secs(30);
+const HOLD_DEFAULT: u8 = 4;
+const FAST_INTERVAL_DEFAULT: Duration = Duration::from_secs(1);
+const FAST_COUNT_DEFAULT: u8 = 4;
+const CREDIT_DEFAULT: u8 = 5;
+/// Default encapsulation length of congestion isolation messages (802.1Qcz 49.4.1.2.6).
+const ENCAPSULATION_DEFAULT: u16 = 48;
+const ENCAPSULATION_MAX: u16 = 512;
+/// Smallest EtherType; smaller values are lengths (802.3 3.2.6).
+const ETHERTYPE_MIN: u16 = 0x600;
+/// The subtypes of ETS, its recommendation, PFC and application priority (802.1Q Table D-1).
+const SUBTYPES_TAKEN: [u8; 4] = [0x09, 0x0a, 0x0b, 0x0c];
+
+/// Resolves LLDP: if it is configured, or if DCBX needs it.
+pub(super) fn lldp(
+    cx: &mut Cx,
+    port_at: &Place<'_>,
+    sections: &Said<'_>,
+    port: &Context<'_>,
+) -> Option<LldpPlan> {
+    let (at, needed) = (port_at.key("lldp"), sections.dcbx.is_some());
+    let silent = Lldp::default();
+    let said = match sections.lldp {
+        None if !needed => return None,
+        said => said.unwrap_or(&silent),
+    };
+    let said_admin = said.admin.unwrap_or_default();
+    // Settings travel in LLDPDUs, and negotiation needs those of both ends.
+    if needed && said_admin != AdminName::TxRx {
+        let what = "DCBX needs LLDP both ways: write `tx_rx`, or take `dcbx` out";
+        cx.error(&at.key("admin"), what);
+    }
+    let admin = match said_admin {
+        AdminName::TxRx => AdminStatus::TxRx,
+        AdminName::Tx => AdminStatus::TxOnly,
+        AdminName::Rx => AdminStatus::RxOnly,
+        AdminName::Off => return None,
+    };
+    let mut text = |field, said: &Option<String>, default: String, least| {
+        // A default is cut to what LLDP can carry; a text of the author that is too long is an error.
+        let Some(said) = said else { return told(&default).to_owned() };
+        if said.len() < least || said.len() > TEXT_MAX {
+            let what = format!("has {} octets; LLDP takes {least} to {TEXT_MAX}", said.len());
+            cx.error(&at.key(field), what);
+        }
+        said.clone()
+    };
+    let system = concat!("Sluice ", env!("CARGO_PKG_VERSION")).to_owned();
+    let port_id = text("port_id", &said.port_id, port.names.0.to_owned(), 1);
+    let system_name = text("system_name", &said.system_name, port.names.1.to_owned(), 0);
+    let system_description = text("system_description", &said.system_description, system, 0);
+    let mut interval = |field, said: Option<Span>, default| {
+        let (at, span) = (at.key(field), said.map_or(default, |s| s.0));
+        // Shorter spans are out of the range below, and reported once.
+        if span.as_picos() % SECOND.as_picos() != 0 && span > SECOND {
+            cx.error(&at, format!("{span} is no whole number of seconds, as LLDP counts them"));
+        }
+        cx.ranged(&at, span, INTERVALS, default)
+    };
+    let every = interval("interval", said.interval, INTERVAL_DEFAULT);
+    let fast_interval = interval("fast_interval", said.fast_interval, FAST_INTERVAL_DEFAULT);
+    let mut count = |field, said: Option<u8>, most, default| {
+        cx.ranged(&at.key(field), said.unwrap_or(default), (1, most), default)
+    };
+    Some(LldpPlan {
+        admin,
+        mac: port.macs.0,
+        // All ports of a system have its address as chassis, by which neighbours know that it is one.
+        chassis: port.macs.1,
+        port_id,
+        system_name,
+        system_description,
+        role: port.role,
+        interval: every,
+        hold: count("hold", said.hold, 100, HOLD_DEFAULT),
+        fast_interval,
+        fast_count: count("fast_count", said.fast_count, 8, FAST_COUNT_DEFAULT),
+        credit: count("credit", said.credit, 10, CREDIT_DEFAULT),
+    })
+}
+
+/// What DCBX advertises about the measurements of the port.
+pub(super) struct Advertised {
+    /// Default form of the PFC TLV.
+    pub form: PfcFormName,
+    /// True if the port answers requests of the round trip.
+    pub round_trip: bool,
+    /// True if it answers requests of PTP peer delay.
+    pub ptp: bool,
+    /// The reaction to a pause that is advertised to peers that measure.
+    pub reaction: Adjustment,
+}
+
+pub(super) fn dcbx(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &Dcbx,
+    port: &Context<'_>,
+    advertised: &Advertised,
+) -> DcbxPlan {
+    // What the peer has to add to a measured path delay, unless the author knows better.
+    let internal = said.internal_delay.map_or(port.internal, |s| s.0);
+    let range = (Duration::ZERO, DELAY_MAX);
+    let internal = cx.ranged(&at.key("internal_delay"), internal, range, Duration::ZERO);
+    let pfc = pfc(cx, &at.key("pfc"), &said.pfc, port, advertised);
+    // Peers that know the published form alone may not expect the longer TLV.
+    let is_proposed = pfc.is_some_and(|pfc| matches!(pfc.form, PfcForm::Proposed { .. }));
+    DcbxPlan {
+        mac: port.macs.0,
+        ets: Some(ets(cx, &at.key("ets"), &said.ets, port)),
+        pfc,
+        applications: applications(cx, &at.key("applications"), &said.applications),
+        internal_delay: Some(internal),
+        compensation: is_proposed.then_some(advertised.reaction),
+        isolation: said.isolation.as_ref().map(|i| isolation(cx, &at.key("isolation"), i, port)),
+        topology: said.topology.as_ref().map(|t| place(cx, &at.key("topology"), t, port.role)),
+        sfc: said.sfc.as_ref().map(|sfc| source_flow(cx, &at.key("sfc"), sfc)),
+        precedence: said.precedence.unwrap_or_default(),
+        subtypes: subtypes(cx, &at.key("subtypes"), &said.subtypes),
+    }
+}
+
+fn pfc(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &DcbxPfc,
+    port: &Context<'_>,
+    advertised: &Advertised,
+) -> Option<DcbxPfcPlan> {
+    if matches!(port.pfc, FlowControl::Pause { .. }) {
+        if *said != DcbxPfc::default() {
+            let what = "a port with `pause` cannot speak of PFC (802.1Q 36.1.1, 802.3 31D.1); take \
+                        one of them out";
+            cx.error(at, what);
+        }
+        return None;
+    }
+    let capability = cx.ranged(&at.key("capability"), said.capability.unwrap_or(8), (1, 8), 8);
+    // DCBX has one list for both directions.
+    let enable = port.pfc.pfc();
+    if enable.0.count_ones() > u32::from(capability) {
+        let what = format!(
+            "{capability} is less than the {} priorities that have PFC on this port",
+            enable.0.count_ones()
+        );
+        cx.error(&at.key("capability"), what);
+    }
+    // Follows the port's MACsec policy unless the file sets it.
+    let accepts = port.secy.map(|secy| secy.accept_pfc);
+    let protects = accepts.is_some_and(|accepts| accepts != PfcAccept::Plain);
+    let bypasses = accepts != Some(PfcAccept::Protected);
+    let macsec = said.macsec.unwrap_or(protects);
+    let form = match said.form.unwrap_or(advertised.form) {
+        PfcFormName::Proposed => {
+            let Advertised { round_trip, ptp, .. } = *advertised;
+            PfcForm::Proposed { round_trip, ptp, macsec }
+        }
+        PfcFormName::Published => {
+            if said.macsec == Some(true) {
+                let what = "the published form has no place for it; write `form: proposed` too";
+                cx.error(&at.key("macsec"), what);
+            }
+            PfcForm::Published
+        }
+    };
+    Some(DcbxPfcPlan {
+        // Bridges tell and stations listen, unless the file sets it.
+        willing: said.willing.unwrap_or(port.role == Role::Station),
+        macsec_bound: !said.macsec_bypass.unwrap_or(bypasses),
+        capability,
+        enable,
+        form,
+    })
+}
+
+fn ets(cx: &mut Cx, at: &Place<'_>, said: &DcbxEts, port: &Context<'_>) -> EtsPlan {
+    let own = Recommend::default();
+    let recommended = match said.recommend.as_ref().unwrap_or(&own) {
+        Recommend::Own => Some(port.ets),
+        Recommend::None => None,
+        Recommend::Table(table) => Some(ets_table(cx, &at.key("recommend"), table)),
+    };
+    EtsPlan {
+        willing: said.willing.unwrap_or(port.role == Role::Station),
+        cbs: false,
+        classes: 8,
+        local: port.ets,
+        // Without a recommendation the peer keeps its own table.
+        recommended,
+    }
+}
+
+fn ets_table(cx: &mut Cx, at: &Place<'_>, said: &RecommendedTable) -> EtsTable {
+    let mut table = EtsTable {
+        // Priorities and classes have the same numbers unless mapped.
+        class: core::array::from_fn(|n| n as u8),
+        bandwidth: [0; 8],
+        algorithm: [algorithm::STRICT; 8],
+    };
+    let classes_at = at.key("classes");
+    for (priority, (range, to)) in by_number(cx, &classes_at, &said.classes, 7) {
+        let here = classes_at.key(&range.to_string());
+        table.class[usize::from(priority)] = cx.ranged(&here, *to, (0, 7), 0);
+    }
+    let shares_at = at.key("bandwidth");
+    for (class, (_, share)) in by_number(cx, &shares_at, &said.bandwidth, 7) {
+        table.bandwidth[usize::from(class)] = *share;
+        // A share makes a class one of ETS; the others stay strict.
+        table.algorithm[usize::from(class)] = algorithm::ETS;
+    }
+    let all: u32 = table.bandwidth.iter().map(|share| u32::from(*share)).sum();
+    if all != 100 && !said.bandwidth.is_empty() {
+        let what = format!(
+            "the shares make {all} %; they must make 100 (802.1Q 38.4.1), and a range stands for \
+             one share of each of its classes"
+        );
+        cx.error(&shares_at, what);
+    }
+    table
+}
+
+/// Resolves the congestion isolation TLV.
+fn isolation(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &DcbxIsolation,
+    port: &Context<'_>,
+) -> CongestionIsolation {
+    let mut queue_map = [0; 8];
+    let map_at = at.key("queue_map");
+    for (class, (range, part)) in by_number(cx, &map_at, &said.queue_map, 7) {
+        let here = map_at.key(&range.to_string());
+        queue_map[usize::from(class)] = cx.ranged(&here, *part, (-8, 8), 0);
+    }
+    let encapsulation = said.encapsulation.unwrap_or(ENCAPSULATION_DEFAULT);
+    let range = (0, ENCAPSULATION_MAX);
+    let address = said.address.as_ref().and_then(|text| match text.parse() {
+        Ok(address) => Some(address),
+        Err(_) => {
+            cx.error(&at.key("address"), format!("`{text}` is no IP address"));
+            None
+        }
+    });
+    CongestionIsolation {
+        queue_map,
+        encapsulation: cx.ranged(&at.key("encapsulation"), encapsulation, range, 0),
+        mac: port.macs.0,
+        udp_port: said.udp_port.unwrap_or(0),
+        address,
+        family: said.family.unwrap_or_default(),
+    }
+}
+
+/// Resolves the port's place in the network topology.
+fn place(cx: &mut Cx, at: &Place<'_>, said: &DcbxPlace, role: Role) -> TopologyPlan {
+    match said {
+        DcbxPlace::Auto => TopologyPlan::Recognized(role.device()),
+        DcbxPlace::Fixed(said) => TopologyPlan::Fixed(topology(cx, at, said)),
+    }
+}
+
+/// Resolves the source flow control TLV.
+fn source_flow(cx: &mut Cx, at: &Place<'_>, said: &DcbxSfc) -> SourceFlowControl {
+    let udp_port = said.udp_port.unwrap_or(sfcm::PORT_DEFAULT);
+    let range = (sfcm::PORT_MIN, u16::MAX);
+    let obeys = said.obeys.unwrap_or_default();
+    SourceFlowControl {
+        point: said.point.unwrap_or(false),
+        proxy: said.proxy.unwrap_or(false),
+        by_flow: obeys == ObeysName::Flow,
+        by_priority: obeys == ObeysName::Priority,
+        udp_port: cx.ranged(&at.key("udp_port"), udp_port, range, sfcm::PORT_DEFAULT),
+    }
+}
+
+fn topology(cx: &mut Cx, at: &Place<'_>, said: &DcbxTopology) -> Topology {
+    let level_at = at.key("level");
+    Topology {
+        device: match said.device.unwrap_or_default() {
+            DeviceName::EndStation => Device::EndStation,
+            DeviceName::Bridge => Device::Bridge,
+            DeviceName::Router => Device::Router,
+            DeviceName::Unknown => Device::Unknown,
+        },
+        level: said.level.map(|level| cx.ranged(&level_at, level, (0, 254), 0)),
+        orientation: match said.orientation.unwrap_or_default() {
+            OrientationName::Uplink => Orientation::Uplink,
+            OrientationName::Downlink => Orientation::Downlink,
+            OrientationName::Crosslink => Orientation::Crosslink,
+            OrientationName::Unknown => Orientation::Unknown,
+        },
+    }
+}
+
+fn applications(cx: &mut Cx, at: &Place<'_>, said: &[DcbxApplication]) -> Vec<Application> {
+    if said.len() > ENTRIES_MAX {
+        cx.error(at, format!("{} entries; there is room for {ENTRIES_MAX}", said.len()));
+    }
+    let mut out: Vec<Application> = Vec::new();
+    for (i, entry) in said.iter().enumerate() {
+        let at = at.index(i);
+        let priority = cx.ranged(&at.key("priority"), entry.priority, (0, 7), 0);
+        let by = [
+            ("ethertype", Selector::EtherType, entry.ethertype),
+            ("tcp", Selector::Tcp, entry.tcp),
+            ("udp", Selector::Udp, entry.udp),
+            ("any_port", Selector::AnyPort, entry.any_port),
+            ("dscp", Selector::Dscp, entry.dscp),
+        ];
+        let mut given = by.into_iter().filter_map(|(name, s, n)| Some((name, s, n?)));
+        let (Some((name, selector, protocol)), None) = (given.next(), given.next()) else {
+            let what = "needs exactly one of `ethertype`, `tcp`, `udp`, `any_port` and `dscp`";
+            cx.error(&at, what);
+            continue;
+        };
+        let here = at.key(name);
+        match selector {
+            // 0 is the entry for all frames without another one.
+            Selector::EtherType if protocol != 0 && protocol < ETHERTYPE_MIN => {
+                let what = format!("{protocol:#x} is no EtherType; choose 0x600 to 0xffff, or 0");
+                cx.error(&here, what);
+            }
+            Selector::Dscp => {
+                // Only the finding is of interest; the entry is refused with the file.
+                cx.ranged(&here, protocol, (0, 63), 0);
+            }
+            Selector::EtherType | Selector::Tcp | Selector::Udp | Selector::AnyPort => {}
+        }
+        if out.iter().any(|a| a.selector == selector && a.protocol == protocol) {
+            cx.error(&here, format!("{protocol} has a priority already; one entry is enough"));
+        }
+        out.push(Application { priority, selector, protocol });
+    }
+    out
+}
+
+fn subtypes(cx: &mut Cx, at: &Place<'_>, said: &DcbxSubtypes) -> Subtypes {
+    let default = Subtypes::DEFAULT;
+    let plan = Subtypes {
+        pfc_information: said.pfc_information.unwrap_or(default.pfc_information),
+        congestion_isolation: said.congestion_isolation.unwrap_or(default.congestion_isolation),
+        topology: said.topology.unwrap_or(default.topology),
+    };
+    let all = [
+        ("pfc_information", plan.pfc_information),
+        ("congestion_isolation", plan.congestion_isolation),
+        ("topology", plan.topology),
+    ];
+    for (i, (name, number)) in all.iter().enumerate() {
+        if SUBTYPES_TAKEN.contains(number) || all[..i].iter().any(|(_, other)| other == number) {
+            let what = format!("{number} is the number of another TLV already; choose a free one");
+            cx.error(&at.key(name), what);
+        }
+    }
+    plan
+}
+
+/// Describes a port's scheduler in ETS terms: weights as percentages of 100.
+pub fn ets_of(port: &PortPlan) -> EtsTable {
+    let weights = port.schedule.classes.map(|class| match class {
+        ClassPlan::Strict => None,
+        ClassPlan::Dwrr { weight } => Some(u32::from(weight)),
+    });
+    EtsTable {
+        class: port.classify.class.map(|class| class.index() as u8),
+        bandwidth: shares(weights.map(|w| w.unwrap_or(0))),
+        algorithm: weights.map(|w| if w.is_some() { algorithm::ETS } else { algorithm::STRICT }),
+    }
+}
+
+/// Converts weights to percentages that sum to 100, by largest remainder; if all are 0 they stay 0.
+fn shares(weights: [u32; PRIORITIES]) -> [u8; PRIORITIES] {
+    let all: u32 = weights.iter().sum();
+    if all == 0 {
+        return [0; PRIORITIES];
+    }
+    // Rounded down at first; the largest remainders get the percents that are missing.
+    let mut out = weights.map(|w| (w * 100 / all) as u8);
+    let mut order: [usize; PRIORITIES] = core::array::from_fn(|n| n);
+    order.sort_by_key(|n| core::cmp::Reverse(weights[*n] * 100 % all));
+    let missing = 100 - out.iter().map(|share| usize::from(*share)).sum::<usize>();
+    for n in order.into_iter().take(missing) {
+        out[n] += 1;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_whole_percents_that_make_a_hundred() {
+        assert_eq!(shares([0; 8]), [0; 8]);
+        assert_eq!(shares([1, 0, 1, 0, 1, 0, 0, 0]), [34, 0, 33, 0, 33, 0, 0, 0]);
+        assert_eq!(shares([30, 0, 0, 50, 0, 0, 20, 0]), [30, 0, 0, 50, 0, 0, 20, 0]);
+        assert_eq!(shares([65_535, 1, 0, 0, 0, 0, 0, 0]), [100, 0, 0, 0, 0, 0, 0, 0]);
+        for weights in [[1; 8], [7, 11, 13, 17, 19, 23, 29, 31], [65_535; 8]] {
+            assert_eq!(shares(weights).iter().map(|n| u32::from(*n)).sum::<u32>(), 100);
+        }
+    }
+}
