@@ -108,8 +108,11 @@ fn folders_of_tests_go_away_with_them() {
     let found: BTreeSet<_> =
         files.iter().filter(|file| uses(file) > 0).map(|file| (&*file.path, uses(file))).collect();
     // Both guards, and the place of control sockets.
-    let known =
-        [("src/serve/daemon/socket.rs", 1), ("tests/shared/testfolder.rs", 1), ("tests/shared/run.rs", 1)];
+    let known = [
+        ("src/serve/daemon/socket.rs", 1),
+        ("tests/shared/testfolder.rs", 1),
+        ("tests/shared/run.rs", 1),
+    ];
     assert_eq!(found, BTreeSet::from(known), "use `Folder` in `src`, `Dir` in `tests`");
 }
 

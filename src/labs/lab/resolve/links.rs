@@ -8,7 +8,9 @@ use super::switches::Switches;
 use crate::raw;
 use config::quantity::Length;
 use config::raw::{Macsec, PhyName};
-use config::{Cx, NamedPhy, OWN, Place, SecuredPort, check_whole, name_channels, named_interface, secy_plan};
+use config::{
+    Cx, NamedPhy, OWN, Place, SecuredPort, check_whole, name_channels, named_interface, secy_plan,
+};
 use discovery::Role;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Mac};
