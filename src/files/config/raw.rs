@@ -32,8 +32,8 @@ pub use measurement::{
     RemoteShimName, StatisticName,
 };
 pub use port::{
-    Action, Core, Ecn, Link, Maps, MarkPoint, NotEctAction, Pause, Pfc, PhyName, Port, Queue,
-    Refresh, Shaping, Trust, Vlan, Watchdog,
+    Action, Core, Ecn, Link, Maps, MarkPoint, Pause, Pfc, PhyName, Port, Queue, Refresh, Shaping,
+    Trust, Vlan, Watchdog,
 };
 pub use values::{EtherTypeName, HexText, MacsecSci, Range, VlanRange};
 

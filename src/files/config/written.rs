@@ -13,8 +13,8 @@ use super::raw::Range;
 use super::tree::{self, Node};
 use super::{ConfigError, Machine, SwitchFile, parse_tree};
 use buffer::{BufferPlan, GroupKind, GroupPlan, SharedLimit};
+use congestion::EcnPlan;
 use congestion::sfc::CENTISECOND;
-use congestion::{EcnPlan, MarkAt, NotEct};
 use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass, percent_of_parts};
 use link::Method;
 use switch::managed::{
@@ -321,10 +321,8 @@ fn ecn(curve: &EcnPlan) -> Node {
     *ecn.enter("kmin") = Node::plain(curve.kmin.0.to_string());
     *ecn.enter("kmax") = Node::plain(curve.kmax.0.to_string());
     *ecn.enter("pmax") = Node::plain(percent_of_parts(curve.pmax));
-    let at = if curve.at == MarkAt::Enqueue { "enqueue" } else { "dequeue" };
-    *ecn.enter("at") = Node::plain(at);
-    let not_ect = if curve.not_ect == NotEct::Pass { "pass" } else { "drop" };
-    *ecn.enter("not_ect") = Node::plain(not_ect);
+    *ecn.enter("at") = Node::plain(curve.at.name());
+    *ecn.enter("not_ect") = Node::plain(curve.not_ect.name());
     ecn
 }
 

@@ -2,6 +2,7 @@
 //! at Kmax, all above; RFC 3168 for the frames that may be marked), and the selection of frames of
 //! congesting flows, for Source Flow Control and for Congestion Isolation.
 
+use ground::named;
 use ground::rand::Rng;
 use ground::units::{Bytes, PortId, TrafficClass};
 
@@ -60,20 +61,35 @@ pub enum MarkAt {
     Queue,
 }
 
-/// Handling of a Not-ECT frame that the curve selects. CE is never set on it (RFC 3168
-/// 6.1.1), except by [`NotEct::Letter`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NotEct {
-    /// It is forwarded, bounded only by the limits of its queue and group. The default, and the
-    /// only choice for a lossless class.
-    Pass,
-    /// The frame is dropped, as by RED.
-    Drop,
-    /// It is dropped up to `kmax`, and forwarded above.
-    Chance,
-    /// It is dropped up to `kmax`, and CE is set above: "all frames in the queue are marked 11", which
-    /// RFC 3168 forbids.
-    Letter,
+impl MarkAt {
+    /// Returns the name in files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Enqueue => "enqueue",
+            Self::Dequeue => "dequeue",
+            Self::Queue => "queue",
+        }
+    }
+}
+
+named! {
+    /// Handling of a Not-ECT frame that the curve selects. CE is never set on it (RFC 3168
+    /// 6.1.1), except by [`NotEct::Letter`].
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum NotEct {
+        /// It is forwarded, bounded only by the limits of its queue and group. The default, and the
+        /// only choice for a lossless class.
+        #[default]
+        Pass = "pass",
+        /// The frame is dropped, as by RED.
+        Drop = "drop",
+        /// It is dropped up to `kmax`, and forwarded above.
+        Chance = "chance",
+        /// It is dropped up to `kmax`, and CE is set above: "all frames in the queue are marked 11", which
+        /// RFC 3168 forbids.
+        Letter = "letter",
+    }
 }
 
 /// One queue of a switch. Stored as a tuple: the queue key of the standard's YANG, (class + 1) *

@@ -12,6 +12,7 @@ use super::measurement::{Headroom, Measurement, Ptp};
 use super::{Range, Shared, VlanRange};
 use crate::quantity::{Length, LinkRate, Ratio, Size, Span, Threshold};
 use ::file::word_or;
+use congestion::NotEct;
 use headroom::Fec;
 
 /// A port. Only `device` is required.
@@ -367,7 +368,7 @@ pub struct Ecn {
     /// `chance` (dropped up to `kmax`, passed above it), or `letter` (dropped up to `kmax`, marked
     /// above it, as overviews of ECN say and RFC 3168 forbids). Default: `pass`, and the only choice
     /// on a queue of a lossless priority.
-    pub not_ect: Option<NotEctAction>,
+    pub not_ect: Option<NotEct>,
 }
 
 /// Time of marking.
@@ -384,21 +385,6 @@ pub enum MarkPoint {
     FastEcn,
     /// By the queue length when a frame joins; above `kmax`, also all frames in the queue.
     Queue,
-}
-
-/// Treatment of a selected frame that is not ECN-capable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum NotEctAction {
-    /// Forwarded.
-    #[default]
-    Pass,
-    /// Dropped.
-    Drop,
-    /// Dropped by the slope of the curve alone.
-    Chance,
-    /// Dropped by the slope of the curve, and marked above it.
-    Letter,
 }
 
 /// Time after which a pause is repeated: a duration or `auto`.

@@ -90,12 +90,7 @@ pub fn ecn(
             raw::MarkPoint::Dequeue | raw::MarkPoint::FastEcn => MarkAt::Dequeue,
             raw::MarkPoint::Queue => MarkAt::Queue,
         },
-        not_ect: match raw.not_ect.unwrap_or_default() {
-            raw::NotEctAction::Pass => NotEct::Pass,
-            raw::NotEctAction::Drop => NotEct::Drop,
-            raw::NotEctAction::Chance => NotEct::Chance,
-            raw::NotEctAction::Letter => NotEct::Letter,
-        },
+        not_ect: raw.not_ect.unwrap_or_default(),
         ..plan
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{Machine, SwitchFile};
-use ::congestion::MarkAt;
+use ::congestion::{MarkAt, NotEct};
 use buffer::Alpha;
 use ground::units::Bytes;
 use switch::managed::ObjectValue as V;
@@ -100,6 +100,25 @@ fn others(object: Object, old: V) -> Vec<V> {
         (Kind::Classes, _) => vec![V::Classes(0b101_0000)],
         (Kind::QueueMap, _) => vec![V::QueueMap([0, 0, 0, -6, 0, 4, 0, 0])],
         _ => vec![],
+    }
+}
+
+/// A switch that starts from what was saved marks and drops as the one that saved it.
+#[test]
+fn every_kind_of_curve_is_read_back_as_it_was_written() {
+    let start = file(FILE);
+    let (port, class) = (PortId::new(1).unwrap(), TrafficClass::ALL[2]);
+    for at in [MarkAt::Enqueue, MarkAt::Dequeue, MarkAt::Queue] {
+        for (name, not_ect) in NotEct::NAMES {
+            let mut written = start.written.clone();
+            let mut plan = start.plan.clone();
+            let (kmin, kmax) = (Bytes(5_000), Bytes(7_000));
+            plan.ports[1].ecn[2] =
+                Some(EcnPlan { kmin, kmax, pmax: 12_345, at, not_ect: *not_ect });
+            written.write_ecn(&plan, port, class);
+            let again = file(&written.to_yaml());
+            assert_eq!(again.plan.ports[1].ecn[2], plan.ports[1].ecn[2], "{at:?}, {name}");
+        }
     }
 }
 
