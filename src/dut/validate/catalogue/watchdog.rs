@@ -206,26 +206,26 @@ fn short_storms(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let dog = expected(cx)?;
     cx.ports::<2>()?;
     let half = dog.detection.div(2);
-    judge_harmless(cx, "one short storm", half, |cx, trial, priority| {
-        add_storms(cx, trial, priority, dog, 1);
+    judge_harmless(cx, "one short storm", half, |cx, trial, port, priority| {
+        add_storms(cx, trial, port, priority, dog, 1);
     })?;
     let long = dog.detection.saturating_mul(cx.by_level(5, 60));
-    judge_harmless(cx, "pauses for 90 % of the time", long, |cx, trial, priority| {
-        add_throttle(cx, trial, priority, long, dog);
+    judge_harmless(cx, "pauses for 90 % of the time", long, |cx, trial, port, priority| {
+        add_throttle(cx, trial, port, priority, long, dog);
     })?;
     let bursts = cx.by_level(5, 15);
     let long = dog.detection.saturating_mul(bursts);
-    judge_harmless(cx, "short storms", long, |cx, trial, priority| {
-        add_storms(cx, trial, priority, dog, bursts);
+    judge_harmless(cx, "short storms", long, |cx, trial, port, priority| {
+        add_storms(cx, trial, port, priority, dog, bursts);
     })
 }
 
-/// Runs a trial with a stimulus of a length, and judges that nothing is lost.
+/// Runs a trial with a stimulus of a length at the port of the receiver, and judges that nothing is lost.
 fn judge_harmless(
     cx: &mut Context<'_>,
     name: &str,
     length: Duration,
-    stimulus: impl Fn(&Context<'_>, &mut Trial, Priority),
+    stimulus: impl Fn(&Context<'_>, &mut Trial, Port, Priority),
 ) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
     let both = [cx.lossless()?, other_priority(cx)?];
@@ -239,7 +239,7 @@ fn judge_harmless(
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(THROTTLED_SHARE)));
     }
-    stimulus(cx, &mut trial, both[0]);
+    stimulus(cx, &mut trial, b, both[0]);
     let observed = cx.observe(&trial)?;
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
     for (n, priority) in both.into_iter().enumerate() {
@@ -253,15 +253,16 @@ fn judge_harmless(
 fn add_storms(
     cx: &Context<'_>,
     trial: &mut Trial,
+    port: Port,
     priority: Priority,
     dog: ExpectedWatchdog,
     storms: u64,
 ) {
-    let (b, start) = (Port(1), cx.setup.times.baseline);
+    let start = cx.setup.times.baseline;
     let half = dog.detection.div(2);
     for n in 0..storms {
         let at = start + dog.detection.div(4).saturating_mul(3 * n);
-        storm::add(cx, trial, b, PrioritySet::of(priority), &(at..at + half));
+        storm::add(cx, trial, port, PrioritySet::of(priority), &(at..at + half));
     }
 }
 
@@ -269,11 +270,12 @@ fn add_storms(
 fn add_throttle(
     cx: &Context<'_>,
     trial: &mut Trial,
+    port: Port,
     priority: Priority,
     length: Duration,
     dog: ExpectedWatchdog,
 ) {
-    let (port, start) = (Port(1), cx.setup.times.baseline);
+    let start = cx.setup.times.baseline;
     let quantum = Quanta(1).at(cx.setup.rate).as_picos().max(1);
     let quanta = dog.detection.div(2).as_picos() / quantum;
     let quanta = Quanta(quanta.clamp(1, u64::from(u16::MAX)) as u16);

@@ -298,8 +298,8 @@ fn the_good_devices_pass() {
     }
 }
 
-/// Each fault beside one feature, and each feature beside some faults. `SLUICE_MATRIX=all` runs the whole matrix. Only
-/// then are devices tried without a fault, too; the one with four lossless priorities does not pass all tests yet.
+/// Each fault beside one feature, and each feature beside some faults. `SLUICE_MATRIX=all` runs the whole matrix, and all
+/// tests on the devices without a fault.
 #[test]
 fn no_fault_passes_a_test_for_a_feature_beside_it() {
     let knobs = knobs().unwrap();
