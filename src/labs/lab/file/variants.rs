@@ -253,7 +253,7 @@ fn take_variants(root: &mut Node) -> Result<Vec<(Key, Node)>, Finding> {
             return Err(at(said.mark, path, what.into()));
         }
         // Variants of variants have no names, and the name of the lab is what its variants share.
-        for field in [FIELD, study::FIELD, "name"] {
+        for field in [FIELD, study::FIELD, study::SEARCH_FIELD, "name"] {
             if let Some(inner) = said.get(field) {
                 let what = "a variant cannot have one; take it out";
                 return Err(at(inner.mark, format!("{path}.{field}"), what.into()));
