@@ -1,16 +1,12 @@
 //! `sluice check`: validates a switch, lab, generator or DUT file and prints the resolved configuration.
 
-mod agents;
-mod calc;
 mod congestion;
-mod json;
 mod lab;
-mod macsec;
-mod rows;
+mod protocols;
+mod render;
 mod study;
 mod switch;
 mod text;
-mod workloads;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -28,7 +24,7 @@ use crate::{printable, report};
 use ::benchmark::file::is_benchmark;
 use ::benchmark::plan::Plan;
 use ::validate::file::{self, Dut};
-use json::{Json, object, some};
+use render::{Json, object, some};
 use tester::memory;
 use tester::otg_file;
 use tester::plan::TestPlan;

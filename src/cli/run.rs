@@ -4,8 +4,6 @@
 mod args;
 mod compare;
 mod data;
-mod rows;
-mod search;
 mod show;
 mod study;
 
@@ -27,12 +25,13 @@ use crate::lab::{self, LabFile, LabPlan, Resolved, Run, World};
 use crate::printable;
 use crate::report::{self, Report};
 use crate::sim::LinkId;
+use data::Sets;
+use show::Show;
+
 pub use args::RunArgs;
 #[cfg(feature = "dpdk")]
 pub(super) use compare::run_all;
-use data::Sets;
-pub(super) use rows::Rows;
-use show::Show;
+pub(super) use data::Rows;
 
 /// One run of a lab file, or of a variant of it.
 struct Job<'a> {
@@ -73,7 +72,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let studies = studies(args)?;
     refuse_threads(args, studies.iter().any(|study| study.searches().is_some()))?;
     if studies.iter().any(|study| study.searches().is_some()) {
-        return search::run(args, &studies);
+        return study::run_search(args, &studies);
     }
     let has_sweep = studies.iter().any(|study| study.sweep().is_some());
     let is_part = args.resume || args.shard.is_some() || args.keep.is_some();

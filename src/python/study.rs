@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use report::Report;
 
-use crate::watch::watched;
+use crate::watched;
 
 /// The runs of a lab.
 #[pyclass(frozen, module = "sluicegate._native")]

@@ -5,8 +5,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::json::{Json, object, some};
-use super::rows::{self, few, gather, or_dash};
+use super::render::{Json, few, gather, grouped_table, object, or_dash, some};
 use crate::config::quantity::octets;
 use crate::congestion::Detect;
 use crate::congestion::isolation::{CimType, Peer, Watch};
@@ -329,7 +328,7 @@ impl fmt::Display for Tables<'_> {
             ["port", "queue", "isolation", "SFC", "fast CNP", "QCN"].map(|name| (name, Left));
         let queues = self.0.iter().flat_map(|(_, switch)| switch.queues());
         let queues = queues.map(|queue| (queue.port.to_owned(), queue.row()));
-        let queues = rows::table(head, queues, few).unwrap_or_else(|| Table::new(head));
+        let queues = grouped_table(head, queues, few).unwrap_or_else(|| Table::new(head));
         let head = ["port", "attached", "locator", "CI peer"].map(|name| (name, Left));
         let ports = self.0.iter().flat_map(|(_, Switch { plan, names, .. })| {
             names.iter().enumerate().map(|(port, name)| {
@@ -339,6 +338,6 @@ impl fmt::Display for Tables<'_> {
             })
         });
         writeln!(f, "{queues}")?;
-        rows::table(head, ports, few).map_or(Ok(()), |ports| writeln!(f, "{ports}"))
+        grouped_table(head, ports, few).map_or(Ok(()), |ports| writeln!(f, "{ports}"))
     }
 }

@@ -1,14 +1,13 @@
-//! A resolved lab, as tables and JSON show it. Equal items share a row of a table.
+//! A resolved lab with its workloads, as tables and JSON show it. Equal items share a row of a table.
 
 use std::fmt;
 
-use super::json::{Json, list, object, some};
-use super::rows::{self, ends, gather, or_dash};
-use super::{agents, calc, congestion, macsec, workloads};
+use super::render::{Json, ends, gather, grouped_table, list, object, or_dash, some};
+use super::{congestion, protocols, switch};
 use crate::config::quantity::octets;
 use crate::headroom::SoftwareTerms;
 use crate::host::{ReactionsPlan, SfcPause, SfcReaction};
-use crate::lab::{FlowSignals, LabFlow, LinkView, Resolved};
+use crate::lab::{Collective, FlowSignals, LabFlow, LinkView, OfferedLoad, Resolved, Workload};
 use crate::link::AgentsPlan;
 use crate::printable;
 use crate::secure::SecyPlan;
@@ -17,7 +16,7 @@ use crate::switch::SwitchPlan;
 use crate::units::Cells;
 use crate::wire::ip::Ecn;
 use ::text::Align::{Left, Right};
-use ::text::Table;
+use ::text::{Table, count, scaled};
 
 /// A port, or a host, with its link protocols and its MACsec.
 type Port<'a> = (String, Option<&'a AgentsPlan>, Option<&'a SecyPlan>);
@@ -27,8 +26,8 @@ pub fn json(lab: &Resolved) -> Json {
     let plan = &lab.plan;
     let named = |(port, fields): (String, Json)| object! { port: port }.and(fields);
     let ports = || nodes(lab).iter().flat_map(ports);
-    let agents = ports().filter_map(|(name, agents, _)| Some((name, agents::json(agents?))));
-    let macsec = ports().filter_map(|(name, _, secy)| Some((name, macsec::json(secy?))));
+    let agents = ports().filter_map(|(name, agents, _)| Some((name, protocols::json(agents?))));
+    let macsec = ports().filter_map(|(name, _, secy)| Some((name, protocols::macsec_json(secy?))));
     let flows = plan.flows.iter().map(|f| {
         object! {
             name: f.name.clone(),
@@ -52,7 +51,7 @@ pub fn json(lab: &Resolved) -> Json {
         hosts: hosts(lab).map(NodePlan::name).collect::<Vec<_>>(),
         links: lab.links().map(|link| link_json(lab, &link)).collect::<Vec<_>>(),
         flows: flows.collect::<Vec<_>>(),
-        workloads: list(plan.workloads.iter().map(workloads::json)),
+        workloads: list(plan.workloads.iter().map(workload_json)),
         agents: list(agents.map(named)),
         macsec: list(macsec.map(named)),
         congestion: list(congestion),
@@ -146,7 +145,7 @@ fn link_json(lab: &Resolved, view: &LinkView<'_>) -> Json {
             headroom_bytes: u64::from(h.given.0) * u64::from(cell),
             headroom_required_bytes: u64::from(h.required.cells.0) * u64::from(cell),
             headroom_sum: h.required.sum.to_string(),
-            headroom_calc: some(calc::command(&h.link, &SoftwareTerms::default(), cell)),
+            headroom_calc: some(switch::calc_command(&h.link, &SoftwareTerms::default(), cell)),
         }
     });
     object! {
@@ -209,11 +208,11 @@ impl fmt::Display for Text<'_> {
             f,
             "lab {}: {}, {}, {}, {}, {}; runs for {}{}",
             printable::line(&plan.name),
-            count(switches(lab).count(), "switch", "switches"),
-            count(hosts(lab).count(), "host", "hosts"),
-            count(plan.network.links.len(), "link", "links"),
-            count(plan.flows.len(), "flow", "flows"),
-            count(plan.network.faults.len(), "fault", "faults"),
+            counted(switches(lab).count(), "switch", "switches"),
+            counted(hosts(lab).count(), "host", "hosts"),
+            counted(plan.network.links.len(), "link", "links"),
+            counted(plan.flows.len(), "flow", "flows"),
+            counted(plan.network.faults.len(), "fault", "faults"),
             plan.duration,
             if plan.until_done { " or until all is done" } else { "" },
         )?;
@@ -226,9 +225,9 @@ impl fmt::Display for Text<'_> {
             switch_table(lab),
             Some(link_table(lab)),
             flow_table(lab),
-            workloads::table(&plan.workloads),
-            agents::table(agents),
-            macsec::table(macsec),
+            workload_table(&plan.workloads),
+            protocols::table(agents),
+            protocols::macsec_table(macsec),
         ];
         for table in tables.iter().flatten() {
             writeln!(f, "{table}")?;
@@ -241,7 +240,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-fn count(n: usize, one: &str, many: &str) -> String {
+fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
@@ -264,7 +263,7 @@ fn switch_table(lab: &Resolved) -> Option<Table> {
         ];
         (s.name.clone(), cells.into())
     });
-    rows::table(head, rows, ends)
+    grouped_table(head, rows, ends)
 }
 
 fn link_table(lab: &Resolved) -> Table {
@@ -288,7 +287,7 @@ fn link_table(lab: &Resolved) -> Table {
         let cells = vec![link.rate.to_string(), delay, response.to_string()];
         (link.name.clone(), [cells, headroom(lab, &view).into()].concat())
     });
-    rows::table(head, rows, ends).unwrap_or_else(|| Table::new(head))
+    grouped_table(head, rows, ends).unwrap_or_else(|| Table::new(head))
 }
 
 /// Groups, required and configured headroom of a link, without repeated values.
@@ -398,5 +397,74 @@ fn reaction_table(lab: &Resolved) -> Option<Table> {
         }));
         (host.to_owned(), vec![what, longest, from, qcn])
     });
-    rows::table(head, rows, ends)
+    grouped_table(head, rows, ends)
+}
+
+/// Returns one workload. Loads are fractions of a link.
+fn workload_json(of: &Workload) -> Json {
+    let load = of.load.map(|load| {
+        object! {
+            of: load.of.name(),
+            configured: load.share,
+            offered: load.drawn,
+            links: load.links,
+            span_ns: load.span,
+        }
+    });
+    let collective = of.collective.map(|of| {
+        object! {
+            pattern: of.pattern,
+            hosts: of.hosts,
+            bytes: of.bytes,
+            chunk_bytes: of.chunk,
+            steps: of.steps,
+        }
+    });
+    object! {
+        name: of.name.clone(),
+        flows: of.flows.len(),
+        sizes: of.sizes.clone(),
+        mean_bytes: of.mean_bytes,
+        messages: of.messages,
+        bytes: of.bytes,
+        load: some(load),
+        collective: some(collective),
+    }
+}
+
+/// Returns the table of workloads; `None` without any.
+fn workload_table(all: &[Workload]) -> Option<Table> {
+    let mut table = Table::new([
+        ("workload", Left),
+        ("sizes", Left),
+        ("mean", Right),
+        ("messages", Right),
+        ("all", Right),
+        ("load", Left),
+    ]);
+    for of in all {
+        table.row([
+            of.name.clone(),
+            of.sizes.clone(),
+            scaled(of.mean_bytes, "B"),
+            count(of.messages),
+            scaled(of.bytes as f64, "B"),
+            load(of),
+        ]);
+    }
+    (!table.is_empty()).then_some(table)
+}
+
+fn load(of: &Workload) -> String {
+    match (of.load, of.collective) {
+        (Some(OfferedLoad { share, of, drawn, .. }), _) => {
+            let percent = |part: f64| 100.0 * part;
+            let side = of.name();
+            format!("{} % of {side} (drawn {:.1} %)", percent(share), percent(drawn))
+        }
+        (None, Some(Collective { pattern, hosts, steps, .. })) => {
+            format!("{pattern} of {hosts}, {steps} steps")
+        }
+        (None, None) => "-".into(),
+    }
 }

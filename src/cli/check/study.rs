@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::json::{Json, object, some};
+use super::render::{Json, object, some};
 use crate::lab::study::{Search, Study};
 use crate::printable;
 use ::text::Align::{Left, Right};

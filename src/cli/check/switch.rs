@@ -1,15 +1,18 @@
-//! A resolved switch, as tables and JSON show it.
+//! A resolved switch, as tables and JSON show it, with the command line that repeats a group's headroom
+//! calculation: `sluice headroom calc` with the link's parameters.
 
-use super::json::{Json, object, some};
-use super::rows::ranges;
-use super::{agents, calc, congestion, macsec};
+use super::render::{Json, object, ranges, some};
+use super::{congestion, protocols};
 use crate::buffer::{GroupKind, GroupPlan, SharedLimit};
+use crate::config::quantity::{Length, LinkRate, Size, Span};
 use crate::config::{Core, DevicePlan, HeadroomCheck, SwitchFile};
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
+use crate::headroom::{DelayInputs, Extender, Fec, Phy, SoftwareTerms};
 use crate::pfc::{FlowControl, StormAction, WatchdogPlan};
 use crate::runtime::Placement;
 use crate::schedule::ClassPlan;
 use crate::switch::{PortPlan, SwitchPlan, Trust};
+use crate::time::Duration;
 use crate::units::{Cells, PRIORITIES, PrioritySet, share_of_parts};
 
 /// Division of the buffer, in bytes.
@@ -118,7 +121,7 @@ impl<'a> Group<'a> {
             headroom_bytes: self.headroom(),
             headroom_required_bytes: self.required(),
             headroom_sum: some(self.check.map(|h| h.required.sum.to_string())),
-            headroom_calc: some(self.check.and_then(|h| calc::command(&h.link, &h.software, cell))),
+            headroom_calc: some(self.check.and_then(|h| calc_command(&h.link, &h.software, cell))),
             xon_bytes: xon,
             xon_offset_bytes: xon_offset,
         }
@@ -238,8 +241,8 @@ fn port_json(file: &SwitchFile, index: usize, port: &PortPlan) -> Json {
         refresh_ns: port.pfc.refresh.as_nanos(),
         groups: Group::all(file, index).map(|g| g.json()).collect::<Vec<_>>(),
         queues: (0..PRIORITIES).map(|n| queue_json(port, n)).collect::<Vec<_>>(),
-        agents: some(port.agents.as_ref().map(agents::json)),
-        macsec: some(port.secy.as_deref().map(macsec::json)),
+        agents: some(port.agents.as_ref().map(protocols::json)),
+        macsec: some(port.secy.as_deref().map(protocols::macsec_json)),
     }
 }
 
@@ -328,4 +331,78 @@ pub fn set(priorities: PrioritySet) -> String {
         return "none".into();
     }
     ranges(priorities.iter().map(|p| p.get()))
+}
+
+/// Returns the command that gives the same headroom to the byte. None if the link has a parameter
+/// without an option in `calc` (another line overhead, or a delay that is not a length).
+pub fn calc_command(link: &DelayInputs, software: &SoftwareTerms, cell: u32) -> Option<String> {
+    let standard = DelayInputs::standard(link.interface);
+    if link.line_overhead != standard.line_overhead {
+        return None;
+    }
+    let (length, per_metre) = length(link)?;
+    let mut out = format!(
+        "sluice headroom calc --model ieee --rate {} --length {length} --max-frame {} --cell {cell}",
+        LinkRate(link.rate()),
+        Size(link.max_frame.0),
+    );
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            out += &format!(" --{name} {value}");
+            out.truncate(out.trim_end().len());
+        }
+    };
+    let span = |span: Duration| Span(span).to_string();
+    let usual = u64::from(DelayInputs::PS_PER_METRE);
+    option("delay-per-metre", (per_metre != usual).then(|| span(Duration::from_picos(per_metre))));
+    let interface = link.interface;
+    let phy = match interface.phy() {
+        Phy::Virtual(_) => Some("none".to_owned()),
+        phy => (phy != Phy::of_rate(link.rate())).then(|| phy.to_string()),
+    };
+    option("phy", phy);
+    option("fec", (interface.fec() != Fec::None).then(|| interface.fec().to_string()));
+    let extender = (interface.extender() != Extender::None).then(|| interface.extender());
+    option("extender", extender.map(|e| e.to_string().to_lowercase()));
+    let reaction = link.higher_layer;
+    option("reaction-delay", (reaction != standard.higher_layer).then(|| span(reaction)));
+    macsec_options(link, &mut option)?;
+    let some = |n: u64| (n > 0).then(|| Size(n).to_string());
+    option("poll-gap", (software.poll_gap > Duration::ZERO).then(|| span(software.poll_gap)));
+    option("rx-backlog", some(software.rx_backlog.0));
+    option("tx-committed", some(software.tx_committed.0));
+    option("peer-committed", some(software.peer_committed.0));
+    Some(out)
+}
+
+/// Expresses the cable as a length and picoseconds per metre, within the ranges of `calc`.
+fn length(link: &DelayInputs) -> Option<(Length, u64)> {
+    let (metres, each) = (u64::from(link.cable_m), u64::from(link.cable_ps_per_m));
+    if (3_300..=100_000).contains(&each) || metres == 0 {
+        let each = if metres == 0 { DelayInputs::PS_PER_METRE.into() } else { each };
+        return Some((Length(metres * 1_000), each));
+    }
+    // A delay is stored as one metre; express it as whole millimetres of 5 or 4 ps each.
+    let ps = metres.checked_mul(each)?;
+    let per_mm = [5, 4].into_iter().find(|n| ps % n == 0)?;
+    Some((Length(ps / per_mm), per_mm * 1_000))
+}
+
+/// Options of the MACsec overhead, if `calc` has them.
+fn macsec_options(link: &DelayInputs, option: &mut impl FnMut(&str, Option<String>)) -> Option<()> {
+    let macsec = link.macsec;
+    let (data, pfc) = (macsec.data_octets, macsec.pfc_octets);
+    if data == 0 && pfc == 0 && macsec.data_delay + macsec.pfc_delay == Duration::ZERO {
+        return Some(());
+    }
+    let pays = if pfc > 0 { macsec.data_delay } else { Duration::ZERO };
+    let known = matches!(data, 24 | 32) && (pfc == 0 || pfc == data) && macsec.pfc_delay == pays;
+    if !known {
+        return None;
+    }
+    option("macsec", Some(data.to_string()));
+    option("macsec-pfc", (pfc > 0).then(String::new));
+    let shim = macsec.data_delay;
+    option("shim-delay", (shim > Duration::ZERO).then(|| Span(shim).to_string()));
+    Some(())
 }

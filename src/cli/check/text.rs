@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::rows::{gather, or_dash, ranges};
+use super::render::{gather, or_dash, ranges};
 use super::switch::{
     Division, Group, action, congestion, flow_control, limit, mark_at, names, queue_priorities,
     set, trust, vlans,
 };
-use super::{agents, congestion, macsec};
+use super::{congestion, protocols};
 use crate::buffer::GroupKind;
 use crate::config::quantity::octets;
 use crate::config::{Core, SwitchFile};
@@ -57,7 +57,8 @@ impl fmt::Display for Text<'_> {
         let of = plan.ports.iter();
         let speaking = of.clone().filter_map(|p| Some((p.name.clone(), p.agents.as_ref()?)));
         let secured = of.filter_map(|p| Some((p.name.clone(), p.secy.as_deref()?)));
-        for table in [agents::table(speaking), macsec::table(secured)].iter().flatten() {
+        for table in [protocols::table(speaking), protocols::macsec_table(secured)].iter().flatten()
+        {
             writeln!(f, "{table}")?;
         }
         match congestion(plan) {

@@ -3,8 +3,7 @@
 use anyhow::{Result, anyhow};
 use clap::Args;
 
-use super::annex::{IeeeArgs, Shared, SoftwareArgs};
-use super::names::{AsicName, kib};
+use super::options::{AsicName, IeeeArgs, Shared, SoftwareArgs, kib};
 use crate::config::quantity::{Length, LinkRate, Ratio, Size, Span};
 use crate::headroom::models::{Estimate, Model, ModelError, cisco, ieee, mlx5, sonic};
 use crate::units::Bytes;

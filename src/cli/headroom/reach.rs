@@ -6,9 +6,8 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use serde::Serialize;
 
-use super::annex::{IeeeArgs, Shared, SoftwareArgs};
 use super::inputs::cell;
-use super::names::{MacsecName, PhyChoice};
+use super::options::{IeeeArgs, MacsecName, PhyChoice, Shared, SoftwareArgs};
 use crate::cli::{Format, bad_input, terminal};
 use crate::config::quantity::{LinkRate, Size};
 use crate::headroom::Fec;

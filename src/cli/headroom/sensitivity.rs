@@ -7,8 +7,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::annex::{IeeeArgs, Shared};
 use super::inputs::cell;
+use super::options::{IeeeArgs, Shared};
 use crate::cli::{Format, bad_input, terminal};
 use crate::config::quantity::{Length, LinkRate, Size, Span};
 use crate::headroom::models::ieee;

@@ -5,26 +5,24 @@
 //! or queues by priority. A device may be started as several ports of one queue each, which share it.
 //! Received frames have no FCS; the device adds it to sent frames.
 
-mod stamped;
-
 use std::sync::Arc;
 
 use dpdk_sys as sys;
 
-use super::classes::{self, CONTROL_QUEUE, Classes, TX_QUEUES};
 use super::clock::TscClock;
 use super::control::{Link, MacControl, PortControl, PortInfo};
 use super::device::{self, Device};
 use super::eal::Eal;
 use super::error::{Error, Logged};
 use super::gate::Gate;
-use super::hardware_pfc::check_hardware_pfc;
 use super::hot;
-use super::life::{PortStats, Setup};
+use super::life::{PortStats, Setup, set_up};
 use super::mbuf::Mbuf;
 use super::pool::{Pool, PoolOptions};
-use super::queues::{QUEUES_MAX, check_buffers, check_number, queues_behind};
-use super::setup::set_up;
+use super::queues::{
+    self, CONTROL_QUEUE, Classes, QUEUES_MAX, TX_QUEUES, check_buffers, check_hardware_pfc,
+    check_number, queues_behind,
+};
 use super::spec::Spec;
 use super::stamps::{DeviceClock, SentStamps, StampField};
 use contracts::frame::{BURST, Burst, FCS_BYTES, Frame};
@@ -92,7 +90,7 @@ pub struct Stopped(());
 /// State of a port that sends and receives.
 #[derive(Debug)]
 pub struct Started {
-    id: u16,
+    pub(super) id: u16,
     /// Number of its queue in each direction.
     queue: u16,
     caps: PortCaps,
@@ -101,9 +99,9 @@ pub struct Started {
     data: Pool,
     info: PortInfo,
     /// Decoding of receive timestamps, if the device provides them.
-    stamps: Option<(StampField, DeviceClock)>,
+    pub(super) stamps: Option<(StampField, DeviceClock)>,
     /// The device's PTP clock, if it can timestamp sent frames.
-    sent: Option<SentStamps>,
+    pub(super) sent: Option<SentStamps>,
     /// Clock of the polling thread.
     clock: Option<TscClock>,
     /// Queues by priority, if it has them.
@@ -115,7 +113,7 @@ pub struct Started {
 /// A port on a device. See the module documentation.
 #[derive(Debug)]
 pub struct DpdkPort<State = Started> {
-    state: State,
+    pub(super) state: State,
     device: Arc<Device>,
 }
 
@@ -275,7 +273,7 @@ impl DpdkPort<Stopped> {
             let why = "with queues by priority it is one port".into();
             return Err(Error::Option { what, why });
         }
-        let queues = lossless.map_or((ports, ports), |set| (classes::rx_queues(set), TX_QUEUES));
+        let queues = lossless.map_or((ports, ports), |set| (queues::rx_queues(set), TX_QUEUES));
         if let Some(pfc) = &options.hardware_pfc {
             check_hardware_pfc(&device, pfc, queues)?;
         }

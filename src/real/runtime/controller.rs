@@ -9,9 +9,8 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
-use super::polls::PollMeter;
-use super::snapshot::{RunSnapshot, WorkerSnapshot, merge};
 use super::watch::LossWatch;
+use super::watch::{PollMeter, RunSnapshot, WorkerSnapshot, merge};
 use super::worker::{Idle, Order, Seal, Worker};
 use congestion::isolation::Peer;
 use congestion::proxy::Cached;

@@ -1,35 +1,33 @@
-//! The life of a running switch: start, watch, end.
+//! The life of a running switch: start, from a switch file to what DPDK and the workers start with, watch,
+//! end.
 
-mod addresses;
-mod deadlocks;
-pub(crate) mod launch;
 mod links;
-mod polls;
 mod session;
 mod telemetry;
+mod warnings;
 
 use std::collections::BTreeMap;
-use std::io;
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use anyhow::Result;
-
-use crate::LOG;
-use crate::socket::{self, ControlSocket};
-use addresses::AddressWarnings;
-use config::SwitchFile;
-use deadlocks::Deadlocks;
-use dpdk::{Eal, TelemetryCommand};
-use links::Links;
-use polls::PollWarnings;
+use config::{DevicePlan, Hugepages, SwitchFile};
+use dpdk::{Eal, EalOptions, HardwarePfc, Memory, PortOptions, TelemetryCommand};
 use report::Scrape;
 use results::Summary;
-use runtime::real::{self, RealSwitch, Running};
+use runtime::Idle;
+use runtime::real::{self, RealPort, RealSwitch, RealWorker, Running};
+use switch::{PortPlan, SwitchPlan};
+
+use crate::socket::{self, ControlSocket};
+use crate::{LOG, pin};
+use links::Links;
 use session::Session;
+use warnings::{AddressWarnings, Deadlocks, PollWarnings};
 
 /// Log target of the steps that ports' results cause.
 const STEPS: &str = "sluice::steps";
@@ -174,12 +172,12 @@ impl Warnings {
                 let addresses = self.addresses.due(now, &summary);
                 let due = addresses.into_iter().chain(self.polls.due(now, &summary));
                 due.for_each(|warning| tracing::warn!(target: LOG, "{warning}"));
-                let told = self.deadlocks.look(&summary);
-                for (egress, warning) in told.suspected {
+                let found = self.deadlocks.examine(&summary);
+                for (egress, warning) in found.suspected {
                     session.count_deadlock(egress);
                     tracing::warn!(target: LOG, "{warning}");
                 }
-                told.ended.iter().for_each(|end| tracing::info!(target: LOG, "{end}"));
+                found.ended.iter().for_each(|end| tracing::info!(target: LOG, "{end}"));
             }
             Err(error) => tracing::error!(target: LOG, "the counters: {error:#}"),
         }
@@ -215,5 +213,66 @@ fn settle(session: &Session) {
             }
         }
         Err(error) => tracing::error!(target: LOG, "what ports found out: {error:#}"),
+    }
+}
+
+/// Generates a random seed if the file has none: a known seed would allow an attacker to direct
+/// flows to one slot of a hash table.
+pub fn seed(plan: &mut SwitchPlan) {
+    if plan.seed == 0 {
+        // The system seeds the standard library's hash tables, too.
+        plan.seed = RandomState::new().hash_one(plan.name.as_str());
+        config::seed_congestion(&mut plan.congestion, plan.seed);
+    }
+}
+
+/// Settings of EAL for a switch. `memory` overrides the file.
+#[must_use]
+pub fn eal_options(file: &SwitchFile, memory: Option<Memory>, what: &RealSwitch) -> EalOptions {
+    let configured = match file.eal.hugepages {
+        Hugepages::On => Memory::Hugepages,
+        Hugepages::Off => Memory::NoHuge,
+        Hugepages::Auto => Memory::Auto,
+    };
+    let options = EalOptions {
+        memory: memory.unwrap_or(configured),
+        memory_mib: file.eal.memory_mib.or_else(|| Some(what.memory_mib())),
+        telemetry: file.telemetry,
+        // Several switches on one machine each have a runtime directory.
+        file_prefix: socket::file_name(&file.plan.name),
+        extra: file.eal.args.clone(),
+        ..EalOptions::default()
+    };
+    options.for_devices(file.devices.iter().map(|d| d.device.as_str()))
+}
+
+/// Ports, workers and frames of the switch in a file.
+#[must_use]
+pub fn real_switch(file: &SwitchFile, idle: Option<Idle>) -> RealSwitch {
+    let gap = |n| file.headroom.iter().find(|h| h.port.index() == n).map(|h| h.poll_gap);
+    let port = |(n, (device, port)): (usize, (&DevicePlan, &PortPlan))| RealPort {
+        device: device.device.clone(),
+        options: PortOptions {
+            rx_descriptors: device.rx_descriptors,
+            tx_descriptors: device.tx_descriptors,
+            max_frame: Some(file.plan.max_frame),
+            hardware_pfc: device
+                .hardware_pfc
+                .then(|| HardwarePfc { priorities: port.pfc.mode.pfc(), pause: port.pfc.quanta }),
+            ..PortOptions::default()
+        },
+        rate_max: port.rate,
+        poll_gap: gap(n),
+    };
+    RealSwitch {
+        plan: file.plan.clone(),
+        ports: file.devices.iter().zip(&file.plan.ports).enumerate().map(port).collect(),
+        workers: file
+            .workers
+            .iter()
+            .map(|w| RealWorker { pin: pin(w), ports: w.ports.clone() })
+            .collect(),
+        pool_frames: u32::try_from(file.pool_frames).unwrap_or(u32::MAX),
+        idle,
     }
 }

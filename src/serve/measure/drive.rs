@@ -8,7 +8,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use anyhow::{Result, anyhow};
 use crossbeam::channel::{RecvTimeoutError, Sender, unbounded};
 
-use crate::open::{Opened, is_up};
+use crate::inputs::{Opened, is_up};
 use contracts::port::{Port, Stamps};
 use dpdk::{DpdkPort, Eal, PortControl, Started, TscClock};
 use ground::time::{Duration, Instant};

@@ -8,7 +8,6 @@
 
 mod drive;
 mod inputs;
-mod open;
 mod outcome;
 pub mod selftest;
 mod text;
@@ -19,8 +18,7 @@ use anyhow::Result;
 use dpdk::Eal;
 
 pub use drive::{Job, Told};
-pub use inputs::{Inputs, RateFrom};
-pub use open::{Opened, open};
+pub use inputs::{Inputs, Opened, RateFrom, open};
 pub use outcome::Outcome;
 pub use text::text;
 

@@ -2,12 +2,9 @@
 //!
 //! A change that would break the configuration is refused by the same calculation as a switch file.
 
-mod about;
 mod macsec;
 mod measured;
-mod memory;
 mod objects;
-mod saved;
 mod saving;
 
 use std::collections::BTreeMap;
@@ -26,11 +23,11 @@ use ground::printable;
 use ground::time::{Instant, Total};
 use ground::units::{BitsPerSec, Bytes, Cells, PortId, PriorityGroup, TrafficClass};
 use link::AgentsSnapshot;
-use memory::Memory;
+use measured::Memory;
 use results::{AgentsSummary, Summary};
 use runtime::real::Running;
 use runtime::{Controller, OrderError, RunSnapshot};
-use saved::Saved;
+use saving::Saved;
 use switch::{Change, Reconciler, Refused, StepKind, SwitchPlan};
 
 /// A running switch as seen and changed by clients.
@@ -252,7 +249,7 @@ impl Session {
         let null = serde_json::Value::Null;
         match request {
             Request::Show {} => return Ok(serde_json::to_value(self.summary()?)?),
-            Request::About {} => return Ok(serde_json::to_value(about::about())?),
+            Request::About {} => return Ok(serde_json::to_value(objects::about())?),
             Request::Drops {} => return Ok(serde_json::to_value(self.summary()?.drops)?),
             Request::SetGroup(set) => self.set_group(&set)?,
             Request::SetEcn(set) => self.set_ecn(&set)?,

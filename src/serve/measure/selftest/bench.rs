@@ -17,7 +17,7 @@ use ground::units::Mac;
 use tester::plan::Place;
 use tester::session::interface_device;
 
-use crate::open::is_up;
+use crate::inputs::is_up;
 
 /// Longest frame of the test in bytes, FCS included: the usual limit of jumbo frames, 9,000 bytes
 /// of payload with header and FCS, and a tag.

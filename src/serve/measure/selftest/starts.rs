@@ -11,7 +11,7 @@ use super::judge::{self, LinkTry, RingTry};
 use super::passes::few;
 use super::report::Line;
 use super::{Context, options};
-use crate::open::is_up;
+use crate::inputs::is_up;
 
 /// Ring sizes to try, as far as the driver takes them.
 const RINGS: [u16; 4] = [64, 256, 1_024, 2_048];

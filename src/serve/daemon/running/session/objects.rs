@@ -1,10 +1,6 @@
-//! Managed objects and tables of the running switch, read and written.
+//! Managed objects and tables of the running switch, read and written, and its version and memory.
 
 use anyhow::{Context, Result, anyhow, bail};
-use serde_json::Value;
-
-use super::{Session, lock};
-use crate::messages::{Place, SetObject};
 use config::object_value;
 use congestion::FlowKey;
 use congestion::isolation::{CimType, Peer};
@@ -15,10 +11,14 @@ use report::{
     object_rows,
 };
 use runtime::Controller;
+use serde_json::Value;
 use switch::managed::{
     self, Access, At, Listing, Object, ObjectError, Reason, Scope, StreamRow, Streams,
 };
 use switch::{Change, SwitchPlan};
+
+use super::{Session, lock};
+use crate::messages::{About, Place, SetObject};
 
 /// Largest number of rows shown; the number of further rows is reported.
 const ROWS_MAX: usize = 1_000;
@@ -239,4 +239,32 @@ fn stream_table(
         made.columns[13] = "cim-count".into();
     }
     Ok(made)
+}
+
+/// Returns the version of the program, and the memory of its process.
+pub(super) fn about() -> About {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    About { version: ground::program::version().to_owned(), memory: resident(&status) }
+}
+
+/// Returns the resident memory in bytes in the form of `/proc/PID/status` (proc(5)), which is in KiB; `None`
+/// if there is none. Hugepages, whose number does not change while a switch runs, are not in it.
+fn resident(status: &str) -> Option<u64> {
+    let value = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_that_of_this_process_or_unknown() {
+        assert_eq!(resident("Name:\tsluice\nVmRSS:\t    1234 kB\nThreads:\t1\n"), Some(1_263_616));
+        for other in ["", "VmRSS:\t12", "VmRSS: many kB", "VmRSS: 18446744073709551615 kB"] {
+            assert_eq!(resident(other), None, "{other}");
+        }
+        assert!(about().memory.is_some_and(|bytes| bytes > 100_000));
+    }
 }

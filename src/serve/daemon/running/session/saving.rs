@@ -4,15 +4,16 @@
 //! Both change the switch file and resolve it again, so that a client can create only what a file
 //! could have.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail, ensure};
-
-use super::{Session, lock};
-use config::{ConfigError, Finding, Machine, Written};
+use config::{ConfigError, Finding, Machine, SwitchFile, Written};
 use ground::units::{PRIORITIES, PortId, TrafficClass};
 use switch::SwitchPlan;
 use switch::managed::Section;
+
+use super::{Session, lock};
 
 impl Session {
     /// Creates a section with its settings, or the point of a port.
@@ -166,6 +167,32 @@ fn point_of(plan: &SwitchPlan, section: Section, port: PortId, exists: bool) -> 
     ensure!(has || !exists, "port {name} has no point");
     ensure!(!has || exists, "port {name} has a point");
     Ok(())
+}
+
+/// The file of a running switch, and the changes of clients that are no managed objects.
+pub(super) struct Saved {
+    pub(super) written: Written,
+    /// Ports whose groups were changed.
+    pub(super) groups: BTreeSet<PortId>,
+    /// Queues whose marking curves were changed.
+    pub(super) curves: BTreeSet<(PortId, u8)>,
+}
+
+impl Saved {
+    pub(super) fn new(file: &SwitchFile) -> Self {
+        let written = file.written.clone();
+        Self { written, groups: BTreeSet::new(), curves: BTreeSet::new() }
+    }
+
+    /// Records that a client changed a group of a port.
+    pub(super) fn group(&mut self, port: PortId) {
+        self.groups.insert(port);
+    }
+
+    /// Records that a client changed a marking curve.
+    pub(super) fn curve(&mut self, port: PortId, class: TrafficClass) {
+        self.curves.insert((port, class.get()));
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@
     allow(dead_code, reason = "instruments share modules with labs")
 )]
 
-mod arguments;
 #[cfg(feature = "instruments")]
 pub mod benchmark;
 #[cfg(feature = "instruments")]
@@ -240,7 +239,7 @@ pub fn command() -> clap::Command {
 pub fn main() -> ExitCode {
     ground::program::set_version(crate::VERSION);
     let parsed = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = arguments::read(parsed);
+    let cli = help::read(parsed);
     let _log = log::start(cli.verbose);
     let result = match cli.command {
         #[cfg(feature = "dpdk")]

@@ -14,7 +14,6 @@ mod rates;
 mod report;
 mod stamps;
 mod starts;
-mod text;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,8 +31,7 @@ use tester::plan::Place;
 
 use bench::{Bench, End, Pair, Refused};
 use judge::LinkUp;
-pub use report::{Device, FORM, Found, Line, Machine, Nature, Pci, Report, SizeRate};
-pub use text::text;
+pub use report::{Device, FORM, Found, Line, Machine, Nature, Pci, Report, SizeRate, text};
 
 /// Longest tagged frame: what every port passes.
 const FRAME_USUAL: u32 = 1_522;

@@ -5,7 +5,6 @@ mod files;
 mod run;
 #[cfg(feature = "dpdk")]
 mod serve;
-mod show;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

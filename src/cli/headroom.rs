@@ -1,15 +1,14 @@
 //! `sluice headroom`: the headroom of a lossless group for a link.
 
-mod annex;
 mod calc;
 mod compare;
 mod identify;
 mod inputs;
 #[cfg(all(feature = "dpdk", feature = "instruments"))]
 mod measure;
-mod names;
 #[cfg(all(feature = "dpdk", feature = "instruments"))]
-mod protocol;
+mod measure_args;
+mod options;
 mod reach;
 mod sensitivity;
 
@@ -39,7 +38,7 @@ enum Command {
     Sensitivity(sensitivity::SensitivityArgs),
     Identify(identify::IdentifyArgs),
     #[cfg(all(feature = "dpdk", feature = "instruments"))]
-    Measure(Box<measure::MeasureArgs>),
+    Measure(Box<measure_args::MeasureArgs>),
 }
 
 /// Runs the subcommand.

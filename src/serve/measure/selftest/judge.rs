@@ -1,20 +1,24 @@
-//! Verdicts on frames that were to pass, and on their counters.
+//! Verdicts on what the steps of the self-test observed. No function here has an effect, so each
+//! verdict has a test in which it is `fails` and one in which it is not known.
+//! Here are those on frames that should pass and their counters, on stamps, single frames and round trips.
 
-use ::text::count;
+mod pauses;
+mod starts;
 
-use crate::selftest::bench::Passed;
-use crate::selftest::report::Line;
+use ground::verdict::Verdict;
+
+use super::bench::Passed;
+use super::report::Line;
+use ::text::{count, delay as time};
+
+pub(super) use pauses::{Obeyed, PauseWatch, by_device, left_to_software, obeyed, off};
+pub(super) use starts::{LinkTry, LinkUp, RingTry, link, link_up, restarts, rings};
 
 /// Fate of frames of several kinds.
-pub(in crate::selftest) type Parts = [(String, Passed)];
+pub(super) type Parts = [(String, Passed)];
 
 /// Judges frames that should arrive as they were sent. `remedy` tells what to look for if not.
-pub(in crate::selftest) fn passed(
-    check: &str,
-    claimed: Option<String>,
-    parts: &Parts,
-    remedy: &str,
-) -> Line {
+pub(super) fn passed(check: &str, claimed: Option<String>, parts: &Parts, remedy: &str) -> Line {
     if parts.iter().all(|(_, passed)| passed.offered == 0) {
         return Line::not_tried(check, claimed, "needs a peer");
     }
@@ -52,14 +56,14 @@ fn hex(octets: &[u8]) -> String {
 
 /// A counter of the driver, and the number that it should have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::selftest) struct Counted {
+pub(super) struct Counted {
     pub(in crate::selftest) what: &'static str,
     pub(in crate::selftest) counter: u64,
     pub(in crate::selftest) actual: u64,
 }
 
 /// Judges the driver's counters.
-pub(in crate::selftest) fn counted(check: &str, all: &[Counted]) -> Line {
+pub(super) fn counted(check: &str, all: &[Counted]) -> Line {
     let said =
         all.iter().map(|c| format!("{} {} of {}", c.what, count(c.counter), count(c.actual)));
     let tried = said.collect::<Vec<_>>().join("; ");
@@ -78,7 +82,7 @@ pub(in crate::selftest) fn counted(check: &str, all: &[Counted]) -> Line {
 
 /// More frames than the receive ring holds, to a port that was not polled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(in crate::selftest) struct Overrun {
+pub(super) struct Overrun {
     /// Frames that the sender's port took.
     pub(in crate::selftest) taken: u64,
     /// Frames received when the port was polled again.
@@ -92,7 +96,7 @@ pub(in crate::selftest) struct Overrun {
 }
 
 /// Judges the count of frames that found a full receive ring.
-pub(in crate::selftest) fn missed(check: &str, o: &Overrun) -> Line {
+pub(super) fn missed(check: &str, o: &Overrun) -> Line {
     let shown = o.missed.map_or("unknown".into(), count);
     let tried = format!(
         "{} sent, {} received; missed {shown}, other errors {}",
@@ -128,3 +132,89 @@ pub(in crate::selftest) fn missed(check: &str, o: &Overrun) -> Line {
         }
     }
 }
+
+/// Stamps of a number of frames.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct StampTry {
+    /// Frames that the device stamps, or the reason why it stamps none.
+    pub(in crate::selftest) offered: Result<String, String>,
+    /// Frames by name: their number, and those with a stamp.
+    pub(in crate::selftest) frames: Vec<(&'static str, u64, u64)>,
+    /// Stamps that were before an earlier one, or far from the time of the burst.
+    pub(in crate::selftest) wrong: u64,
+}
+
+/// Judges the device's stamps in one direction.
+pub(super) fn stamped(check: &str, t: &StampTry) -> Line {
+    let claimed = Some(match &t.offered {
+        Ok(what) => what.clone(),
+        Err(why) => format!("none: {why}"),
+    });
+    if t.offered.is_err() {
+        let why = "the device gives none, so the processor's counter is read at the burst";
+        return Line::not_tried(check, claimed, why);
+    }
+    if t.frames.iter().all(|(_, frames, _)| *frames == 0) {
+        return Line::not_tried(check, claimed, "needs a peer");
+    }
+    let said = t.frames.iter().map(|(name, all, with)| format!("{name}: {with} of {all}"));
+    let tried = said.collect::<Vec<_>>().join("; ");
+    if t.wrong > 0 {
+        let why = format!("{} stamps go back, or are far from the time of the burst", t.wrong);
+        return Line::fails(check, claimed, tried, why);
+    }
+    let missing = |(_, all, with): &&(&str, u64, u64)| with < all;
+    if t.frames.iter().all(|(.., with)| *with == 0) {
+        let why = "no frame has a stamp: a model of a NIC, or a DPDK without RTE_LIBRTE_IEEE1588 as \
+                   distributions build it, takes the request and gives none";
+        return Line::fails(check, claimed, tried, why);
+    }
+    if let Some((name, all, with)) = t.frames.iter().find(missing) {
+        let why = format!("{name}: {} of {all} frames have no stamp", all - with);
+        return Line::fails(check, claimed, tried, why);
+    }
+    Line::ok(check, claimed, tried)
+}
+
+/// Judges times of single frames, of which this share arrived.
+pub(super) fn at_rest(
+    check: &str,
+    claimed: Option<String>,
+    (arrived, sent): (usize, usize),
+    tried: String,
+) -> Line {
+    match arrived {
+        0 => Line::fails(check, claimed, format!("0 of {sent} single frames"), "none arrived"),
+        some if some < sent / 2 => {
+            let why = format!("{some} of {sent} single frames arrived");
+            Line::unknown(check, claimed, Some(tried), why)
+        }
+        _ => Line::ok(check, claimed, tried),
+    }
+}
+
+/// Judges a measurement of the round trip by its verdict: the times, if there are any, and the
+/// reason of another end.
+pub(super) fn round_trip(
+    check: &str,
+    verdict: Verdict,
+    times: Option<String>,
+    why: Option<String>,
+) -> Line {
+    let why = why.unwrap_or_else(|| "the measurement was disturbed".into());
+    match (verdict, times) {
+        (Verdict::Pass, Some(times)) => Line::ok(check, None, times),
+        (Verdict::Fail, times) => {
+            Line::fails(check, None, times.unwrap_or_else(|| "no round trip".into()), why)
+        }
+        (_, times) => Line::unknown(check, None, times, why),
+    }
+}
+
+/// Spread of times in nanoseconds.
+pub(super) fn spread(min: f64, p50: f64, p99: f64, max: f64) -> String {
+    format!("min {}, p50 {}, p99 {}, max {}", time(min), time(p50), time(p99), time(max))
+}
+
+#[cfg(test)]
+mod tests;

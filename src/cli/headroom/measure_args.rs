@@ -1,10 +1,10 @@
-//! Arguments of a measurement.
+//! Arguments of `sluice headroom measure`.
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
+use tester::plan::{Location, Place};
 
-use super::super::super::Format;
-use super::super::protocol::MethodName;
+use crate::cli::Format;
 use crate::cli::machine::MachineArgs;
 use crate::config::quantity::{LinkRate, Signed, Size, Span};
 use crate::headroom::Formula;
@@ -13,7 +13,6 @@ use crate::time::Duration;
 use crate::wire::headroom::{
     Compensation, Dialect, KindCodes, LengthField, PduLength, Piggyback, Readings, TimeUnit,
 };
-use tester::plan::{Location, Place};
 
 const EXAMPLES: &str = "\
 EXAMPLES:
@@ -254,6 +253,24 @@ fn two(text: &str, between: &str) -> Option<(Duration, Duration)> {
     let (a, b) = text.split_once(between)?;
     let span = |text: &str| text.trim().parse::<Span>().ok().map(|Span(time)| time);
     Some((span(a)?, span(b)?))
+}
+
+/// Measurement methods.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum MethodName {
+    /// Request and response of the P802.1Qdt proposal.
+    RoundTrip,
+    /// PTP peer delay, and the internal delays of both ends.
+    Ptp,
+}
+
+impl From<MethodName> for Method {
+    fn from(name: MethodName) -> Self {
+        match name {
+            MethodName::RoundTrip => Self::RoundTrip,
+            MethodName::Ptp => Self::PeerDelay,
+        }
+    }
 }
 
 #[cfg(test)]
