@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, anyhow};
@@ -288,6 +288,50 @@ struct Document<'a> {
     compared: Option<Comparison>,
 }
 
+impl<'a> Document<'a> {
+    /// A document of complete runs, without warnings and without a comparison.
+    fn new(
+        procedure: &'static str,
+        plan: &'a Plan,
+        world: &'static str,
+        parameters: &'a BTreeMap<String, String>,
+        runs: &'a [Value],
+    ) -> Self {
+        let calibration = plan.setup.calibration.as_ref();
+        Self {
+            procedure,
+            dut: &plan.setup.name,
+            dut_version: plan.setup.version.as_deref(),
+            calibration: calibration.map(|of| of.cabling.as_str()),
+            calibration_ns: calibration.map(|of| of.latency.as_nanos_f64()),
+            world,
+            seed: plan.setup.seed,
+            parameters,
+            tester: ground::program::version(),
+            tester_limits: &plan.tester,
+            tester_limits_unknown: None,
+            warnings: &[],
+            runs,
+            verdict: Verdict::Pass,
+            ended: None,
+            compared: None,
+        }
+    }
+
+    /// Returns the runs as a later one has them as its baseline.
+    fn as_runs(&self) -> Runs {
+        Runs {
+            procedure: self.procedure.to_owned(),
+            dut: self.dut.to_owned(),
+            world: self.world.to_owned(),
+            seed: self.seed,
+            parameters: Some(self.parameters.clone()),
+            runs: self.runs.to_vec(),
+            ended: self.ended.map(str::to_owned),
+        }
+    }
+}
+
 /// Runs a procedure and prints its results.
 ///
 /// # Errors
@@ -299,42 +343,43 @@ pub fn run(args: &BenchmarkArgs) -> Result<ExitCode> {
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc2544::run(plan, &tests, bench, step)
             };
-            measure(("rfc2544", &tests), common, run, table::rfc2544)
+            measure("rfc2544", &tests, common, run, table::rfc2544)
         }
         Procedure::Rfc2889 { only, common } => {
             let tests = selected(only, &rfc2889::Test::ALL);
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc2889::run(plan, &tests, bench, step)
             };
-            measure(("rfc2889", &tests), common, run, table::rfc2889)
+            measure("rfc2889", &tests, common, run, table::rfc2889)
         }
         Procedure::Rfc7640 { only, common } => {
             let tests = selected(only, &rfc7640::Test::ALL);
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc7640::run(plan, &tests, bench, step)
             };
-            measure(("rfc7640", &tests), common, run, table::rfc7640)
+            measure("rfc7640", &tests, common, run, table::rfc7640)
         }
         Procedure::Rfc8239 { only, common } => {
             let tests = selected(only, &rfc8239::Test::ALL);
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc8239::run(plan, &tests, bench, step)
             };
-            measure(("rfc8239", &tests), common, run, table::rfc8239)
+            measure("rfc8239", &tests, common, run, table::rfc8239)
         }
         Procedure::Lossless { common } => {
-            measure(("lossless", &()), common, lossless::run, table::lossless)
+            measure("lossless", &(), common, lossless::run, table::lossless)
         }
-        Procedure::Soak { common } => measure(("soak", &()), common, soak::run, table::soak),
+        Procedure::Soak { common } => measure("soak", &(), common, soak::run, table::soak),
         Procedure::Mlrsearch { common } => {
-            measure(("mlrsearch", &()), common, mlr::run, table::mlrsearch)
+            measure("mlrsearch", &(), common, mlr::run, table::mlrsearch)
         }
     }
 }
 
 /// Runs a procedure, of it these tests.
 fn measure<R: Serialize>(
-    (procedure, tests): (&'static str, &dyn Debug),
+    procedure: &'static str,
+    tests: &dyn Debug,
     args: &Common,
     run: impl Fn(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<Trouble>),
     table: impl Fn(&R) -> String,
@@ -348,31 +393,14 @@ fn measure<R: Serialize>(
     if let Some(path) = &args.resume {
         outputs.claim("--resume", path)?;
     }
-    let mut open = |option, path: &Option<PathBuf>| {
-        path.as_ref().map(|path| outputs.open(option, path)).transpose()
-    };
-    let json = open("--json", &args.json)?;
-    let jsonl = open("--jsonl", &args.jsonl)?;
-    let csv = open("--csv", &args.csv)?;
-    let page = open("--report", &args.report)?;
-    let junit = open("--junit", &args.junit)?;
+    let files = Files::open(args, &mut outputs)?;
     let stop = stop_on_signals()?;
     let options = (tests, args.machine);
     let known = format!("{options:?} {:?} {:?} {:?}", dut.lab, dut.reports, dut.resets);
-    let mut device = dut::bench(dut, (World::Virtual, args.machine), &stop)?;
+    let mut device = dut::bench(dut, World::Virtual, args.machine, &stop)?;
     let world = device.world();
-    if plan.setup.version.is_none() {
-        plan.setup.version = device.version().unwrap_or_else(|why| {
-            say!("the version of the device is unknown: {why}");
-            None
-        });
-    }
-    let testbed = Testbed {
-        topology: world.to_owned(),
-        host: plan.setup.name.clone(),
-        os_version: plan.setup.version.clone().unwrap_or_default(),
-        ..testbed()
-    };
+    ask_version(&mut plan, &mut *device);
+    let testbed = testbed(&plan, world);
     let mut journal;
     let bench: &mut dyn Bench = match &args.resume {
         Some(path) => {
@@ -386,10 +414,55 @@ fn measure<R: Serialize>(
         }
         None => &mut *device,
     };
+    let Measured { runs, unknown, trouble } = repeat(args.runs, &mut plan, bench, &stop, run);
+    let warnings = bench.warnings();
+    warnings.iter().for_each(|warning| say!("warning: {warning}"));
+    let values: Vec<Value> = runs.iter().map(took::value).collect::<Result<_, _>>()?;
+    let ended = trouble.as_ref().map(ToString::to_string);
+    let mut document = Document {
+        tester_limits_unknown: unknown.as_deref(),
+        warnings: &warnings,
+        ended: ended.as_deref(),
+        ..Document::new(procedure, &plan, world, &parameters, &values)
+    };
+    document.compared =
+        before.map(|before| Comparison::of(&before, &document.as_runs(), plan.width));
+    let judged = document.compared.as_ref().map(Comparison::verdict);
+    document.verdict = Verdict::of_all([verdict(trouble.as_ref())].into_iter().chain(judged));
+    let tables = text_of(runs.last().map_or(String::new(), table), &document);
+    let compared = document.compared.as_ref();
+    let junit = || junit_xml((procedure, &testbed), &values, trouble.as_ref(), compared);
+    let written = files.write(&document, &tables, &plan, &junit)?;
+    match args.format {
+        Format::Json => terminal::print_json(&document)?,
+        Format::Table => terminal::print(&tables)?,
+    }
+    // After the results are printed, so that a failed file does not lose them.
+    written.into_iter().collect::<Result<()>>()?;
+    Ok(exit(document.verdict))
+}
+
+/// Runs of a procedure.
+struct Measured<R> {
+    runs: Vec<R>,
+    /// Reason why the tester's own limits are not known.
+    unknown: Option<String>,
+    /// Reason why the last run, or the calibration before the first, ended early.
+    trouble: Option<Trouble>,
+}
+
+/// Calibrates the tester and makes a number of runs; a run that ends early is the last.
+fn repeat<R>(
+    wanted: u32,
+    plan: &mut Plan,
+    bench: &mut dyn Bench,
+    stop: &AtomicBool,
+    run: impl Fn(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<Trouble>),
+) -> Measured<R> {
     let template = "{spinner} trial {pos}: {msg}";
     let mut progress = Progress::new(template, &plan.setup.name, None, Duration::from_secs(5));
     let (mut trials, mut runs, mut trouble) = (0, Vec::new(), None);
-    let limits = calibrate(&mut plan, bench, &mut |what| {
+    let limits = calibrate(plan, bench, &mut |what| {
         progress.update(0, what.to_owned(), |text| text.to_owned());
         !stop.load(Ordering::Relaxed)
     });
@@ -404,11 +477,12 @@ fn measure<R: Serialize>(
         say!("the tester's own limits were not measured: {why}");
         trouble = Some(why);
     }
-    let wanted = if trouble.is_none() { args.runs } else { 0 };
+    // Without the limits a loss of the tester would count as one of the device.
+    let wanted = if trouble.is_none() { wanted } else { 0 };
     for run_number in 0..wanted {
         // Equal seeds would repeat the same run.
         bench.reseed(plan.setup.seed.wrapping_add(run_number.into()));
-        let (results, ended) = run(&plan, bench, &mut |what| {
+        let (results, ended) = run(plan, bench, &mut |what| {
             trials += 1;
             progress.update(trials, what.to_owned(), |text| format!("trial {trials}: {text}"));
             !stop.load(Ordering::Relaxed)
@@ -420,78 +494,67 @@ fn measure<R: Serialize>(
         }
     }
     progress.clear();
-    let warnings = bench.warnings();
-    warnings.iter().for_each(|warning| say!("warning: {warning}"));
-    let (dut, seed) = (plan.setup.name.as_str(), plan.setup.seed);
-    let values: Vec<Value> = runs.iter().map(took::value).collect::<Result<_, _>>()?;
-    let these = || Runs {
-        procedure: procedure.to_owned(),
-        dut: dut.to_owned(),
-        world: world.to_owned(),
-        seed,
-        parameters: Some(parameters.clone()),
-        runs: values.clone(),
-        ended: trouble.as_ref().map(ToString::to_string),
-    };
-    let compared = before.map(|before| Comparison::of(&before, &these(), plan.width));
-    let judged = compared.as_ref().map(Comparison::verdict);
-    let verdict = Verdict::of_all([verdict(trouble.as_ref())].into_iter().chain(judged));
-    let tester = ground::program::version();
-    let ended = trouble.as_ref().map(ToString::to_string);
-    let ended = ended.as_deref();
-    let document = Document {
-        procedure,
-        dut,
-        dut_version: plan.setup.version.as_deref(),
-        calibration: plan.setup.calibration.as_ref().map(|of| of.cabling.as_str()),
-        calibration_ns: plan.setup.calibration.as_ref().map(|of| of.latency.as_nanos_f64()),
-        world,
-        seed,
-        parameters: &parameters,
-        tester,
-        tester_limits: &plan.tester,
-        tester_limits_unknown: unknown.as_deref(),
-        warnings: &warnings,
-        runs: &values,
-        verdict,
-        ended,
-        compared,
-    };
-    let write = |file: Option<OutputFile>, text: &dyn Fn() -> String| {
-        file.map_or(Ok(()), |file| file.write(text().as_bytes()))
-    };
-    let (text, value) =
-        (serde_json::to_string_pretty(&document)?, serde_json::to_value(&document)?);
-    let tables = text_of(runs.last().map_or(String::new(), table), &document);
-    let compared = document.compared.as_ref();
-    let html = || {
-        benchmark_html(&BenchmarkPage {
-            procedure,
-            dut,
-            world,
-            seed,
-            verdict,
-            ended,
-            tables: &tables,
-            plan: &plan.to_string(),
-            metrics: &summary::metrics(&values),
-            compared,
+    Measured { runs, unknown, trouble }
+}
+
+/// Output files, claimed before the first trial.
+struct Files {
+    json: Option<OutputFile>,
+    jsonl: Option<OutputFile>,
+    csv: Option<OutputFile>,
+    page: Option<OutputFile>,
+    junit: Option<OutputFile>,
+}
+
+impl Files {
+    fn open(args: &Common, outputs: &mut Outputs) -> Result<Self> {
+        let mut open = |option, path: &Option<PathBuf>| {
+            path.as_ref().map(|path| outputs.open(option, path)).transpose()
+        };
+        Ok(Self {
+            json: open("--json", &args.json)?,
+            jsonl: open("--jsonl", &args.jsonl)?,
+            csv: open("--csv", &args.csv)?,
+            page: open("--report", &args.report)?,
+            junit: open("--junit", &args.junit)?,
         })
-    };
-    let written = [
-        write(json, &|| format!("{text}\n")),
-        write(jsonl, &|| evidence::json_lines(&value)),
-        write(csv, &|| evidence::csv(&value)),
-        write(page, &html),
-        write(junit, &|| junit_xml((procedure, &testbed), &values, trouble.as_ref(), compared)),
-    ];
-    match args.format {
-        Format::Json => terminal::print_json(&document)?,
-        Format::Table => terminal::print(&tables)?,
     }
-    // After the results are printed, so that a failed file does not lose them.
-    written.into_iter().collect::<Result<()>>()?;
-    Ok(exit(verdict))
+
+    /// Writes all files, and returns the result of each: one that fails does not stop the others.
+    fn write(
+        self,
+        document: &Document<'_>,
+        tables: &str,
+        plan: &Plan,
+        junit: &dyn Fn() -> String,
+    ) -> Result<[Result<()>; 5]> {
+        let write = |file: Option<OutputFile>, text: &dyn Fn() -> String| {
+            file.map_or(Ok(()), |file| file.write(text().as_bytes()))
+        };
+        let (text, value) =
+            (serde_json::to_string_pretty(document)?, serde_json::to_value(document)?);
+        let html = || {
+            benchmark_html(&BenchmarkPage {
+                procedure: document.procedure,
+                dut: document.dut,
+                world: document.world,
+                seed: document.seed,
+                verdict: document.verdict,
+                ended: document.ended,
+                tables,
+                plan: &plan.to_string(),
+                metrics: &summary::metrics(document.runs),
+                compared: document.compared.as_ref(),
+            })
+        };
+        Ok([
+            write(self.json, &|| format!("{text}\n")),
+            write(self.jsonl, &|| evidence::json_lines(&value)),
+            write(self.csv, &|| evidence::csv(&value)),
+            write(self.page, &html),
+            write(self.junit, junit),
+        ])
+    }
 }
 
 /// Returns the tables: those of the last run (`last`), of all runs if there were several, and of the comparison
@@ -510,10 +573,27 @@ fn text_of(last: String, document: &Document<'_>) -> String {
     text
 }
 
+/// Asks the device for its version, unless the file states it.
+fn ask_version(plan: &mut Plan, device: &mut dyn Bench) {
+    if plan.setup.version.is_none() {
+        plan.setup.version = device.version().unwrap_or_else(|why| {
+            say!("the version of the device is unknown: {why}");
+            None
+        });
+    }
+}
+
 /// Returns the testbed of a run that begins now.
-fn testbed() -> Testbed {
+fn testbed(plan: &Plan, world: &str) -> Testbed {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());
-    Testbed { timestamp: stamp(now), testbed: "sluice".to_owned(), ..Testbed::default() }
+    Testbed {
+        timestamp: stamp(now),
+        topology: world.to_owned(),
+        testbed: "sluice".to_owned(),
+        host: plan.setup.name.clone(),
+        os_version: plan.setup.version.clone().unwrap_or_default(),
+        ..Testbed::default()
+    }
 }
 
 /// Reads a baseline of this procedure with these parameters.

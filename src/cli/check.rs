@@ -177,7 +177,7 @@ fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
         }
         Some(Ok(lab)) if lab.variants().len() > 0 => {
             let resolve = |variant: &str| lab.resolve(Some(variant), |_| {});
-            let fits = |resolved| fits(name, resolved, machine);
+            let fits = |(lab, warnings)| fits(name, lab, warnings, machine);
             lab.variants().map(|v| one(Some(v.to_owned()), resolve(v).and_then(fits))).collect()
         }
         Some(Err(error)) => vec![one(None, Err(error))],
@@ -198,7 +198,8 @@ fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machin
         return Ok((Content::Test(Box::new(test.plan)), warnings));
     }
     if is_lab(&text) {
-        return fits(&name, examine(&name, &text)?, machine);
+        let (lab, warnings) = examine(&name, &text)?;
+        return fits(&name, lab, warnings, machine);
     }
     let (switch, warnings) = config::parse(&name, &text, machine)?;
     let placement = machine.cores.is_some().then(|| daemon::preview(&switch));
@@ -229,7 +230,7 @@ fn load_study(lab: LabFile, machine: &Machine) -> Loaded {
 }
 
 /// Refuses a lab for which the machine has too little memory.
-fn fits(name: &str, (lab, warnings): (Resolved, Vec<Warning>), machine: &Machine) -> Loaded {
+fn fits(name: &str, lab: Resolved, warnings: Vec<Warning>, machine: &Machine) -> Loaded {
     refuse_memory(name, &lab.plan, machine.heap)?;
     Ok((Content::Lab(Box::new(lab)), warnings))
 }

@@ -234,7 +234,19 @@ pub fn run(args: Args) -> Result<ExitCode> {
     };
     let request = Request::try_from(args.what)?;
     let result = answer(&request, &path)?;
-    match (&request, args.format) {
+    print(&request, result, args.format, target, &path)?;
+    Ok(verdict(true))
+}
+
+/// Prints the result of a request; `target` is the file that its answer is for.
+fn print(
+    request: &Request,
+    result: serde_json::Value,
+    format: Format,
+    target: Option<PathBuf>,
+    path: &Path,
+) -> Result<()> {
+    match (request, format) {
         (
             Request::Show {}
             | Request::About {}
@@ -251,7 +263,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         (Request::Neighbours {} | Request::Headroom {}, Format::Table) => {
             let found: PortsFound = serde_json::from_value(result).context(OTHER_VERSION)?;
-            terminal::print(ports_found(&request, &found))?;
+            terminal::print(ports_found(request, &found))?;
         }
         (Request::Objects { .. } | Request::Get(_), format) => {
             let found: Objects = serde_json::from_value(result).context(OTHER_VERSION)?;
@@ -262,22 +274,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         (Request::Save {}, format) => {
             let text: String = serde_json::from_value(result).context(OTHER_VERSION)?;
-            match target {
-                Some(path) => {
-                    let named = || format!("{} cannot be written", quoted(&path));
-                    has_folder(&path).with_context(named).map_err(bad_input)?;
-                    let replaced = path.exists();
-                    std::fs::write(&path, text)
-                        .with_context(|| format!("{}: cannot be written", path.display()))?;
-                    if format == Format::Table {
-                        terminal::print(saved(&path, replaced))?;
-                    }
-                }
-                None => terminal::print(text)?,
-            }
+            save(&text, target, format)?;
         }
-        (Request::Show {}, Format::Table) => show(result, &path)?,
-        (Request::Set(set), Format::Table) => show_set(set, &path)?,
+        (Request::Show {}, Format::Table) => show(result, path)?,
+        (Request::Set(set), Format::Table) => show_set(set, path)?,
         (Request::Macsec {}, Format::Table) => {
             let found: Vec<PortSecured> = serde_json::from_value(result).context(OTHER_VERSION)?;
             terminal::print(macsec::text(&found))?;
@@ -295,7 +295,22 @@ pub fn run(args: Args) -> Result<ExitCode> {
         (request, Format::Table) => terminal::print(done(request))?,
         (_, Format::Json) => {}
     }
-    Ok(verdict(true))
+    Ok(())
+}
+
+/// Writes a configuration to its file, or prints it.
+fn save(text: &str, target: Option<PathBuf>, format: Format) -> Result<()> {
+    let Some(path) = target else { return terminal::print(text) };
+    let named = || format!("{} cannot be written", quoted(&path));
+    has_folder(&path).with_context(named).map_err(bad_input)?;
+    let replaced = path.exists();
+    std::fs::write(&path, text)
+        .with_context(|| format!("{}: cannot be written", path.display()))?;
+    // JSON has no line for people.
+    if format == Format::Table {
+        terminal::print(saved(&path, replaced))?;
+    }
+    Ok(())
 }
 
 /// Tells that the configuration was saved.

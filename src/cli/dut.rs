@@ -22,7 +22,8 @@ use validate::virtual_bench::{Reports, VirtualBench};
 /// DPDK cannot be started.
 pub(super) fn bench(
     dut: Dut,
-    (world, machine): (World, MachineArgs),
+    world: World,
+    machine: MachineArgs,
     stop: &Arc<AtomicBool>,
 ) -> Result<Box<dyn Bench>> {
     let Dut { setup, lab, reports, resets, access } = dut;

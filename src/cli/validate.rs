@@ -73,7 +73,7 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     };
     let setup = dut.setup.clone();
     let results = validate(args, dut, &selection)?;
-    let (files, written) = files.write(args, &name, (&results, &setup));
+    let (files, written) = files.write(args, &name, &results, &setup);
     match args.format {
         Format::Json => terminal::print_json(&Printed { results: &results, files })?,
         Format::Table => terminal::print(evidence::table(&results))?,
@@ -99,7 +99,7 @@ fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Resu
     let stop = stop_on_signals()?;
     let setup = dut.setup.clone();
     let world = args.world.unwrap_or_default();
-    let mut bench = dut::bench(dut, (world, args.machine), &stop)?;
+    let mut bench = dut::bench(dut, world, args.machine, &stop)?;
     let every = Duration::from_secs(5);
     let all = selection.tests_of(&setup).len() as u64 + 1;
     let mut progress = Progress::new("{bar:30} {pos}/{len} {msg}", &setup.name, Some(all), every);
@@ -107,7 +107,7 @@ fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Resu
     let mut last = None;
     let results = suite::run(&setup, selection, &mut *bench, |n, all, test| {
         let again = if last.replace(n) == Some(n) { ", again" } else { "" };
-        let left = left(begun.elapsed(), (n, all));
+        let left = left(begun.elapsed(), n, all);
         let text = format!("{} {}{again}{left}", test.id, test.title);
         progress.update(n as u64, text, |text| format!("{n} of {all}: {text}"));
         !stop.load(Ordering::Relaxed)
@@ -118,7 +118,7 @@ fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Resu
 
 /// Returns the time left in words, by the mean time of the tests that are done; nothing before the first test of
 /// the device is.
-fn left(elapsed: Duration, (done, all): (usize, usize)) -> String {
+fn left(elapsed: Duration, done: usize, all: usize) -> String {
     if done < 2 || all <= done {
         return String::new();
     }
@@ -340,7 +340,8 @@ impl Files {
         self,
         args: &ValidateArgs,
         name: &str,
-        (results, setup): (&Results, &Setup),
+        results: &Results,
+        setup: &Setup,
     ) -> (Vec<evidence::File>, Result<()>) {
         let mut written = Written::default();
         if let Some(Ok(octets)) = args.file.as_ref().map(std::fs::read) {
@@ -352,7 +353,7 @@ impl Files {
         });
         written.text(self.ctrf, args.ctrf.as_ref(), || evidence::ctrf(results, name));
         written.text(self.prometheus, args.prometheus.as_ref(), || validation_metrics(results));
-        let captured = written.captures(args, name, (results, setup));
+        let captured = written.captures(args, name, results, setup);
         written.errors.push(captured);
         let files = written.files.clone();
         written.text(self.report, args.report.as_ref(), || {
@@ -388,7 +389,8 @@ impl Written {
         &mut self,
         args: &ValidateArgs,
         name: &str,
-        (results, setup): (&Results, &Setup),
+        results: &Results,
+        setup: &Setup,
     ) -> Result<()> {
         let Some(folder) = &args.captures else { return Ok(()) };
         for capture in evidence::captures(results, setup, name)? {
@@ -450,7 +452,7 @@ mod tests {
 
     #[test]
     fn the_time_left_is_the_mean_time_of_the_tests_that_are_left() {
-        let of = |seconds, done, all| left(Duration::from_secs(seconds), (done, all));
+        let of = |seconds, done, all| left(Duration::from_secs(seconds), done, all);
         assert_eq!(of(5, 1, 21), "");
         assert_eq!(of(10, 2, 22), " (about 100 s left)");
         assert_eq!(of(60, 2, 22), " (about 10 min left)");

@@ -27,7 +27,8 @@ use crate::printable;
 use crate::report::{self, Screen};
 
 /// A generator file that was read.
-struct Loaded {
+struct Loaded<'a> {
+    file: &'a Path,
     /// Name of the test in results: the file's name without its extension.
     name: String,
     test: TestFile,
@@ -45,7 +46,7 @@ pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
     }
     fits(args, file, &test, &Machine::this())?;
     let name = file.file_stem().map_or_else(|| "test".into(), |name| name.to_string_lossy());
-    let loaded = Loaded { name: name.into_owned(), test };
+    let loaded = Loaded { file, name: name.into_owned(), test };
     if args.dry_run {
         match args.format {
             Format::Json => terminal::print_json(&report::plan_json(&loaded.test.plan))?,
@@ -61,9 +62,9 @@ pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
     match args.world {
         World::Virtual => {
             let mut test = VirtualTest::new(loaded.test.plan.clone()).map_err(bad_input)?;
-            run_on(args, file, &loaded, opened, (&mut test, anyhow::Error::from))
+            run_on(args, &loaded, opened, &mut test, anyhow::Error::from)
         }
-        World::Real => real(args, file, &loaded, opened),
+        World::Real => real(args, &loaded, opened),
     }
 }
 
@@ -78,15 +79,10 @@ fn fits(args: &GenerateArgs, file: &Path, test: &TestFile, machine: &Machine) ->
 }
 
 #[cfg(feature = "dpdk")]
-fn real(
-    args: &GenerateArgs,
-    file: &Path,
-    loaded: &Loaded,
-    opened: files::Opened<'_>,
-) -> Result<ExitCode> {
+fn real(args: &GenerateArgs, loaded: &Loaded<'_>, opened: files::Opened<'_>) -> Result<ExitCode> {
     let eal = super::serve::eal_options(args.machine);
     let mut test = tester::real_run::RealTest::new(&loaded.test, eal).map_err(whose)?;
-    let status = run_on(args, file, loaded, opened, (&mut test, whose))?;
+    let status = run_on(args, loaded, opened, &mut test, whose)?;
     let Some(folder) = &args.files.captures else { return Ok(status) };
     for port in &loaded.test.plan.ports {
         let Some(capture) = &port.capture else { continue };
@@ -98,17 +94,17 @@ fn real(
 }
 
 #[cfg(not(feature = "dpdk"))]
-fn real(_: &GenerateArgs, _: &Path, _: &Loaded, _: files::Opened<'_>) -> Result<ExitCode> {
+fn real(_: &GenerateArgs, _: &Loaded<'_>, _: files::Opened<'_>) -> Result<ExitCode> {
     Err(super::no_ports())
 }
 
 /// Runs a test in either world, then shows and writes its results.
 fn run_on<R>(
     args: &GenerateArgs,
-    file: &Path,
-    loaded: &Loaded,
+    loaded: &Loaded<'_>,
     opened: files::Opened<'_>,
-    (test, whose): (&mut R, fn(R::Error) -> anyhow::Error),
+    test: &mut R,
+    whose: fn(R::Error) -> anyhow::Error,
 ) -> Result<ExitCode>
 where
     R: Runner,
@@ -135,7 +131,7 @@ where
     let ran = ran.map_err(whose)?;
     keep(&latest, &ran.report);
     say(args, &ran);
-    let written = files::write(opened, &loaded.name, &command(args, file), &ran);
+    let written = files::write(opened, &loaded.name, &command(args, loaded.file), &ran);
     files::print(args.format, &ran)?;
     // After the results are printed, so that a failed file does not lose them.
     written?;

@@ -45,14 +45,8 @@ struct Kept<'a> {
     file: &'a str,
 }
 
-/// Runs the studies, or the part of them that the arguments choose, and prints the table.
-///
-/// # Errors
-/// An error in a file or an argument, or a file that cannot be written.
-pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
-    refuse(args)?;
-    let numbers = Numbers::new(args, studies)?;
-    let planned = numbers.all().count() as u64;
+/// Refuses more runs than a table or a page shows.
+fn refuse_too_many(args: &RunArgs, planned: u64) -> Result<()> {
     if planned > SHOWN_MAX && args.rows.is_none() {
         let what = format!("{planned} runs are more than a table has; write them to a file");
         return Err(bad_input(anyhow!("--rows: {what}")));
@@ -61,6 +55,18 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
         let what = format!("{planned} runs are more than a page has; run a part with --shard");
         return Err(bad_input(anyhow!("--report: {what}")));
     }
+    Ok(())
+}
+
+/// Runs the studies, or the part of them that the arguments choose, and prints the table.
+///
+/// # Errors
+/// An error in a file or an argument, or a file that cannot be written.
+pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
+    refuse(args)?;
+    let numbers = Numbers::new(args, studies)?;
+    let planned = numbers.all().count() as u64;
+    refuse_too_many(args, planned)?;
     let jobs = jobs_for(args, planned);
     check(args, studies, jobs)?;
     let mut outputs = Outputs::new();
@@ -324,9 +330,10 @@ pub(super) fn run_search(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> 
     let memory = memory(args, jobs);
     let name = study.file().name();
     let fits = |resolved: &lab::Resolved| lab::refuse_memory(name, &resolved.plan, memory);
-    let (_, warnings) = study.check(study.len().min(512), jobs, fits).map_err(bad_input)?;
+    let (_, warnings) =
+        study.check(study.len().min(RESOLVED_FIRST), jobs, fits).map_err(bad_input)?;
     warnings.iter().for_each(|warning| say!("warning: {}", warning.line(name)));
-    searched(args, (study, search), &numbers, jobs)
+    searched(args, study, search, &numbers, jobs)
 }
 
 /// Refuses options of runs that are planned before they begin.
@@ -352,7 +359,8 @@ fn refuse_beside_search(args: &RunArgs) -> Result<()> {
 
 fn searched(
     args: &RunArgs,
-    (study, search): (&Study, &Search),
+    study: &Study,
+    search: &Search,
     numbers: &[u64],
     jobs: usize,
 ) -> Result<ExitCode> {

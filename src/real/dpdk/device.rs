@@ -59,6 +59,16 @@ pub(super) struct Device {
     _claim: Claim,
 }
 
+/// Parts of a device that exist before its port is adopted.
+pub(super) struct Adopted {
+    pub(super) spec: Spec,
+    pub(super) kernel: KernelSide,
+    pub(super) claim: Claim,
+    /// Rings in memory that it sends to and receives from, if it is one of a pair.
+    pub(super) rings: Vec<Arc<Ring>>,
+    pub(super) pools: Pools,
+}
+
 impl Device {
     /// Attaches the device that `text` names.
     pub(super) fn open(eal: &Eal, text: &str) -> Result<Arc<Self>, Error> {
@@ -74,20 +84,16 @@ impl Device {
                 spec.attach(eal)?
             }
         };
-        let device = Self::adopt(eal, id, (spec, kernel), claim, Vec::new(), Pools::default())?;
+        let pools = Pools::default();
+        let device =
+            Self::adopt(eal, id, Adopted { spec, kernel, claim, rings: Vec::new(), pools })?;
         device.kernel.attach(info(id).map_or(0, |info| info.if_index));
         Ok(device)
     }
 
     /// Adopts an existing port.
-    pub(super) fn adopt(
-        eal: &Eal,
-        id: u16,
-        (spec, kernel): (Spec, KernelSide),
-        claim: Claim,
-        rings: Vec<Arc<Ring>>,
-        pools: Pools,
-    ) -> Result<Arc<Self>, Error> {
+    pub(super) fn adopt(eal: &Eal, id: u16, parts: Adopted) -> Result<Arc<Self>, Error> {
+        let Adopted { spec, kernel, claim, rings, pools } = parts;
         let step = "ask what it can do";
         let failed = |code| spec.failed(step, strerror(code), Logged::default());
         let info = info(id).map_err(failed)?;

@@ -5,16 +5,19 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use contracts::frame::{BURST, FCS_BYTES};
+use contracts::port::CONTROL_FRAME_MAX;
 use contracts::stats::NicCounters;
 use dpdk_sys as sys;
+use secure::Secy;
 
 use super::device::{self, Device};
 use super::error::{self, Error, Logged};
 use super::gate::Gate;
 use super::interface::Interface;
-use super::pool::Pool;
-use super::port::HardwarePfc;
-use super::queues::set_hardware_pfc;
+use super::pool::{Pool, PoolOptions};
+use super::port::{HardwarePfc, PortOptions};
+use super::queues::{queues_behind, set_hardware_pfc};
 use super::sockets;
 
 /// Settings of a port.
@@ -55,6 +58,77 @@ pub(super) struct Life {
     pub(super) is_detached: bool,
     /// Counts of its earlier openings.
     pub(super) past: PortStats,
+}
+
+/// Limits of the device's queues.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) rx_descriptors: u16,
+    pub(super) tx_descriptors: u16,
+    /// Frames that can wait on the receiving side of the link.
+    pub(super) rx_backlog: u32,
+    /// Frames that can wait behind `tx_burst`.
+    pub(super) tx_committed: u32,
+    /// Longest frame, FCS included, for drivers that report no valid limit.
+    max_frame: Option<u32>,
+}
+
+impl Limits {
+    pub(super) fn of(device: &Device, options: &PortOptions) -> Result<Self, Error> {
+        let (mut rx, mut tx) = (options.rx_descriptors, options.tx_descriptors);
+        // SAFETY: both numbers are writable.
+        let code = unsafe { sys::rte_eth_dev_adjust_nb_rx_tx_desc(device.id, &mut rx, &mut tx) };
+        if code != 0 {
+            return Err(device.error("fit its descriptors", code, Logged::default()));
+        }
+        let (rx_backlog, tx_committed, max_frame) =
+            queues_behind(&device.driver, &device.spec, u32::from(rx), u32::from(tx));
+        Ok(Self { rx_descriptors: rx, tx_descriptors: tx, rx_backlog, tx_committed, max_frame })
+    }
+
+    /// MTU that lets frames of `max_frame` bytes pass, or 0 to keep the driver's.
+    pub(super) fn mtu(&self, device: &Device, max_frame: u32) -> Result<u16, Error> {
+        let too_long = |limit: u32, more: &str| Error::Option {
+            what: format!("{}: frames of {max_frame} octets", device.spec.full),
+            why: format!("{} takes up to {limit}{more}", device.driver),
+        };
+        if let Some(limit) = self.max_frame {
+            if max_frame > limit {
+                return Err(too_long(limit, "; its frame size is an argument of the device"));
+            }
+            return Ok(0);
+        }
+        let info = device::info(device.id)
+            .map_err(|code| device.error("ask for its limits", code, Logged::default()))?;
+        // DPDK's rule for the bytes of a frame besides its payload.
+        let overhead = if info.max_mtu != u16::MAX && info.max_rx_pktlen > info.max_mtu.into() {
+            info.max_rx_pktlen - u32::from(info.max_mtu)
+        } else {
+            14 + FCS_BYTES
+        };
+        let limit = info.max_rx_pktlen.min(u32::from(info.max_mtu).saturating_add(overhead));
+        if max_frame > limit {
+            return Err(too_long(limit, ""));
+        }
+        let mtu = max_frame.saturating_sub(overhead).max(info.min_mtu.into());
+        Ok(u16::try_from(mtu).unwrap_or(u16::MAX))
+    }
+}
+
+/// Memory for control frames: as many as can wait to be sent, and two bursts more, for each port. A
+/// device that is started again has it already.
+pub(super) fn control_pool(device: &Device, limits: &Limits, ports: u16) -> Result<Pool, Error> {
+    let waiting = limits.tx_committed.max(limits.tx_descriptors.into());
+    let frames = (waiting + 2 * BURST as u32) * u32::from(ports);
+    let name = format!("control{}x{frames}", device.id);
+    if let Some(pool) = device.held(&name) {
+        return Ok(pool);
+    }
+    // No caches: they could hold all of it out of reach.
+    // The frames have room for MACsec protection, too.
+    let max_frame = CONTROL_FRAME_MAX + Secy::OVERHEAD_MAX as u32;
+    let options = PoolOptions { name, frames, max_frame, cache: 0 };
+    Pool::for_sending(&device.eal, &options)
 }
 
 /// Sets a port up and starts it; true if it receives frames to any address.

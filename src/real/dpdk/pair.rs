@@ -10,7 +10,7 @@ use std::sync::Arc;
 use dpdk_sys as sys;
 use dpdk_sys::rte_ring;
 
-use super::device::{Device, Pools};
+use super::device::{Adopted, Device, Pools};
 use super::eal::Eal;
 use super::error::{self, Error, errno, strerror};
 use super::kernel::KernelSide;
@@ -102,7 +102,8 @@ fn port(
     let id = made.map_err(|(code, logged)| spec.failed(step, strerror(code), logged))?;
     // Either port may be gone while frames of its pools are still in the ring to the other.
     let rings = [rx, tx].concat();
-    Ok(DpdkPort::of(Device::adopt(eal, id, (spec, kernel), claim, rings, pools.clone())?))
+    let parts = Adopted { spec, kernel, claim, rings, pools: pools.clone() };
+    Ok(DpdkPort::of(Device::adopt(eal, id, parts)?))
 }
 
 /// One direction.

@@ -223,11 +223,12 @@ impl Classes {
 /// Longest text of a driver about a refused rule.
 const WHY_MAX: usize = 160;
 
-/// Checks that the device has PFC for these priorities, and this many queues each way.
+/// Checks that the device has PFC for these priorities, and `rx` receive and `tx` transmit queues.
 pub(super) fn check_hardware_pfc(
     device: &Device,
     pfc: &HardwarePfc,
-    (rx, tx): (u16, u16),
+    rx: u16,
+    tx: u16,
 ) -> Result<(), Error> {
     let mut offers = sys::rte_eth_pfc_queue_info::default();
     let ask = || {

@@ -146,35 +146,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                 let _ = answer.try_send(self.switch.peers());
             }
             Order::Apply(change, answer) => {
-                let now = (self.clock)();
-                let result = self.switch.apply(now, change);
-                if result.is_ok() {
-                    match change {
-                        Change::Group { port, group, plan } => {
-                            self.switch.events_mut().set_kind(port, group, plan.kind);
-                        }
-                        Change::ClearCounters => {
-                            self.switch.events_mut().clear();
-                            self.polls.clear();
-                        }
-                        Change::Link { .. }
-                        | Change::Leak { .. }
-                        | Change::Ecn { .. }
-                        | Change::Meter { .. }
-                        | Change::Pfc { .. }
-                        | Change::Ets { .. }
-                        | Change::Topology { .. }
-                        | Change::Advertise { .. }
-                        | Change::Locator { .. }
-                        | Change::Level(_)
-                        | Change::Peer { .. }
-                        | Change::SfcHost { .. }
-                        | Change::Object { .. }
-                        | Change::Measure(_)
-                        | Change::FlushFdb => {}
-                    }
-                }
-                let _ = answer.try_send(result);
+                let _ = answer.try_send(self.apply(change));
             }
             Order::Sections(plan, answer) => {
                 let now = (self.clock)();
@@ -197,6 +169,37 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
             }
             Order::Stop => unreachable!("ends the loop"),
         }
+    }
+
+    /// Applies a change, and tells those who count beside the switch of it.
+    fn apply(&mut self, change: Change) -> Result<(), ChangeError> {
+        let now = (self.clock)();
+        self.switch.apply(now, change)?;
+        match change {
+            Change::Group { port, group, plan } => {
+                self.switch.events_mut().set_kind(port, group, plan.kind);
+            }
+            Change::ClearCounters => {
+                self.switch.events_mut().clear();
+                self.polls.clear();
+            }
+            Change::Link { .. }
+            | Change::Leak { .. }
+            | Change::Ecn { .. }
+            | Change::Meter { .. }
+            | Change::Pfc { .. }
+            | Change::Ets { .. }
+            | Change::Topology { .. }
+            | Change::Advertise { .. }
+            | Change::Locator { .. }
+            | Change::Level(_)
+            | Change::Peer { .. }
+            | Change::SfcHost { .. }
+            | Change::Object { .. }
+            | Change::Measure(_)
+            | Change::FlushFdb => {}
+        }
+        Ok(())
     }
 
     fn snapshot(&mut self) -> WorkerSnapshot {

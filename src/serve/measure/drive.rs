@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use anyhow::{Result, anyhow};
-use crossbeam::channel::{RecvTimeoutError, Sender, unbounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 use crate::inputs::{Opened, is_up};
 use contracts::port::{Port, Stamps};
@@ -105,7 +105,7 @@ pub(crate) fn drive(
     job: Job,
     ports: Vec<(Opened, AgentsPlan)>,
     stop: &AtomicBool,
-    mut tell: impl FnMut(Told),
+    tell: impl FnMut(Told),
 ) -> Result<(Why, Vec<PortEnd>, Disturbance)> {
     // Threads are not pinned unless CPUs were chosen: the other end may be another process on this
     // machine, which would be on the same CPU. Ends of a pair in memory share a thread, because
@@ -147,20 +147,7 @@ pub(crate) fn drive(
             .collect();
         drop(told);
         shared.preemption.clear();
-        let mut looked = StdInstant::now();
-        loop {
-            match news.recv_timeout(LINK_EVERY) {
-                Ok(what) => tell(what),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            if looked.elapsed() >= LINK_EVERY {
-                looked = StdInstant::now();
-                for (link, control) in shared.links.iter().zip(&controls) {
-                    link.store(is_up(control), Ordering::Relaxed);
-                }
-            }
-        }
+        follow(&news, &shared, &controls, tell);
         let mut why = Why::Stopped;
         let mut ends = Vec::new();
         for handle in handles {
@@ -172,6 +159,31 @@ pub(crate) fn drive(
         let ends = ends.into_iter().map(|(_, end)| end).collect();
         Ok((why, ends, shared.preemption.disturbance()))
     })
+}
+
+/// Reports the news of the threads until all have ended, and tells them the state of their links meanwhile.
+fn follow(
+    news: &Receiver<Told>,
+    shared: &Shared<'_>,
+    controls: &[PortControl],
+    mut tell: impl FnMut(Told),
+) {
+    let mut checked = StdInstant::now();
+    loop {
+        match news.recv_timeout(LINK_EVERY) {
+            Ok(what) => tell(what),
+            Err(RecvTimeoutError::Timeout) => {}
+            // The last thread dropped its end.
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        // A driver may take long to answer, so the polling threads never ask it themselves.
+        if checked.elapsed() >= LINK_EVERY {
+            checked = StdInstant::now();
+            for (link, control) in shared.links.iter().zip(controls) {
+                link.store(is_up(control), Ordering::Relaxed);
+            }
+        }
+    }
 }
 
 type ThreadEnd = (Option<Why>, Vec<(usize, PortEnd)>);

@@ -113,8 +113,7 @@ pub fn selftest(
     // A device stays open while a handle on it exists.
     drop(controls);
     let usual = options(context.bench.clock);
-    let mut pair =
-        context.bench.start(&usual, &usual).map_err(|refused| error(places, &refused))?;
+    let pair = context.bench.start(&usual, &usual).map_err(|refused| error(places, &refused))?;
     context.link_rate = passes::link_rate(&pair.port);
     context.promiscuous = pair.port.info().promiscuous;
     context.forwards = Some(pair.port.info().mac_control.to_string());
@@ -125,19 +124,7 @@ pub fn selftest(
     let mut lines = vec![link(&pair), offloads(&context.abilities), flow_control(&context, &pair)];
     let is_up = pair.up_after.is_some();
     let mut run = Run { stop, tell: &mut tell, lines: &mut lines, is_up };
-    run.step(passes::CHECKS, || passes::usual(&context, &mut pair));
-    let claimed = context.forwards.clone();
-    run.step(&["nic_pause", "nic_pfc"], || pauses::by_nic(&mut pair, claimed));
-    let in_memory = context.in_memory;
-    run.step(&["link_change"], || vec![starts::link_change(&mut pair, in_memory)]);
-    context.bench.give_back(pair);
-    run.step(&["jumbo"], || vec![passes::jumbo(&mut context)]);
-    run.step(&["own_pfc"], || vec![pauses::by_station(&mut context)]);
-    run.step(&["hardware_pfc"], || vec![starts::hardware_pfc(&mut context)]);
-    run.step(&["ring_sizes"], || vec![starts::rings(&mut context)]);
-    run.step(&["restart"], || vec![starts::restarts(&mut context)]);
-    run.step(&["rx_stamps", "tx_stamps", "jitter"], || stamps::stamps(&mut context));
-    run.step(&["round_trip", "round_trip_ptp"], || stamps::round_trips(&mut context, stop));
+    run.all(&mut context, pair);
     let mut rates = Vec::new();
     let jumbo = run.is_ok("jumbo");
     if context.bench.has_peer() && is_up && !stop.load(Ordering::Relaxed) {
@@ -180,6 +167,25 @@ impl Run<'_> {
             }
         };
         self.lines.extend(checks.iter().map(|check| Line::not_tried(check, None, why)));
+    }
+
+    /// Makes all steps. Those before the pair is given back use the ports as they are; the others start them with
+    /// options of their own.
+    fn all(&mut self, context: &mut Context<'_>, mut pair: Pair) {
+        let stop = self.stop;
+        self.step(passes::CHECKS, || passes::usual(context, &mut pair));
+        let claimed = context.forwards.clone();
+        self.step(&["nic_pause", "nic_pfc"], || pauses::by_nic(&mut pair, claimed));
+        let in_memory = context.in_memory;
+        self.step(&["link_change"], || vec![starts::link_change(&mut pair, in_memory)]);
+        context.bench.give_back(pair);
+        self.step(&["jumbo"], || vec![passes::jumbo(context)]);
+        self.step(&["own_pfc"], || vec![pauses::by_station(context)]);
+        self.step(&["hardware_pfc"], || vec![starts::hardware_pfc(context)]);
+        self.step(&["ring_sizes"], || vec![starts::rings(context)]);
+        self.step(&["restart"], || vec![starts::restarts(context)]);
+        self.step(&["rx_stamps", "tx_stamps", "jitter"], || stamps::stamps(context));
+        self.step(&["round_trip", "round_trip_ptp"], || stamps::round_trips(context, stop));
     }
 
     fn is_ok(&self, check: &str) -> bool {

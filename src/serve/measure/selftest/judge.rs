@@ -176,11 +176,12 @@ pub(super) fn stamped(check: &str, t: &StampTry) -> Line {
     Line::ok(check, claimed, tried)
 }
 
-/// Judges times of single frames, of which this share arrived.
+/// Judges times of single frames, of which `arrived` of `sent` arrived.
 pub(super) fn at_rest(
     check: &str,
     claimed: Option<String>,
-    (arrived, sent): (usize, usize),
+    arrived: usize,
+    sent: usize,
     tried: String,
 ) -> Line {
     match arrived {

@@ -140,6 +140,28 @@ fn pause_of(rate: BitsPerSec) -> (Quanta, Duration) {
     (Quanta(quanta as u16), Duration::from_picos((quanta * quantum / 4).max(1_000_000)))
 }
 
+/// Polls both stations, and returns the frames of each flow that arrived until each of these times.
+fn counts_at(
+    edges: &[Instant],
+    sender: &mut Station<SourcePort>,
+    receiver: &mut Station<SourcePort>,
+    clock: dpdk::TscClock,
+) -> Vec<(u64, u64)> {
+    let mut marks = Vec::new();
+    while marks.len() < edges.len() {
+        let now = clock.now();
+        sender.poll(now);
+        receiver.poll(now);
+        // A poll may be late for several edges; they have the same counts then.
+        while edges.get(marks.len()).is_some_and(|edge| *edge <= now) {
+            let of = |id| receiver.sink(FlowId(id)).map_or(0, |sink| sink.frames);
+            marks.push((of(1), of(2)));
+        }
+    }
+    marks
+}
+
+/// Sends two flows to a station that pauses one of them in the second of four phases.
 fn stations(pair: Pair, rate: BitsPerSec, clock: dpdk::TscClock) -> Result<Obeyed, String> {
     let (port_mac, peer_mac) = pair.macs();
     let Pair { port, peer, pool, .. } = pair;
@@ -184,19 +206,9 @@ fn stations(pair: Pair, rate: BitsPerSec, clock: dpdk::TscClock) -> Result<Obeye
     let failed = |error: host::PlanError| error.to_string();
     let mut sender = Station::new(&sender, SourcePort::new(port, pool.clone())).map_err(failed)?;
     let mut receiver = Station::new(&receiver, SourcePort::new(peer, pool)).map_err(failed)?;
-    // Counts at the edges of the windows: after the edge of each phase, and at its end.
-    let mut marks = Vec::new();
-    let edges = (0..4).flat_map(|phase| [at(phase) + EDGE, at(phase + 1)]);
-    let edges: Vec<Instant> = edges.collect();
-    while marks.len() < edges.len() {
-        let now = clock.now();
-        sender.poll(now);
-        receiver.poll(now);
-        while edges.get(marks.len()).is_some_and(|edge| *edge <= now) {
-            let of = |id| receiver.sink(FlowId(id)).map_or(0, |sink| sink.frames);
-            marks.push((of(1), of(2)));
-        }
-    }
+    // The edges of the windows: after the edge of each phase, and at its end.
+    let edges: Vec<Instant> = (0..4).flat_map(|phase| [at(phase) + EDGE, at(phase + 1)]).collect();
+    let marks = counts_at(&edges, &mut sender, &mut receiver, clock);
     let window = |phase: usize| {
         let (from, to) = (marks[2 * phase], marks[2 * phase + 1]);
         (to.0 - from.0, to.1 - from.1)

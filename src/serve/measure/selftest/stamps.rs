@@ -224,16 +224,16 @@ fn jitter(pair: &mut Pair) -> Line {
         ::text::delay(stamps.resolution.as_nanos_f64()),
         ::text::delay(stamps.uncertainty.as_nanos_f64())
     ));
-    let counts = (samples.count(), SAMPLES);
-    if counts.0 == 0 {
-        return judge::at_rest(CHECK, claimed, counts, String::new());
+    let arrived = samples.count();
+    if arrived == 0 {
+        return judge::at_rest(CHECK, claimed, arrived, SAMPLES, String::new());
     }
     samples.finish();
     let of = |percent| samples.percentile(percent).as_nanos_f64();
     let (min, max) = (samples.min().as_nanos_f64(), samples.max().as_nanos_f64());
     let spread = judge::spread(min, of(50), of(99), max);
-    let tried = format!("{} single frames: {spread}", counts.0);
-    judge::at_rest(CHECK, claimed, counts, tried)
+    let tried = format!("{arrived} single frames: {spread}");
+    judge::at_rest(CHECK, claimed, arrived, SAMPLES, tried)
         .value("resolution_ns", stamps.resolution.as_nanos_f64())
         .value("uncertainty_ns", stamps.uncertainty.as_nanos_f64())
         .value("one_way_min_ns", min)

@@ -46,7 +46,8 @@ impl Session {
                 written.set_point(port, true);
                 Ok(())
             },
-            (section, port),
+            section,
+            port,
             settings.map(|_| section),
         )
     }
@@ -67,7 +68,8 @@ impl Session {
                 }
                 Ok(())
             },
-            (section, port),
+            section,
+            port,
             None,
         )
     }
@@ -77,7 +79,8 @@ impl Session {
     fn change(
         &self,
         change: impl FnOnce(&SwitchPlan, &mut Written) -> Result<()>,
-        (section, port): (Section, Option<PortId>),
+        section: Section,
+        port: Option<PortId>,
         settings: Option<Section>,
     ) -> Result<()> {
         let mut plan = lock(&self.plan);
