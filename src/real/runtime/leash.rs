@@ -49,6 +49,7 @@ impl Leash {
     /// Limits the time that a gap between two polls counts for to `step`.
     #[must_use]
     pub fn with_step(mut self, step: Duration) -> Self {
+        // A step beyond the span could not be made: the leash would hold the clock back.
         self.step = step.min(self.span);
         self
     }
@@ -102,10 +103,13 @@ impl Tether<'_> {
         let passed = real.since(self.last).div(slow_down);
         // A remainder below one picosecond is carried to the next tick.
         self.last = self.last.saturating_add(passed.saturating_mul(slow_down));
+        // Its own time is not in the minimum, or a single thread would wait for itself.
         let most = self.leash.slowest(self.side).saturating_add(self.leash.span);
         let step = passed.min(self.leash.step);
+        // Never back: a limit in the past only holds the clock where it is.
         let next = self.now.saturating_add(step).min(most).min(limit).max(self.now);
         self.waits = next >= most;
+        // Whatever did not count: the gap beyond a step, and the wait for others.
         self.stalled += passed - next.since(self.now);
         self.now = next;
         next
@@ -162,6 +166,7 @@ impl SharedInstant {
     /// Sets the time. A thread that reads it sees all earlier writes of this thread.
     #[inline]
     pub fn store(&self, at: Instant) {
+        // The coarse word first: the release of the low one makes it visible with it.
         self.coarse.store((at.as_picos() >> COARSE_SHIFT) as u64, Ordering::Relaxed);
         self.low.store(at.as_picos() as u64, Ordering::Release);
     }
@@ -179,6 +184,7 @@ impl SharedInstant {
 #[inline]
 const fn nearest(low: u64, coarse: u64) -> Instant {
     let near = (coarse as u128) << COARSE_SHIFT;
+    // The distance as a signed word: the coarse time may be before or after by less than 2^63 ps.
     let ahead = low.wrapping_sub(near as u64) as i64;
     Instant::from_picos(near.wrapping_add_signed(ahead as i128))
 }

@@ -107,6 +107,7 @@ pub fn place(pins: &[Pin], cpus: &Cpus<'_>) -> Placement {
     let both = placed.iter().flatten().copied().filter(|cpu| cpus.taken.contains(cpu));
     let both: BTreeSet<usize> = both.collect();
     let claimed: Vec<_> = both.into_iter().map(|cpu| Claimed { cpu, process: None }).collect();
+    // Configured CPUs are used whatever other threads do; that they are claimed is only reported.
     if !pins.contains(&Pin::Auto) {
         return Placement { cpus: placed, unpinned: None, claimed };
     }
@@ -114,6 +115,7 @@ pub fn place(pins: &[Pin], cpus: &Cpus<'_>) -> Placement {
     let is_taken = |cpu: &&usize| cpus.taken.contains(*cpu) && !is_configured(cpu);
     let (needed, allowed) = (pins.len() + cpus.spare, cpus.allowed.len());
     let taken = cpus.allowed.iter().filter(is_taken).count();
+    // All or none: a polling thread that shares a CPU slows the other down more than the scheduler would.
     if allowed < needed + taken {
         let unpinned = Some(Unpinned::TooFew { needed, allowed, taken });
         return Placement { cpus: placed, unpinned, claimed };
@@ -131,6 +133,7 @@ pub fn place(pins: &[Pin], cpus: &Cpus<'_>) -> Placement {
             (is_shared, first == Some(*cpu), core::cmp::Reverse(**cpu))
         };
         *cpu = free.min_by_key(cost).copied();
+        // A CPU that was chosen is in use for the threads that follow.
         polled.extend(*cpu);
     }
     Placement { cpus: placed, unpinned: None, claimed }
@@ -173,6 +176,7 @@ impl FromStr for CpuSet {
     fn from_str(list: &str) -> Result<Self, CpuSetError> {
         let number = |text: &str| {
             let is_plain = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+            // The parser would take a sign, too.
             let parsed = text.parse::<usize>().ok().filter(|_| is_plain);
             let cpu = parsed.ok_or_else(|| CpuSetError::NoNumber(text.to_owned()))?;
             if cpu < CPUS_MAX { Ok(cpu) } else { Err(CpuSetError::TooLarge(cpu)) }

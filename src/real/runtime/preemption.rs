@@ -98,6 +98,7 @@ impl Preemption {
     #[must_use]
     pub fn enter(&self, thread: usize, now: Instant) -> PollGaps<'_> {
         let slot = &self.slots[thread];
+        // Without an id only the gaps between polls are known.
         slot.tid.store(own_tid().unwrap_or(0), Ordering::Relaxed);
         PollGaps { slot, last: now }
     }
@@ -126,6 +127,7 @@ impl Preemption {
     pub fn clear(&self) {
         let totals = self.totals();
         for ((slot, seen), total) in self.slots.iter().zip(self.seen().iter_mut()).zip(totals) {
+            // Only the longest is reset; the sums grow on, and are compared with those at this moment.
             slot.longest.store(0, Ordering::Relaxed);
             seen.cleared = total;
         }
@@ -141,6 +143,7 @@ impl Preemption {
             let gaps = Total::from_nanos(slot.gaps.load(Ordering::Relaxed));
             match slot.tid.load(Ordering::Relaxed) {
                 0 => gaps,
+                // The two sources overlap, so the larger one counts and not the sum.
                 tid => seen.look(tid).max(gaps),
             }
         };
@@ -155,7 +158,9 @@ impl Seen {
         let now = StdInstant::now();
         let Some(account) = schedstat(tid) else { return self.known() };
         let first = self.first.is_none();
+        // Waits before the first look, such as at the creation of the thread, are not part of the run.
         self.first.get_or_insert(account.1);
+        // A wait in progress is not in the account: while it stands still, the time since its last change counts.
         if first || account != self.account {
             (self.account, self.changed) = (account, now);
             return self.known();
@@ -198,6 +203,7 @@ impl PollGaps<'_> {
 
 impl fmt::Display for Disturbance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Rounded up: a disturbance is never 0 ms.
         let longest = self.preempted.max(self.longest.into());
         write!(f, "the machine was busy for {} ms", longest.as_picos().div_ceil(1_000_000_000))
     }
@@ -232,9 +238,11 @@ impl<'a> Patience<'a> {
     /// True if the wait is over. Must be called at least once in [`SLICE`].
     pub fn is_over(&mut self) -> bool {
         let now = StdInstant::now();
+        // A longer step means that the waiting thread itself did not run, which is no fault of the others.
         self.waited += (now - self.last).min(2 * SLICE);
         self.last = now;
         self.from.get_or_insert_with(|| self.preemption.total());
+        // The first comparison alone decides most calls, and saves the reads of the accounts.
         self.waited >= self.base && self.waited >= self.base + self.stolen().min(GROWTH_MAX)
     }
 

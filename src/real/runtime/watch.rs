@@ -101,6 +101,7 @@ impl Events for LossWatch {
         priority: Option<Priority>,
         reason: DropReason,
     ) {
+        // A frame that was dropped before it had a priority is of no group.
         let Some(p) = priority else { return };
         if !self.lossless[port.index()].contains(p) {
             return;

@@ -112,6 +112,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                     hint::spin_loop();
                 }
             }
+            // No sender is left when the handle was dropped: the worker ends as if it were told to.
             match self.orders.try_recv() {
                 Err(TryRecvError::Empty) => {}
                 Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return self.stop(),
@@ -215,6 +216,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
     fn flush(&mut self) {
         let mut taken = self.snapshot().switch.taken;
         loop {
+            // Each poll takes a part of the rings; it ends when one takes nothing more.
             self.switch.poll((self.clock)());
             let before = taken;
             taken = self.snapshot().switch.taken;
@@ -250,6 +252,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
 /// each frame may be flooded: a charge for every other member of the largest VLAN.
 #[must_use]
 pub fn slack_for(plan: &SwitchPlan, owners: &[usize]) -> Cells {
+    // Owners are numbers of workers without a gap.
     let workers = owners.iter().max().map_or(0, |most| most + 1);
     let ports = |worker| owners.iter().filter(|o| **o == worker).count();
     let ports = (0..workers).map(ports).max().unwrap_or(0);
@@ -265,6 +268,7 @@ fn copies_max(plan: &SwitchPlan) -> usize {
             members[member.vid.index()] += 1;
         }
     }
+    // Without the port that it came in by; a frame that is not flooded is charged once.
     members.into_iter().max().unwrap_or(0).saturating_sub(1).max(1)
 }
 

@@ -68,6 +68,7 @@ impl Daemon {
         let session = Session::new(file, &running, Arc::clone(&stop), late_polls_ignored);
         let session = Arc::new(session);
         let telemetry = file.telemetry.then(|| telemetry::serve(eal, &session)).transpose()?;
+        // Last: its thread reports links to the switch as soon as it runs.
         let links = Links::follow(file, &running.devices, &session)?;
         let telemetry = telemetry.unwrap_or_default();
         Ok(Self { links, telemetry, session, running, stop })
@@ -110,6 +111,7 @@ impl Daemon {
             if ran >= end || is_stopped || self.running.workers.is_broken() {
                 break;
             }
+            // The next time counts from this turn: after a stall the periods are not made up for.
             if ran >= look_at {
                 look_at = ran + LOOK_EVERY;
                 warnings.tell_alarms(&self.session);
@@ -121,6 +123,7 @@ impl Daemon {
                 count_at = ran + COUNT_EVERY;
                 warnings.tell_counters(&self.session);
             }
+            // At every turn, because a headroom that was measured is to apply soon.
             settle(&self.session);
             if show_at.is_some_and(|at| ran >= at) {
                 show_at = every.map(|every| ran + every);
@@ -128,6 +131,7 @@ impl Daemon {
                     show(summary);
                 }
             }
+            // Not beyond the end, so that a run of 10 s is one.
             thread::sleep(TICK.min(end - ran));
         }
     }
@@ -139,8 +143,10 @@ impl Daemon {
     pub fn stop(self, patience: Duration) -> Result<Summary, Vec<(usize, String)>> {
         // Link protocols end with their workers; one that has ended has no results.
         let agents = self.session.agents().unwrap_or_default();
+        // The link thread first: it would report the links of devices that are being stopped as lost.
         drop(self.links);
         let ended = self.running.workers.stop(patience);
+        // A kernel interface would stay down after the program, though only a client of it asked for that.
         self.session.restore_links();
         let run = ended.snapshot.ok_or(ended.panics)?;
         if !ended.drained {
@@ -189,9 +195,11 @@ impl Warnings {
             Ok(alarms) => alarms,
             Err(error) => return tracing::error!(target: LOG, "MACsec of ports: {error:#}"),
         };
+        // An alarm that ended and comes again is new, whatever the time since the last one.
         self.alarms.retain(|port, _| alarms.iter().any(|(name, _)| name == port));
         for (port, alarm) in alarms {
             let last = self.alarms.get(&port);
+            // Repeated, since traffic stops when the packet numbers run out, and the first line may be long ago.
             if last.is_none_or(|last| last.elapsed() >= ALARM_EVERY) {
                 tracing::warn!(target: LOG, "{port}: {alarm}");
                 self.alarms.insert(port, Instant::now());
@@ -236,6 +244,7 @@ pub fn eal_options(file: &SwitchFile, memory: Option<Memory>, what: &RealSwitch)
     };
     let options = EalOptions {
         memory: memory.unwrap_or(configured),
+        // Without a configured size it is what the ports' pools need.
         memory_mib: file.eal.memory_mib.or_else(|| Some(what.memory_mib())),
         telemetry: file.telemetry,
         // Several switches on one machine each have a runtime directory.
@@ -249,6 +258,7 @@ pub fn eal_options(file: &SwitchFile, memory: Option<Memory>, what: &RealSwitch)
 /// Ports, workers and frames of the switch in a file.
 #[must_use]
 pub fn real_switch(file: &SwitchFile, idle: Option<Idle>) -> RealSwitch {
+    // All groups of a port have the gap of its link, so any of them will do.
     let gap = |n| file.headroom.iter().find(|h| h.port.index() == n).map(|h| h.poll_gap);
     let port = |(n, (device, port)): (usize, (&DevicePlan, &PortPlan))| RealPort {
         device: device.device.clone(),

@@ -82,6 +82,7 @@ pub fn sockets() -> Vec<PathBuf> {
 /// If the socket cannot be made: `AddrInUse` if another process serves it, `AlreadyExists` if the
 /// path is another kind of file.
 pub fn serve(path: &Path, answer: Answer) -> io::Result<ControlSocket> {
+    // A folder that a user names is the user's business; only the default one is made here.
     if let Some(dir) = path.parent().filter(|dir| *dir == directory()) {
         make_private(dir)?;
     }
@@ -93,6 +94,7 @@ pub fn serve(path: &Path, answer: Answer) -> io::Result<ControlSocket> {
                 Ok(stream) => connect(stream, &answer, &open),
                 Err(error) => {
                     tracing::warn!(target: LOG, "the control socket cannot accept: {error}");
+                    // Without the pause an error that stays, such as too many open files, would fill the log.
                     thread::sleep(Duration::from_secs(1));
                 }
             }
@@ -107,6 +109,7 @@ fn make_private(dir: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         result => return result,
     }
+    // Another user could have made it before, as a link or with other rights.
     let meta = fs::symlink_metadata(dir)?;
     if !meta.is_dir() || meta.uid() != uid() || meta.mode() & 0o022 != 0 {
         let why = format!("{} is not a directory of this user alone", dir.display());
@@ -116,6 +119,7 @@ fn make_private(dir: &Path) -> io::Result<()> {
 }
 
 fn connect(mut stream: UnixStream, answer: &Answer, open: &Arc<AtomicUsize>) {
+    // Counted before the thread exists, so that a burst of connections cannot pass the limit.
     if open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS {
         open.fetch_sub(1, Ordering::AcqRel);
         let _ = writeln!(stream, r#"{{"ok":false,"error":"too many connections; try again"}}"#);
@@ -174,6 +178,7 @@ impl<R: Read> Requests<R> {
 
     /// Wipes the lines that were returned.
     fn wipe(&mut self) {
+        // Bytes behind the returned line belong to the next request.
         self.held.copy_within(self.done..self.len, 0);
         self.len -= self.done;
         self.done = 0;
@@ -183,6 +188,7 @@ impl<R: Read> Requests<R> {
     /// Returns the next line; none at the end, or if a line is too long.
     fn next(&mut self) -> io::Result<Option<&str>> {
         self.wipe();
+        // Bytes that were searched for a newline are not searched again.
         let mut seen = 0;
         loop {
             if let Some(end) = self.held[seen..self.len].iter().position(|b| *b == b'\n') {
@@ -220,6 +226,7 @@ pub fn ask(path: &Path, request: &str) -> io::Result<String> {
     if response.ends_with('\n') {
         return Ok(response.trim_end().to_owned());
     }
+    // The error of the write has precedence: it is the cause of the missing answer.
     written.and(read).and(Err(io::ErrorKind::UnexpectedEof.into()))
 }
 
@@ -232,6 +239,7 @@ pub struct ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
+        // Another process may have taken the name after a user removed this file.
         if identity(&self.path).is_ok_and(|file| file == self.file) {
             let _ = fs::remove_file(&self.path);
         }
@@ -253,10 +261,12 @@ fn listen(path: &Path) -> io::Result<(UnixListener, ControlSocket)> {
     let open = File::open(&room.0)?;
     let listener = UnixListener::bind(format!("/proc/self/fd/{}/new", open.as_raw_fd()))?;
     let new = room.0.join("new");
+    // Still inside of the private folder, so no other user can connect before.
     fs::set_permissions(&new, Permissions::from_mode(0o600))?;
     if let Some(stale) = stale {
         clear(path, stale, &room.0.join("old"))?;
     }
+    // A link fails where a name exists; a rename would replace what another process has made there.
     fs::hard_link(&new, path)?;
     let socket = ControlSocket { path: path.to_owned(), file: identity(&new)? };
     Ok((listener, socket))
@@ -272,6 +282,7 @@ impl Room {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
+        // On the same file system as the path, since links do not cross file systems.
         let dir = parent.join(format!(".sluice-{}-{number}", std::process::id()));
         DirBuilder::new().mode(0o700).create(&dir)?;
         Ok(Self(dir))

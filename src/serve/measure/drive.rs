@@ -152,6 +152,7 @@ pub(crate) fn drive(
         let mut ends = Vec::new();
         for handle in handles {
             let ended = handle.join().map_err(|_| anyhow!("a thread that polls panicked"))??;
+            // Only the thread of the first port has a reason.
             why = ended.0.unwrap_or(why);
             ends.extend(ended.1);
         }
@@ -196,12 +197,14 @@ fn run(
     thread: usize,
     told: &Sender<Told>,
 ) -> ThreadEnd {
+    // Pinned before the clock is read, so that the move to another CPU is not a gap.
     shared.cores.pin(thread);
     let started = shared.clock.now();
     let mut lead = Lead::new(job, started);
     let mut why = None;
     let mut gaps = shared.preemption.enter(thread, started);
     while !shared.end.load(Ordering::Relaxed) && !shared.stop.load(Ordering::Relaxed) {
+        // Read again for each port: the second one would otherwise be late by the first one's poll.
         let mut progressed = false;
         for (n, seat) in &mut seats {
             let now = shared.clock.now();
@@ -215,9 +218,11 @@ fn run(
             if *n == 0 {
                 why = lead.look(now, &mut seat.port, told);
             } else {
+                // Taken out all the same: unread news would stay at the port.
                 while seat.port.next_news().is_some() {}
             }
         }
+        // The other threads end with the lead, whatever their ports still answer.
         if why.is_some() {
             shared.end.store(true, Ordering::Relaxed);
             break;
@@ -269,6 +274,7 @@ impl Lead {
                     if self.made >= self.job.count {
                         return Some(Why::Done);
                     }
+                    // The period begins at the end of a measurement: a long one is followed by a pause all the same.
                     self.next = Some(now.saturating_add(self.job.period));
                 }
                 News::Failed(failure) => return Some(Why::Failed(failure)),
@@ -288,6 +294,7 @@ impl Lead {
             self.looked = now;
             let _ = told.send(Told::Progress { rounds: progress(self.job, port) });
         }
+        // A duration that passes is a complete run, also without a measurement.
         let over = self.job.duration.is_some_and(|long| now.since(self.started) >= long);
         over.then_some(Why::Done)
     }

@@ -100,6 +100,7 @@ impl Inputs {
 
     /// Plan of a port's link protocols, which answer, and measure if `measures`.
     pub(crate) fn plan(&self, opened: &Opened, measures: bool) -> AgentsPlan {
+        // Every port answers both methods; only the first one asks, by the methods that were chosen.
         let by = |method| measures && self.methods.has(method);
         let ptp = PeerDelayPlan {
             interval: self.ptp.interval.filter(|_| by(Method::PeerDelay)),
@@ -114,6 +115,7 @@ impl Inputs {
         // Both ends say their reaction and internal delay in DCBX, unless they are given here.
         let given = (self.reaction_given || !self.methods.has(Method::RoundTrip))
             && (self.peer_internal.is_some() || !self.methods.has(Method::PeerDelay));
+        // A port that answers always advertises, because its peer may need the values.
         let speaks = !measures || !given;
         AgentsPlan {
             mac: opened.mac,
@@ -128,6 +130,7 @@ impl Inputs {
 
     /// Advertisement of this port: its delays, and both methods, which it answers.
     fn dcbx(&self, opened: &Opened) -> DcbxPlan {
+        // A duration cannot be negative; the compensation below carries the sign.
         let own = Duration::from_nanos(self.own_reaction.nanos().max(0).unsigned_abs().into());
         let form = PfcForm::Proposed { round_trip: true, ptp: true, macsec: false };
         DcbxPlan {
@@ -135,6 +138,7 @@ impl Inputs {
             compensation: Some(self.own_reaction),
             pfc: Some(DcbxPfcPlan {
                 willing: false,
+                // The TLV is here for its form, which says that this port answers both methods.
                 macsec_bound: false,
                 capability: 8,
                 enable: PrioritySet::default(),
@@ -150,6 +154,7 @@ impl Inputs {
     }
 
     fn auto(&self) -> AutoPlan {
+        // The plan only selects methods and statistic: a measurement calculates its own sum and limits no group.
         let link = DelayInputs::standard(Interface::plain(Phy::of_rate(self.rate)));
         AutoPlan {
             link: DelayInputs { higher_layer: self.reaction, max_frame: self.frames.max, ..link },
@@ -214,6 +219,7 @@ pub struct Opened {
 /// A port that cannot be opened, or a link that is down.
 pub fn open(eal: &Eal, places: &[Place]) -> Result<Vec<Opened>> {
     let clock = TscClock::new();
+    // Both ends of a ring are made at once; the first place says which of them measures.
     if let [Place::Ring { pair, end }, _] = places {
         let options = RingOptions { name: pair.clone(), ..RingOptions::default() };
         let (a, b) = ring_pair(eal, &options)?;
@@ -242,6 +248,7 @@ fn start(
 ) -> Result<Opened> {
     let options = PoolOptions {
         name: format!("measure{n}"),
+        // Some devices need more room than the longest frame.
         frames: POOL_FRAMES,
         max_frame: FRAME_ROOM.max(room),
         cache: POOL_CACHE,
@@ -257,6 +264,7 @@ fn start(
     };
     let mut port = port.start(&options, &pool).with_context(|| format!("port {place}"))?;
     let control = port.control();
+    // The rate is negotiated with the link, so it is read after the wait.
     let up = comes_up(&control);
     if !is_virtual {
         port.refresh_link_rate();
@@ -283,6 +291,7 @@ fn start(
 /// Waits for a port's link; it takes a moment after the start.
 fn comes_up(control: &PortControl) -> bool {
     let started = Instant::now();
+    // Negotiation takes up to some seconds, in which the port is neither up nor broken.
     while !is_up(control) && started.elapsed() < LINK_WAIT {
         thread::sleep(StdDuration::from_millis(20));
     }

@@ -164,6 +164,7 @@ impl Outcome {
     pub(crate) fn add(&mut self, inputs: &Inputs, measured: &Measured) {
         let one = Measurement::new(inputs, measured);
         self.method = measured.found.method.name();
+        // The largest of all measurements counts: headroom must suffice for the worst of them.
         let most = |a: Option<Sum>, b: Option<Sum>| a.into_iter().chain(b).max_by_key(|s| s.bits);
         self.headroom = most(self.headroom, Some(one.headroom));
         self.headroom_macsec = most(self.headroom_macsec, one.headroom_macsec);
@@ -201,15 +202,18 @@ impl Outcome {
             Why::Done if self.state != "answered" => self.state = "measured",
             Why::Done | Why::Stopped => {}
         }
+        // A sum that was limited at zero would be a headroom that is too small.
         if self.measurements.iter().any(|measurement| measurement.limited) {
             self.state = "failed";
             self.failure = Some(LIMITED.into());
             (self.headroom, self.headroom_macsec) = (None, None);
         }
         self.verdict = match self.state {
+            // A gap as long as the delay may be the delay, so the headroom is an upper limit and no result.
             "measured" => Verdict::unless(!self.is_a_gap(disturbance), true),
             "answered" => Verdict::of_judged(true, self.answered()),
             "failed" => {
+                // Late requests are this end's fault and say nothing about the peer.
                 let late = matches!(why, Why::Failed(Failure::Late { .. }));
                 Verdict::unless(false, late || disturbance.longest > waits)
             }
@@ -236,6 +240,7 @@ impl Outcome {
             && self
                 .measurements
                 .iter()
+                // Gaps below the counted length are unknown, so none of them can be told from a delay of that length.
                 .any(|m| m.chosen_ns >= GAP_COUNTED.as_nanos_f64().min(longest))
     }
 }
@@ -253,10 +258,12 @@ impl Measurement {
             inputs.cell.map(|cell| u64::from(needs(cell).cells.0))
         };
         let sum = |value: &DelayValue, frames| Sum::new(value.bits(), cells(value, frames));
+        // A peer delay is one way (802.1AS), a round trip both.
         let both_ways = match found.method {
             Method::RoundTrip => chosen,
             Method::PeerDelay => chosen.saturating_mul(2),
         };
+        // Picoseconds times bits per second: 64 bits overflow from 184 us on at 100 Gb/s.
         let bits = u128::from(both_ways.as_picos()) * u128::from(inputs.rate.get());
         Self {
             rounds: found.rounds,
@@ -310,6 +317,7 @@ fn sum_of(
             ends,
             formula: inputs.formula,
             round_trip: chosen,
+            // A reaction of the command line overrides what the peer advertises.
             reaction: match m.found.peer_reaction.filter(|_| !inputs.reaction_given) {
                 Some(PeerReaction { time, from }) => {
                     Reaction::told(time, from.describe(), inputs.reaction)
@@ -319,6 +327,7 @@ fn sum_of(
             shims_measured: None,
         }),
         Method::PeerDelay => {
+            // The option has precedence over DCBX, and the assumed peer comes last.
             let said = inputs.peer_internal.or(m.found.peer_internal);
             let source = match (inputs.peer_internal, m.found.peer_internal) {
                 (Some(_), _) => "--internal",
@@ -331,6 +340,7 @@ fn sum_of(
                 own_internal: inputs.own_internal,
                 peer_internal: said.unwrap_or_else(|| inputs.usual_peer()),
             });
+            // The model does not know where these two values come from.
             for term in &mut value.terms {
                 match term.name {
                     "internal delay of the peer" => term.source = source,

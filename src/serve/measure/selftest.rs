@@ -96,6 +96,7 @@ pub fn selftest(
         let found: Option<&PortControl> = controls.get(n);
         found.and_then(PortControl::interface).map(|interface| interface.name)
     };
+    // As the driver claims them before any start: a start changes what it says of flow control.
     let mut abilities = abilities.into_iter();
     let mut context = Context {
         eal,
@@ -122,10 +123,12 @@ pub fn selftest(
         device.link_rate_bps = passes::link_rate(peer);
     }
     let mut lines = vec![link(&pair), offloads(&context.abilities), flow_control(&context, &pair)];
+    // Without a link no frame passes, and a failure of a step would say nothing about the NIC.
     let is_up = pair.up_after.is_some();
     let mut run = Run { stop, tell: &mut tell, lines: &mut lines, is_up };
     run.all(&mut context, pair);
     let mut rates = Vec::new();
+    // Long frames have a rate only if they pass.
     let jumbo = run.is_ok("jumbo");
     if context.bench.has_peer() && is_up && !stop.load(Ordering::Relaxed) {
         tell("rates");
@@ -209,6 +212,7 @@ fn identity(
     abilities: &Abilities,
     machine: &Machine,
 ) -> Device {
+    // A device may have arguments behind its address.
     let address = port.device().split(',').next().unwrap_or_default();
     let pci = nature::pci(Path::new("/"), address);
     let interface = port.control().interface().map(|interface| interface.name);
@@ -240,6 +244,7 @@ fn link(pair: &Pair) -> Line {
     let link = pair.port.link();
     let duplex = if link.full_duplex { "full duplex" } else { "half duplex" };
     let rate = match (pair.port.is_virtual(), link.rate) {
+        // The rate of a virtual device is fictitious.
         (false, Some(rate)) => rate.to_string(),
         _ => "no rate".into(),
     };

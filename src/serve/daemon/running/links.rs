@@ -87,6 +87,7 @@ impl Followed {
     fn look(&mut self, session: &Session) {
         let looked = self.restore(session).and_then(|()| self.tell(session));
         let error = looked.err().map(|error| format!("{error:#}"));
+        // The same error in a row is one line, not twenty in a second.
         if let Some(error) = error.as_ref().filter(|error| self.told.as_ref() != Some(error)) {
             tracing::error!(target: LOG, "{}: {error}", self.name);
         }
@@ -104,6 +105,7 @@ impl Followed {
         }
         // The device gets no frames while it has no interface or is being reopened.
         session.link_is(self.id, false, None)?;
+        // The link state follows with the next reading, by `tell`.
         if self.device.reopen()? {
             self.is_gone = false;
             tracing::warn!(target: LOG, "{}: its network interface is back, and in use", self.name);
@@ -116,6 +118,7 @@ impl Followed {
         let link = self.device.link();
         // The rate of a virtual device is meaningless.
         let rate = link.rate.filter(|_| !self.is_virtual);
+        // Headroom was calculated for the planned rate: at a higher one the link's frames would overflow it.
         let too_fast = rate.is_some_and(|rate| rate > self.planned);
         match session.link_is(self.id, link.up && !too_fast, rate)? {
             false => {}

@@ -127,6 +127,7 @@ impl Session {
         agents: BTreeMap<PortId, AgentsSummary>,
     ) -> Summary {
         let summary = Summary::new(run, elapsed).with_agents(agents);
+        // Cloned: no lock is held while the summary is made.
         let deadlocks = lock(&self.deadlocks).clone();
         summary
             .with_link_losses(self.link_losses())
@@ -191,10 +192,12 @@ impl Session {
         let now = Instant::ZERO + self.controller.elapsed();
         let mut reconciler = lock(reconciler);
         let mut plan = lock(&self.plan);
+        // The usual case: nothing happened, nothing is due, and neighbours know the settings.
         let told = reconciler.has_advertised(&plan);
         if news.is_empty() && now < reconciler.next_deadline() && told {
             return Ok(Vec::new());
         }
+        // Clients may have changed the plan since the last turn.
         reconciler.adopt(&plan);
         let apply = |change| {
             self.controller.apply(change).map_err(|error| match error {
@@ -202,11 +205,13 @@ impl Session {
                 other => Refused::Never(other.to_string()),
             })
         };
+        // Steps are kept up to a number, so those that are new are found by their count.
         let before = reconciler.steps_total();
         reconciler.retry(now, apply);
         for (port, news) in &news {
             reconciler.reconcile(now, *port, news, apply);
         }
+        // Under the same lock as the changes, so that no request sees one without the other.
         *plan = reconciler.plan().clone();
         let (first, steps) = reconciler.steps();
         let new = steps.skip(before.saturating_sub(first) as usize);
@@ -287,11 +292,13 @@ impl Session {
                 let port = self.port(&port)?;
                 self.controller.apply(Change::Measure(port))?;
             }
+            // Losses of links are counted here and not by the workers.
             Request::Clear {} => {
                 self.controller.apply(Change::ClearCounters)?;
                 lock(&self.links).iter_mut().for_each(|link| link.losses = 0);
             }
             Request::FlushFdb {} => self.controller.apply(Change::FlushFdb)?,
+            // Only the flag: the thread that watches the switch stops it after this answer.
             Request::Stop {} => self.stop.store(true, Ordering::SeqCst),
         }
         Ok(null)
@@ -301,6 +308,7 @@ impl Session {
     pub(crate) fn link_is(&self, port: PortId, up: bool, rate: Option<BitsPerSec>) -> Result<bool> {
         let mut links = lock(&self.links);
         let link = &mut links[port.index()];
+        // Only a change from up to down is a loss; a link that is still down is reported again and again.
         link.losses += u64::from(link.device.0 && !up);
         link.device = (up, rate);
         self.tell_link(port, link)
@@ -314,6 +322,7 @@ impl Session {
         // A link that goes down gets no more frames; one that comes up waits for its device.
         self.tell_link(port, link)?;
         drop(links);
+        // After the lock is released: a driver may take long.
         self.set_device(port.index(), up);
         Ok(())
     }
@@ -336,17 +345,20 @@ impl Session {
     /// Informs the switch of a changed link state. Returns true if it had changed.
     fn tell_link(&self, port: PortId, link: &mut LinkState) -> Result<bool> {
         let (up, rate) = link.device;
+        // A link that goes down has no rate; the last one stays valid until another is negotiated.
         let now = (up && link.wanted, rate.or(link.told.1));
         if now == link.told {
             return Ok(false);
         }
         self.controller.apply(Change::Link { port, up: now.0, rate: now.1 })?;
+        // Only after the workers took it, so that a failed change is tried again.
         link.told = now;
         Ok(true)
     }
 
     fn port(&self, name: &str) -> Result<PortId> {
         let plan = lock(&self.plan);
+        // A name that is a number has precedence over the number of a port.
         let by_name = plan.ports.iter().position(|p| p.name == name);
         let number = by_name.or_else(|| name.parse().ok().filter(|n| *n < plan.ports.len()));
         let id = number.and_then(|n| PortId::new(n as u16));
@@ -360,6 +372,7 @@ impl Session {
         let port = self.port(&set.port)?;
         let group = PriorityGroup::new(set.group).context("group: 0 to 7")?;
         changes_something(set)?;
+        // Before the plan is locked: the reconciler is locked first everywhere.
         let needed = self.headroom_needed(port, group);
         let mut plan = lock(&self.plan);
         let finds_headroom = plan.finds_headroom(port);
@@ -392,6 +405,7 @@ impl Session {
     fn headroom_needed(&self, port: PortId, group: PriorityGroup) -> Option<Cells> {
         let reconciler = self.reconciler.as_ref().map(lock);
         let measured = reconciler.as_ref().and_then(|s| s.headroom(port));
+        // A measured value that was not set yet is not what the port has.
         let measured = measured.filter(|headroom| headroom.set).map(|h| h.required.cells);
         measured.or_else(|| self.headroom.get(&(port, group)).copied())
     }
@@ -418,6 +432,7 @@ fn with_port_names(text: &str, plan: &SwitchPlan) -> String {
     let mut parts = text.split("port ");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
+        // Only whole numbers are replaced: `port 12` is not `port 1` and a 2.
         let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let number = part[..digits].parse::<usize>().ok();
         out += "port ";
@@ -446,6 +461,7 @@ fn with(old: GroupPlan, set: &SetGroup, buffer: &BufferPlan) -> Result<GroupPlan
         let cells = octets.div_ceil(buffer.cell_bytes.into());
         u32::try_from(cells).map(Cells).context("a size is larger than any buffer")
     };
+    // An absent field keeps its value.
     let keep = |new: Option<u64>, old: Cells| new.map_or(Ok(old), cells);
     let limit = match (set.dynamic_th, set.static_th, set.unlimited) {
         (None, None, None) => old.limit,
@@ -454,6 +470,7 @@ fn with(old: GroupPlan, set: &SetGroup, buffer: &BufferPlan) -> Result<GroupPlan
         }
         (None, Some(octets), None) => SharedLimit::Static(cells(octets)?),
         (None, None, Some(true)) => SharedLimit::Unlimited,
+        // Also `unlimited: false`, which says no other limit.
         _ => bail!("one of dynamic_th, static_th and unlimited (true)"),
     };
     let kind = match old.kind {
@@ -483,6 +500,7 @@ fn curve(old: Option<EcnPlan>, set: &SetEcn) -> Result<Option<EcnPlan>> {
     }
     let pmax = match set.pmax {
         None => None,
+        // The plan has the probability in parts of 65,536; a NaN is in no range.
         Some(p) if (0.0..=1.0).contains(&p) => Some((p * 65_536.0).round() as u32),
         Some(_) => bail!("pmax: 0 to 1"),
     };

@@ -52,6 +52,7 @@ impl AddressWarnings {
         let cause = port.map(str::to_owned);
         let (before, at) = self.0.get(&cause).copied().unzip();
         let before = before.unwrap_or(0);
+        // The increase since the last warning is kept for the next one, so no frame is left out of the sums.
         let recent = at.is_some_and(|at| now.duration_since(at) < WARN_EVERY);
         if count <= before || recent {
             return None;
@@ -69,6 +70,7 @@ impl PollWarnings {
     /// Returns the warning that is due, by the polls in `summary`.
     pub(crate) fn due(&mut self, now: Instant, summary: &Summary) -> Option<String> {
         let late: u64 = summary.polls.iter().map(|polls| polls.late_polls).sum();
+        // A worker without headroom has no planned gap, and its polls are never late.
         let by_gap = summary.polls.iter().filter(|polls| polls.late_polls > 0);
         let worst = by_gap.max_by_key(|polls| polls.longest_gap_ns)?;
         let (longest, planned) = (worst.longest_gap_ns, worst.planned_gap_ns?);
@@ -151,6 +153,7 @@ impl Deadlocks {
             holds
         });
         for dependency in &holding {
+            // It held since the sample before, at least.
             self.held.entry(*dependency).or_insert((then, 0)).1 += 1;
         }
         let suspected: Vec<_> = holding
@@ -160,6 +163,7 @@ impl Deadlocks {
             .collect();
         for dependency in &suspected {
             let (since, samples) = self.held[dependency];
+            // Exactly then, so that a suspicion that lasts is reported once.
             if samples == SAMPLES {
                 let Dependency { priority, ingress, egress } = *dependency;
                 let what = match circle(&suspected, *dependency) {
@@ -192,6 +196,7 @@ fn holding(summary: &Summary, before: &[[PriorityCounters; 8]], elapsed: u64) ->
     let mut holding = vec![];
     for (egress, port) in summary.ports.iter().enumerate() {
         for (priority, ingress) in port.port.waiting.iter().enumerate() {
+            // The head of the queue decides: it is the frame that has to move first.
             let Some(ingress) = ingress.map(|port| port.index()) else { continue };
             let (Some(from), Some(from_before)) = (summary.ports.get(ingress), before.get(ingress))
             else {
@@ -202,6 +207,7 @@ fn holding(summary: &Summary, before: &[[PriorityCounters; 8]], elapsed: u64) ->
             let paused = now.pfc_rx_paused.as_nanos().saturating_sub(then.pfc_rx_paused.as_nanos());
             let pauses =
                 up.pfc_tx_paused.as_nanos().saturating_sub(up_then.pfc_tx_paused.as_nanos());
+            // All three conditions over the whole interval; any frame that was sent would break the dependency.
             let is_still = now.tx_frames == then.tx_frames;
             if is_still && u128::from(paused) >= least && u128::from(pauses) >= least {
                 holding.push(Dependency { priority, ingress, egress });
@@ -213,6 +219,7 @@ fn holding(summary: &Summary, before: &[[PriorityCounters; 8]], elapsed: u64) ->
 
 /// True if frames that wait at the egress port of `first` lead back to its ingress port.
 fn circle(all: &[Dependency], first: Dependency) -> bool {
+    // Breadth first; the list of reached ports ends the search where there is no way back.
     let mut reached = vec![first.egress];
     let mut next = 0;
     while let Some(&port) = reached.get(next) {

@@ -26,6 +26,7 @@ pub(super) fn passed(check: &str, claimed: Option<String>, parts: &Parts, remedy
         format!("{name}: {} of {}", count(passed.intact), count(passed.taken))
     });
     let tried = tried.collect::<Vec<_>>().join("; ");
+    // Frames that the sender's port took and that did not arrive are the tested link's; others never left.
     let lost = parts.iter().find(|(_, passed)| passed.intact < passed.taken);
     if let Some((name, passed)) = lost {
         let other = passed.other.as_ref().map_or(String::new(), |octets| {
@@ -57,9 +58,9 @@ fn hex(octets: &[u8]) -> String {
 /// A counter of the driver, and the number that it should have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Counted {
-    pub(in crate::selftest) what: &'static str,
-    pub(in crate::selftest) counter: u64,
-    pub(in crate::selftest) actual: u64,
+    pub(super) what: &'static str,
+    pub(super) counter: u64,
+    pub(super) actual: u64,
 }
 
 /// Judges the driver's counters.
@@ -84,15 +85,15 @@ pub(super) fn counted(check: &str, all: &[Counted]) -> Line {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Overrun {
     /// Frames that the sender's port took.
-    pub(in crate::selftest) taken: u64,
+    pub(super) taken: u64,
     /// Frames received when the port was polled again.
-    pub(in crate::selftest) received: u64,
+    pub(super) received: u64,
     /// Growth of `imissed`; `None` where nothing counts it.
-    pub(in crate::selftest) missed: Option<u64>,
+    pub(super) missed: Option<u64>,
     /// Growth of `rx_nombuf` and `ierrors`.
-    pub(in crate::selftest) refused: u64,
+    pub(super) refused: u64,
     /// True if the cable is a queue of the virtual machine, which may lose frames, too.
-    pub(in crate::selftest) is_emulated: bool,
+    pub(super) is_emulated: bool,
 }
 
 /// Judges the count of frames that found a full receive ring.
@@ -107,6 +108,7 @@ pub(super) fn missed(check: &str, o: &Overrun) -> Line {
     if o.taken == 0 {
         return Line::not_tried(check, None, "no frame could be sent");
     }
+    // A sender that waits for room, as in memory, cannot overrun the ring.
     if o.received >= o.taken {
         return Line::not_tried(check, None, "no frame was lost: the sender is held back instead");
     }
@@ -114,6 +116,7 @@ pub(super) fn missed(check: &str, o: &Overrun) -> Line {
     match o.missed {
         None => Line::unknown(check, None, Some(tried), "the driver does not count missed frames"),
         Some(missed) if missed + o.refused == lost => Line::ok(check, None, tried),
+        // Counters that are too high are as wrong as missing ones: losses would be reported that did not occur.
         Some(missed) if missed + o.refused > lost => {
             let why = "the driver counts more frames than were lost";
             Line::fails(check, None, tried, why)
@@ -137,11 +140,11 @@ pub(super) fn missed(check: &str, o: &Overrun) -> Line {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct StampTry {
     /// Frames that the device stamps, or the reason why it stamps none.
-    pub(in crate::selftest) offered: Result<String, String>,
+    pub(super) offered: Result<String, String>,
     /// Frames by name: their number, and those with a stamp.
-    pub(in crate::selftest) frames: Vec<(&'static str, u64, u64)>,
+    pub(super) frames: Vec<(&'static str, u64, u64)>,
     /// Stamps that were before an earlier one, or far from the time of the burst.
-    pub(in crate::selftest) wrong: u64,
+    pub(super) wrong: u64,
 }
 
 /// Judges the device's stamps in one direction.
@@ -164,6 +167,7 @@ pub(super) fn stamped(check: &str, t: &StampTry) -> Line {
         return Line::fails(check, claimed, tried, why);
     }
     let missing = |(_, all, with): &&(&str, u64, u64)| with < all;
+    // None at all has another cause than some: the build or the model, not single frames.
     if t.frames.iter().all(|(.., with)| *with == 0) {
         let why = "no frame has a stamp: a model of a NIC, or a DPDK without RTE_LIBRTE_IEEE1588 as \
                    distributions build it, takes the request and gives none";
@@ -186,6 +190,7 @@ pub(super) fn at_rest(
 ) -> Line {
     match arrived {
         0 => Line::fails(check, claimed, format!("0 of {sent} single frames"), "none arrived"),
+        // The times of the few that arrived are no picture of the link.
         some if some < sent / 2 => {
             let why = format!("{some} of {sent} single frames arrived");
             Line::unknown(check, claimed, Some(tried), why)

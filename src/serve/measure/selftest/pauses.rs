@@ -54,6 +54,7 @@ pub(super) fn by_nic(pair: &mut Pair, claimed: Option<String>) -> Vec<Line> {
     ];
     let mut lines = Vec::new();
     for (check, pauses, resume) in kinds {
+        // The share without pauses is the scale: a slow machine sends less in either window.
         let mut watch = PauseWatch::default();
         window(pair, &mut watch, 0, &[]);
         // Pauses, and frames that were sent before, may take their time to arrive.
@@ -75,6 +76,7 @@ fn window(pair: &mut Pair, watch: &mut PauseWatch, n: usize, pauses: &[Vec<u8>])
     let started = StdInstant::now();
     let (mut turn, mut due) = (0, started);
     while started.elapsed() < WINDOW {
+        // By the schedule and not from now on, so that a late turn does not stretch the interval.
         if !pauses.is_empty() && StdInstant::now() >= due {
             due += std::time::Duration::from_nanos(REFRESH.as_nanos());
             turn = (turn + 1) % pauses.len();
@@ -135,8 +137,10 @@ pub(super) fn by_station(context: &mut Context<'_>) -> Line {
 
 /// A pause of up to 2 ms at this rate, and the time to the next one.
 fn pause_of(rate: BitsPerSec) -> (Quanta, Duration) {
+    // A quantum is 512 bit times of the link (802.3 31B), here in picoseconds.
     let quantum = (512 * 1_000_000_000_000 / rate.get().max(1)).max(1);
     let quanta = (PAUSE.as_picos() / quantum).clamp(1, 0xffff);
+    // Sent again after a quarter of it, so that one that is late does not let the pause expire.
     (Quanta(quanta as u16), Duration::from_picos((quanta * quantum / 4).max(1_000_000)))
 }
 
@@ -186,6 +190,7 @@ fn stations(pair: Pair, rate: BitsPerSec, clock: dpdk::TscClock) -> Result<Obeye
     let sender = StationPlan {
         flow_control: FlowControl::Pfc {
             send: PrioritySet::EMPTY,
+            // Only one of the two is obeyed, so the other shows whether something else stops the port.
             obey: [paused].into_iter().collect(),
         },
         flows: vec![flow(1, paused), flow(2, other)],
@@ -209,6 +214,7 @@ fn stations(pair: Pair, rate: BitsPerSec, clock: dpdk::TscClock) -> Result<Obeye
     // The edges of the windows: after the edge of each phase, and at its end.
     let edges: Vec<Instant> = (0..4).flat_map(|phase| [at(phase) + EDGE, at(phase + 1)]).collect();
     let marks = counts_at(&edges, &mut sender, &mut receiver, clock);
+    // Two marks for each phase: the frames of the first part of a phase are in no window.
     let window = |phase: usize| {
         let (from, to) = (marks[2 * phase], marks[2 * phase + 1]);
         (to.0 - from.0, to.1 - from.1)

@@ -286,6 +286,7 @@ pub fn text(report: &Report) -> String {
         machine.architecture
     );
     named(&mut out, "versions", &versions);
+    // Three answers: a machine that does not tell is not the same as one that is not virtual.
     let is_virtual = match machine.is_virtual {
         Some(true) => "a virtual machine",
         Some(false) => "not virtual",
@@ -297,11 +298,13 @@ pub fn text(report: &Report) -> String {
     if let Some(peer) = &report.peer {
         device(&mut out, "peer", peer);
     }
+    // Before the lines, so that no line is read without it.
     if let Some(caveat) = caveat(report.port.nature) {
         named(&mut out, "note", caveat);
     }
     out.push('\n');
     report.lines.iter().for_each(|one| line(&mut out, one));
+    // Rates depend on this machine's CPU as much as on the NIC, so they have no verdict.
     if !report.rates.is_empty() {
         let right = |name| (name, Align::Right);
         let mut table = Table::new([
@@ -375,6 +378,7 @@ fn line(out: &mut String, line: &Line) {
         .iter()
         .filter_map(|(name, text)| Some(format!("{name}: {}", text.as_ref()?)))
         .collect();
+    // As wide as the longest check, so that the texts begin in one column.
     let head = format!("{verdict:<9} {:<15}", line.check);
     wrapped_after(out, &head, said.first().map_or("", String::as_str));
     for more in said.iter().skip(1) {
@@ -401,6 +405,7 @@ fn wrapped(out: &mut String, indent: usize, text: &str) {
     let text = printable::message(text).replace('\n', " ");
     for word in text.split_whitespace() {
         let chars: Vec<char> = word.chars().collect();
+        // A word without spaces, such as a path, may be longer than a line.
         for piece in chars.chunks(room) {
             let piece: String = piece.iter().collect();
             let used = current.chars().count();

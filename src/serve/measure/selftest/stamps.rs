@@ -152,6 +152,7 @@ fn send_stamped(pair: &mut Pair, kind: Kind, n: u8, reads: bool, wrong: &mut u64
     pair.port.tx_burst(&mut burst);
     let started = StdInstant::now();
     let mut found = Burst::new();
+    // A device has one stamp of a sent frame: it is read before the next request.
     while reads && started.elapsed() < PATIENCE {
         if let Some(stamp) = pair.port.sent_stamp() {
             *wrong += u64::from(is_far(stamp, handed_over));
@@ -181,6 +182,7 @@ fn one_way(pair: &mut Pair, octets: &[u8]) -> Option<Seen> {
     port.refresh_clock();
     let mut burst: Burst<_> = peer.control_frame(octets).into_iter().collect();
     let mut found = Burst::new();
+    // Before the hand-over, so that the way is never measured too short.
     let sent = port.clock(Instant::ZERO);
     let started = StdInstant::now();
     while started.elapsed() < PATIENCE {
@@ -188,8 +190,10 @@ fn one_way(pair: &mut Pair, octets: &[u8]) -> Option<Seen> {
             peer.tx_burst(&mut burst);
         }
         port.rx_burst(&mut found);
+        // After the burst, for the same reason.
         let now = port.clock(Instant::ZERO);
         for frame in found.drain(..) {
+            // Frames of others are dropped: they say nothing about this one.
             if octets.starts_with(contracts::frame::Frame::head(&frame)) {
                 return Some(Seen { sent, found: now, stamp: port.rx_stamp(&frame) });
             }
@@ -249,6 +253,7 @@ pub(super) fn round_trips(context: &mut Context<'_>, stop: &AtomicBool) -> Vec<L
     if !context.bench.has_peer() {
         return methods.map(|(check, ..)| Line::not_tried(check, None, "needs a peer")).into();
     }
+    // The measurement opens the ports itself, and a device is open once.
     context.bench.close();
     let mut lines = Vec::new();
     for (check, method, rounds) in methods {
@@ -265,6 +270,7 @@ fn measure(check: &str, eal: &Eal, places: &[Place], inputs: &Inputs, stop: &Ato
         .and_then(|opened| crate::run(eal, inputs, job, opened, stop, |_| {}));
     let outcome = match outcome {
         Ok(outcome) => outcome,
+        // No verdict on the port: the failure may be one of the way to open it.
         Err(error) => return Line::unknown(check, None, None, format!("{error:#}")),
     };
     let why = outcome.failure.clone().or(outcome.disturbance.clone());

@@ -39,6 +39,7 @@ impl Session {
                 found.tables.push(self.table(&plan, listing)?);
             }
         }
+        // Three reasons for nothing: an object or a table of a feature that is off, or no such name.
         if !pattern.is_empty() && found.objects.is_empty() && found.tables.is_empty() {
             if let Some(object) = Object::all().find(|object| wanted(object.name())) {
                 bail!(ObjectError::new(object, Reason::NoSection));
@@ -90,8 +91,10 @@ impl Session {
         // Workers refuse the same values, because they have the same plan.
         let mut new = plan.congestion.clone();
         managed::set(&mut new, ports, object, at, value)?;
+        // A threshold above the whole buffer would be accepted and never reached.
         managed::reaches(object, value, plan.buffer.octets())?;
         self.controller.apply(Change::Object { object, at, value })?;
+        // After the workers: if they refuse it, the plan does not say that they have it.
         plan.congestion = new;
         let port = at.port.map(|port| plan.ports[port.index()].name.as_str());
         let told = Notification::set(object.name(), port, set.class, &object.kind().show(value));
@@ -107,6 +110,7 @@ impl Session {
 
     fn rows(&self, plan: &SwitchPlan, object: Object) -> Result<Vec<ObjectRow>> {
         let names: Vec<&str> = plan.ports.iter().map(|port| port.name.as_str()).collect();
+        // Only counters need the workers; settings are in the plan.
         let snapshot = match object.access() {
             Access::ReadOnly => Some(self.controller.snapshot()?.switch),
             Access::ReadWrite | Access::Start => None,
@@ -194,6 +198,7 @@ fn stream_table(
     port: impl Fn(PortId) -> String,
 ) -> Result<ObjectTable> {
     let row = |(handle, row): (u64, StreamRow)| {
+        // A flow by addresses of IP has the MAC addresses of its first frame as labels, if they are kept.
         let (dst, src, vid) = match (row.key, row.labels) {
             (_, Some(labels)) => (Some(labels.dst), Some(labels.src), labels.vid),
             (FlowKey::L2 { dst, src, vid }, None) => (Some(dst), Some(src), vid),
@@ -212,6 +217,7 @@ fn stream_table(
             ],
             FlowKey::L2 { .. } => [const { Value::Null }; 5],
         };
+        // Ports count from 1 in the YANG module.
         let (class, number) = (row.queue.class.get(), u32::from(row.queue.port.get()) + 1);
         let mut cells = vec![
             handle.into(),

@@ -83,6 +83,7 @@ impl Session {
         port: Option<PortId>,
         settings: Option<Section>,
     ) -> Result<()> {
+        // In this order everywhere: plan, then file.
         let mut plan = lock(&self.plan);
         let mut saved = lock(&self.saved);
         let mut written = saved.written.clone();
@@ -99,8 +100,10 @@ impl Session {
             (None, Section::SfcProxy) => own.proxy = other.proxy,
             (None, _) => own.sfc = other.sfc,
         }
+        // As at the start: the new section gets the seed of the running switch.
         config::seed_congestion(&mut new.congestion, new.seed);
         self.controller.set_sections(&Arc::new(new.clone()))?;
+        // Only after the workers have it: a change that they refuse leaves plan and file as they were.
         *plan = new;
         saved.written = written;
         Ok(())
@@ -120,10 +123,12 @@ impl Session {
         written
             .write_objects(&plan.congestion, plan.ports.len(), &Machine::any())
             .map_err(|error| anyhow!("not saved: {error}"))?;
+        // Only changed groups are written, so that the file keeps its profiles for the others.
         saved.groups.iter().for_each(|port| written.write_groups(&plan, *port));
         for (port, class) in &saved.curves {
             written.write_ecn(&plan, *port, TrafficClass::ALL[usize::from(*class)]);
         }
+        // The text is resolved again: a file that another start would read differently is not written.
         let again = resolve(&written)?;
         // A file with seed 0 has a random one at each start.
         let mut congestion = again.plan.congestion;
@@ -146,6 +151,7 @@ impl Session {
 /// are in its text.
 fn located(error: &ConfigError, settings: Option<Section>) -> anyhow::Error {
     let line = |finding: &Finding| {
+        // The first key of the path is the section.
         let key = finding.path.split(['.', '[']).next().unwrap_or_default();
         let is_given = settings.is_some_and(|section| section.key() == key);
         finding.line(if is_given { "settings" } else { &error.file })

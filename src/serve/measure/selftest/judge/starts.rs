@@ -35,6 +35,7 @@ pub(in crate::selftest) fn rings(check: &str, claimed: Option<String>, tries: &[
         }
     });
     let tried = said.collect::<Vec<_>>().join("; ");
+    // A size within the driver's own limits that it refuses is a wrong claim.
     if let Some(why) = tries.iter().find_map(|one| one.result.as_ref().err()) {
         return Line::fails(check, claimed, tried, why.clone());
     }
@@ -78,6 +79,7 @@ pub(in crate::selftest) fn link(check: &str, t: &LinkTry) -> Line {
         t.passed.offered
     );
     match (t.seen_down, t.seen_up) {
+        // The worst first: a port whose link stays down needs a person.
         (_, false) => Line::fails(check, None, tried, "the link stayed down"),
         (true, true) if !t.passed.all() => {
             Line::fails(check, None, tried, "frames were lost after the link came up again")
