@@ -121,6 +121,7 @@ fn run_to(
             }
         }
     }
+    // All files are reported before the status says that one of them is bad.
     let good = results.iter().all(|checked| checked.loaded.is_ok());
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(BAD_INPUT) })
 }
@@ -175,6 +176,7 @@ fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
         Some(Ok(lab)) if lab.sweep().is_some() || lab.search().is_some() => {
             vec![one(None, load_study(lab, machine))]
         }
+        // Each variant is resolved by itself: one may be bad and the others good.
         Some(Ok(lab)) if lab.variants().len() > 0 => {
             let resolve = |variant: &str| lab.resolve(Some(variant), |_| {});
             let fits = |(lab, warnings)| fits(name, lab, warnings, machine);
@@ -194,6 +196,7 @@ fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machin
     }
     if otg_file::is_test(&text) {
         let (test, warnings) = otg_file::parse_placed(&name, &text, &[])?;
+        // The world is chosen at the run; ports of the real one need more.
         memory::refuse_memory(&name, &test.plan, memory::World::Real, machine.memory)?;
         return Ok((Content::Test(Box::new(test.plan)), warnings));
     }
@@ -202,6 +205,7 @@ fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machin
         return fits(&name, lab, warnings, machine);
     }
     let (switch, warnings) = config::parse(&name, &text, machine)?;
+    // Only a preview: no CPU is claimed by a check.
     let placement = machine.cores.is_some().then(|| daemon::preview(&switch));
     Ok((Content::Switch(Box::new(switch), placement), warnings))
 }
@@ -224,6 +228,7 @@ fn load_study(lab: LabFile, machine: &Machine) -> Loaded {
         let first = study.resolve(n)?.0;
         Ok((study.run(n).variant.map(str::to_owned), lab::signals(&first)))
     };
+    // The points of one variant follow each other, so every `points`th run is the first of a variant.
     let firsts = (0..study.len()).step_by(usize::try_from(points).unwrap_or(usize::MAX));
     let signals = firsts.map(of_variant).collect::<Result<_, _>>()?;
     Ok((Content::Study(Box::new(study::Resolved { study, resolved, lab, signals })), warnings))
@@ -310,6 +315,7 @@ fn print(checked: &Checked, out: &mut impl Write, err: &mut impl Write) -> std::
             }
         }
         Err(e) => {
+            // Findings go to standard error, and the result to standard output, as for all commands.
             writeln!(err, "{e}")?;
             let n = e.findings.len();
             writeln!(out, "{file}: bad, {n} error{}", if n == 1 { "" } else { "s" })

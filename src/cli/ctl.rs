@@ -215,6 +215,7 @@ impl TryFrom<What> for Request {
 /// # Errors
 /// Bad input if the switch refuses the request; otherwise no switch could be reached.
 pub fn run(args: Args) -> Result<ExitCode> {
+    // Descriptions and modules are in this program and need no running switch.
     if let What::Objects { pattern, describe: true } = &args.what {
         describe(pattern.as_deref().unwrap_or_default(), args.format)?;
         return Ok(verdict(true));
@@ -227,6 +228,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if let What::Watch(watch) = &args.what {
         return measured::watch(&path, watch, args.format);
     }
+    // Taken before the request is made of the arguments: the switch does not know files of the client.
     let target = match &args.what {
         What::Save { file } => file.clone(),
         What::Measurements(args) => args.file(),
@@ -256,6 +258,7 @@ fn print(
             | Request::Macsec {},
             Format::Json,
         )
+        // JSON is passed on as the switch wrote it, also where its version has fields that this one does not know.
         | (Request::Yang {}, _) => terminal::print_json(&result)?,
         (Request::Measurements { .. }, format) => {
             let found: Measurements = serde_json::from_value(result).context(OTHER_VERSION)?;
@@ -292,6 +295,7 @@ fn print(
             let drops: Drops = serde_json::from_value(result).context(OTHER_VERSION)?;
             terminal::print(drops_text(&drops))?;
         }
+        // Requests without a result say what was done.
         (request, Format::Table) => terminal::print(done(request))?,
         (_, Format::Json) => {}
     }
@@ -324,6 +328,7 @@ fn done(request: &Request) -> String {
     let up = |up: bool| if up { "up" } else { "down" };
     let of =
         |port: &Option<String>| port.as_ref().map_or(String::new(), |port| format!(" at {port}"));
+    // The exhaustive match makes a new request choose between a sentence and a result.
     let line = match request {
         Request::SetGroup(set) => format!("group {} of {} is changed", set.group, set.port),
         Request::SetEcn(set) if set.off => {
@@ -370,6 +375,7 @@ fn done(request: &Request) -> String {
 /// the switch, and not means since its start.
 fn show(before: serde_json::Value, path: &Path) -> Result<()> {
     let before: Summary = serde_json::from_value(before).context(OTHER_VERSION)?;
+    // Rates need two readings.
     std::thread::sleep(RATES_OVER);
     let now = answer(&Request::Show {}, path)?;
     let now: Summary = serde_json::from_value(now).context(OTHER_VERSION)?;
@@ -397,6 +403,7 @@ fn show_set(set: &SetObject, path: &Path) -> Result<()> {
 fn answer(request: &Request, path: &Path) -> Result<serde_json::Value> {
     let response = request.send(path)?;
     if !response.ok {
+        // The format allows a refusal without words.
         let why = response.error.unwrap_or_else(|| "it does not say why".into());
         return Err(bad_input(anyhow::anyhow!("the switch refuses: {why}")));
     }
@@ -418,6 +425,7 @@ fn write_modules(folder: &Path) -> Result<()> {
 fn describe(pattern: &str, format: Format) -> Result<()> {
     let pattern = pattern.to_lowercase();
     let wanted = |name: &str| name.to_lowercase().contains(&pattern);
+    // Its error names the nearest object.
     if !Object::all().any(|object| wanted(object.name())) {
         Object::named(&pattern).map_err(bad_input)?;
     }

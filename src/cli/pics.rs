@@ -138,6 +138,7 @@ fn table(statements: &[Statement]) -> String {
     );
     for s in statements {
         let yes = if s.supported { "yes" } else { "no" };
+        // A line for each test, or one for the reason: a statement has either.
         let proofs = s.tests.iter().copied().chain(s.reason);
         for (n, proof) in proofs.enumerate() {
             let head = [s.item, s.status, s.clause, s.statement, yes];
@@ -233,6 +234,7 @@ const KEYS: &[(&str, &str, &str, &str)] = &[
 /// Returns all points, those with constants last.
 fn all_readings() -> Vec<Reading> {
     let schema = serde_json::from_str(schema::SWITCH).expect("a schema is JSON");
+    // From the schema, so that the table cannot differ from what files accept.
     let keyed = KEYS.iter().map(|&(source, point, property, key)| {
         let (readings, default) = of_property(&schema, property);
         Reading { source, point, key, readings, default }
@@ -244,6 +246,7 @@ fn all_readings() -> Vec<Reading> {
         readings: readings.iter().map(|&reading| reading.to_owned()).collect(),
         default,
     };
+    // A constant has one reading, which is its default.
     let constant = |source, point, value: String| {
         keyed_by(source, point, "-", &[value.as_str()], value.clone())
     };
@@ -302,6 +305,7 @@ fn of_property(schema: &Value, property: &str) -> (Vec<String>, String) {
     let found = &schema["$defs"][kind]["properties"][key];
     assert!(found.is_object(), "{property} is not in the schema");
     let description = found["description"].as_str().unwrap_or_default();
+    // The last one: a description may explain the default of another field before.
     let default = description.rsplit_once("Default: ").map_or("none", |(_, default)| default);
     // The default in code, or all that is said of it.
     let default = match default.trim_start().strip_prefix('`').and_then(|d| d.split_once('`')) {
@@ -315,6 +319,7 @@ fn of_property(schema: &Value, property: &str) -> (Vec<String>, String) {
 
 /// Collects the values that a schema names, or its range.
 fn values(schema: &Value, of: &Value, out: &mut Vec<String>) {
+    // A reference stands for the whole schema.
     if let Some(path) = of["$ref"].as_str() {
         let name = path.rsplit('/').next().unwrap_or_default();
         return values(schema, &schema["$defs"][name], out);

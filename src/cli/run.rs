@@ -164,6 +164,7 @@ fn run_one(
     if let Some(why) = run.threads.why_one {
         say!("note: one thread: {why}");
     }
+    // An interrupted run has other results than a whole one, and would look like it in a row.
     if !run.outcome.interrupted {
         let row = job.row(&run, begun);
         rows.add(&row);
@@ -207,6 +208,7 @@ fn studies(args: &RunArgs) -> Result<Vec<Study>> {
 /// Refuses labs of one name: tables, pages and rows tell labs apart by their names.
 fn refuse_same_names(studies: &[Study]) -> Result<()> {
     let mut named = BTreeMap::new();
+    // One lab needs no name to be told apart.
     for study in studies.iter().filter(|_| studies.len() > 1) {
         // A lab that cannot be resolved is refused later, with all of its errors.
         let Ok((resolved, _)) = study.resolve(0) else { continue };
@@ -251,6 +253,7 @@ fn jobs_of<'a>(args: &RunArgs, studies: &'a [Study]) -> Result<Vec<Job<'a>>> {
             }
             None => wanted(args, study)?,
         };
+        // A run counts as alone only if the user cannot have meant several.
         let chosen = args.number.is_some() || !args.variant.is_empty();
         let alone = studies.len() == 1 && own.len() == 1;
         let alone = alone && (study.file().variants().len() == 0 || chosen);
@@ -263,6 +266,7 @@ fn jobs_of<'a>(args: &RunArgs, studies: &'a [Study]) -> Result<Vec<Job<'a>>> {
         let name = study.file().name();
         lab::refuse_memory(name, &resolved.plan, memory).map_err(bad_input)?;
         let lines = warnings.iter().map(|w| w.line(name));
+        // Each warning once: the runs of a sweep mostly have the same ones.
         for line in lines.filter(|line| told.insert(line.clone())) {
             say!("warning: {line}");
         }
@@ -287,6 +291,7 @@ fn link(plan: &LabPlan, name: &str) -> Result<LinkId> {
     let found = links.iter().position(|link| link.name == name);
     found.map(|n| LinkId(n as u32)).ok_or_else(|| {
         let names: Vec<_> = links.iter().take(SHOWN).map(|link| link.name.as_str()).collect();
+        // A fabric may have thousands of links.
         let more = if links.len() > SHOWN { ", ..." } else { "" };
         anyhow!("--pcapng: there is no link {name}; there are {}{more}", names.join(", "))
     })

@@ -49,6 +49,7 @@ struct Queue<'a> {
 impl<'a> Switch<'a> {
     /// Returns None if the switch has no congestion control.
     pub fn new(plan: &'a CongestionPlan, names: Vec<String>) -> Option<Self> {
+        // Objects of the whole bridge alone: those of ports and queues have tables of their own.
         let objects: Vec<_> = Object::all()
             .filter(|object| object.section().is_in(plan) && object.scope() == Scope::Bridge)
             .filter_map(|object| Shown::new(plan, names.len(), object))
@@ -183,6 +184,7 @@ fn as_json(value: ObjectValue) -> Value {
 impl<'a> Queue<'a> {
     /// Returns None without detection.
     fn new(plan: &CongestionPlan, port: &'a str, n: usize, class: usize) -> Option<Self> {
+        // `sfcMonitoredQueues` is a bit mask of classes.
         let monitored = |mask: u8| mask >> class & 1 == 1;
         let isolation = plan.isolation.as_ref().and_then(|plan| {
             let congesting = plan.machine.map.congesting(TrafficClass::ALL[class])?.index();
@@ -192,6 +194,7 @@ impl<'a> Queue<'a> {
         let sfc = sfc.and_then(|plan| plan.monitors[n][class]);
         let fast_cnp = plan.fast_cnp.as_ref().and_then(|plan| plan.detect[n][class]);
         let qcn = plan.qcn.as_ref().and_then(|plan| plan.points[n][class]);
+        // A queue that detects nothing has no row.
         let any = isolation.is_some() || sfc.is_some() || fast_cnp.is_some() || qcn.is_some();
         any.then_some(Self { port, class, isolation, sfc, fast_cnp, qcn })
     }
@@ -305,6 +308,7 @@ fn peer_json(peer: &Peer) -> Json {
 }
 
 fn peer_text(peer: &Peer) -> String {
+    // A layer-2 peer has neither, and is addressed by its MAC address.
     let ip = peer.ipv4.map(|ip| ip.to_string()).or(peer.ipv6.map(|ip| ip.to_string()));
     let address = ip.unwrap_or_else(|| peer.mac.to_string());
     format!("{} to {address}, {} octets", cim_type(peer), peer.encap_len)
@@ -316,9 +320,11 @@ pub struct Tables<'a>(pub &'a [(&'a str, Switch<'a>)]);
 
 impl fmt::Display for Tables<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Compared by their text: switches that look alike share it.
         for (text, alike) in gather(self.0.iter(), |(_, switch)| switch.text()) {
             let names: Vec<&str> = alike.iter().map(|(name, _)| *name).collect();
             let names = few(&names);
+            // A single switch file needs no name above its table.
             if !names.is_empty() {
                 writeln!(f, "congestion, {}:", printable::line(&names))?;
             }

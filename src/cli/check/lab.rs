@@ -51,11 +51,13 @@ pub fn json(lab: &Resolved) -> Json {
         hosts: hosts(lab).map(NodePlan::name).collect::<Vec<_>>(),
         links: lab.links().map(|link| link_json(lab, &link)).collect::<Vec<_>>(),
         flows: flows.collect::<Vec<_>>(),
+        // `list` leaves out empty ones, so the JSON of a lab without a feature does not change with it.
         workloads: list(plan.workloads.iter().map(workload_json)),
         agents: list(agents.map(named)),
         macsec: list(macsec.map(named)),
         congestion: list(congestion),
         reactions: list(reactions(lab).map(|(host, plan)| reactions_json(host, plan))),
+        // Faults and checks are as the file says them; only their number and names are of use here.
         faults: plan.network.faults.len(),
         checks: plan.checks.iter().map(|c| c.name.clone()).collect::<Vec<_>>(),
     }
@@ -117,6 +119,7 @@ fn reactions(lab: &Resolved) -> impl Iterator<Item = (&str, &ReactionsPlan)> {
             NodeKind::Host(host) => Some((host.name.as_str(), &host.reactions)),
             NodeKind::Switch(_) => None,
         })
+        // A host without a reaction ignores both kinds of messages.
         .filter(|(_, plan)| plan.sfc.is_some() || plan.qcn.is_some())
 }
 
@@ -145,6 +148,7 @@ fn link_json(lab: &Resolved, view: &LinkView<'_>) -> Json {
             headroom_bytes: u64::from(h.given.0) * u64::from(cell),
             headroom_required_bytes: u64::from(h.required.cells.0) * u64::from(cell),
             headroom_sum: h.required.sum.to_string(),
+            // A simulated switch polls without a gap, so it has no terms of software.
             headroom_calc: some(switch::calc_command(&h.link, &SoftwareTerms::default(), cell)),
         }
     });
@@ -156,6 +160,7 @@ fn link_json(lab: &Resolved, view: &LinkView<'_>) -> Json {
         // From the start of a bit at one MAC to its arrival at the other.
         delay_ns: link.ab.delay,
         delay_back_ns: link.ba.delay,
+        // One value for both directions: that of the slower end.
         response_ns: link.ab.response.max(link.ba.response),
         headroom: headroom.collect::<Vec<_>>(),
     }
@@ -232,6 +237,7 @@ impl fmt::Display for Text<'_> {
         for table in tables.iter().flatten() {
             writeln!(f, "{table}")?;
         }
+        // Not in the list above: several tables, which equal switches share.
         let congestion: Vec<_> = congestion(lab).collect();
         if !congestion.is_empty() {
             congestion::Tables(&congestion).fmt(f)?;
@@ -278,6 +284,7 @@ fn link_table(lab: &Resolved) -> Table {
     ];
     let rows = lab.links().map(|view| {
         let link = view.link;
+        // Two values only where a fault or the file makes the directions differ.
         let delay = if link.ab.delay == link.ba.delay {
             link.ab.delay.to_string()
         } else {
@@ -295,6 +302,7 @@ fn headroom(lab: &Resolved, view: &LinkView<'_>) -> [String; 3] {
     let distinct = |mut all: Vec<u64>, show: fn(u64) -> String| {
         all.sort_unstable();
         let mut all: Vec<String> = all.into_iter().map(show).collect();
+        // After sorting and showing: two sizes that look alike are one in a table.
         all.dedup();
         or_dash((!all.is_empty()).then(|| all.join(", ")))
     };
@@ -320,6 +328,7 @@ fn flow_table(lab: &Resolved) -> Option<Table> {
         ("ECN", Left),
     ]);
     let flows = lab.plan.flows.iter();
+    // Flows of one entry of the file have its name, an underscore and a number.
     let alike = gather(flows, |f| {
         let base = f.name.split('_').next().unwrap_or(&f.name).to_owned();
         (base, f.priority, f.lossless, f.frame_len, f.signals)
@@ -327,6 +336,7 @@ fn flow_table(lab: &Resolved) -> Option<Table> {
     for ((_, priority, lossless, len, signals), alike) in alike {
         let (mut from, mut to): (Vec<&str>, Vec<&str>) =
             alike.iter().map(|f| (name(lab, f.from), name(lab, f.to))).unzip();
+        // Neighbours alone: flows are in the order of the file, so equal hosts stand together.
         from.dedup();
         to.dedup();
         table.row([
@@ -351,6 +361,7 @@ fn transport(signals: &FlowSignals) -> String {
 /// Describes the code point of a flow, and where its queue marks.
 fn ecn(signals: &FlowSignals) -> String {
     let marking = match &signals.marking {
+        // Without a marking curve the code point has no effect.
         Some(ecn) => format!("marked at {} to {}", octets(ecn.kmin.0), octets(ecn.kmax.0)),
         None => "never marked".to_owned(),
     };

@@ -43,6 +43,7 @@ fn measurement(plan: &MeasurePlan) -> Json {
     let initiate = plan.initiate;
     object! {
         respond: plan.respond,
+        // The parameters of requests are absent where the port only answers.
         initiate: initiate.is_some(),
         rounds: some(initiate.map(|i| i.rounds)),
         requests: some(initiate.map(|i| i.requests_max)),
@@ -82,6 +83,7 @@ fn ptp(plan: &PeerDelayPlan) -> Json {
         interval_ns: some(plan.interval),
         rounds: plan.rounds,
         domain: plan.domain,
+        // The only two that files can choose; the messages carry the number.
         profile: if plan.major_sdo_id == 0 { "ieee1588" } else { "ieee802_1as" },
     }
 }
@@ -149,6 +151,7 @@ fn pfc(plan: &DcbxPfcPlan) -> Json {
             PfcForm::Published => "published",
             PfcForm::Proposed { .. } => "proposed",
         },
+        // The TLV's bit means the opposite: 1 says that PFC cannot bypass MACsec.
         macsec_bypass: !plan.macsec_bound,
     }
 }
@@ -171,6 +174,7 @@ pub fn table<'a>(ports: impl Iterator<Item = (String, &'a AgentsPlan)>) -> Optio
 
 fn auto_text(plan: &AutoPlan) -> String {
     let macsec = if plan.shims.is_some() { ", MACsec" } else { "" };
+    // The methods are in the order in which they are tried.
     let or = plan.methods.to_string().replace(", ", ", else ");
     format!("auto: {} of {or}{macsec}", plan.statistic)
 }
@@ -213,6 +217,7 @@ pub fn macsec_json(plan: &SecyPlan) -> Json {
         let all = An::ALL.into_iter().zip(list);
         let present = all.filter_map(|(an, sa)| {
             let sa = sa.as_ref()?;
+            // Suites without extended packet numbers have none.
             let ssci = plan.suite.is_xpn().then_some(sa.ssci);
             Some(object! { an: an.get(), next_pn: sa.pn, ssci: some(ssci) })
         });
@@ -238,7 +243,9 @@ pub fn macsec_json(plan: &SecyPlan) -> Json {
         accept_pfc: accept_pfc(plan),
         validate: validate(plan),
         replay_protect: plan.replay_window.is_some(),
+        // 0 also without replay protection: `replay_protect` tells the two apart.
         replay_window: plan.replay_window.unwrap_or(0),
+        // EtherTypes that pass unprotected, as a reader of captures knows them.
         uncontrolled: plan.uncontrolled.iter().map(|n| format!("{n:#06x}")).collect::<Vec<_>>(),
         rollover_at: plan.rollover_at,
         tx_delay_ns: plan.tx_delay,

@@ -30,6 +30,7 @@ impl Division {
             plan.buffer.groups.iter().flatten().map(|g| bytes(plan, cells(g))).sum()
         };
         let (total, slack) = (bytes(plan, plan.buffer.total), bytes(plan, plan.buffer.slack));
+        // The resolved plan has checked that the parts fit, so the subtraction below cannot underflow.
         let (reserved, headroom): (u64, u64) = (sum(|g| g.reserved), sum(headroom));
         Self { total, reserved, headroom, slack, shared: total - reserved - headroom - slack }
     }
@@ -80,8 +81,10 @@ impl<'a> Group<'a> {
         let cell = u64::from(self.file.plan.buffer.cell_bytes);
         let pool = Division::new(&self.file.plan).shared / cell;
         let cells = match self.plan.limit {
+            // A limit above the pool is not reached.
             SharedLimit::Static(Cells(n)) => u64::from(n).min(pool),
             SharedLimit::Unlimited => pool,
+            // At rest: x = alpha * (pool - x), so x = alpha / (1 + alpha) of the pool.
             SharedLimit::Dynamic(alpha) => {
                 let n = f64::from(alpha.exponent()).exp2();
                 (pool as f64 * n / (1.0 + n)) as u64
@@ -137,6 +140,7 @@ pub fn json(file: &SwitchFile, placement: Option<&Placement>) -> Json {
     let workers = file.workers.iter().enumerate().map(|(n, worker)| {
         object! {
             core: core(worker.core),
+            // Absent for another machine, and null for a worker that is not pinned.
             cpu: some(placement.map(|placement| placement.cpus[n])),
             ports: names(plan, worker.ports.iter().map(|p| p.index())),
         }
@@ -266,6 +270,7 @@ fn hardware_pfc(device: &DevicePlan, port: &PortPlan) -> Option<Json> {
     device.hardware_pfc.then(|| {
         object! {
             priorities: priorities,
+            // The additional one is for all priorities without PFC.
             receive_queues: priorities.iter().count() + 1,
             transmit_queues: device.queues().1,
         }
@@ -274,6 +279,7 @@ fn hardware_pfc(device: &DevicePlan, port: &PortPlan) -> Option<Json> {
 
 fn queue_json(port: &PortPlan, n: usize) -> Json {
     let (strict, weight) = match port.schedule.classes[n] {
+        // A strict queue has no weight; 0 is no weight of DWRR.
         ClassPlan::Strict => (true, 0),
         ClassPlan::Dwrr { weight } => (false, weight),
     };
@@ -337,6 +343,7 @@ pub fn set(priorities: PrioritySet) -> String {
 /// without an option in `calc` (another line overhead, or a delay that is not a length).
 pub fn calc_command(link: &DelayInputs, software: &SoftwareTerms, cell: u32) -> Option<String> {
     let standard = DelayInputs::standard(link.interface);
+    // `calc` has no option for it.
     if link.line_overhead != standard.line_overhead {
         return None;
     }
@@ -349,6 +356,7 @@ pub fn calc_command(link: &DelayInputs, software: &SoftwareTerms, cell: u32) -> 
     let mut option = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             out += &format!(" --{name} {value}");
+            // A flag without a value would leave a space at the end.
             out.truncate(out.trim_end().len());
         }
     };
@@ -360,6 +368,7 @@ pub fn calc_command(link: &DelayInputs, software: &SoftwareTerms, cell: u32) -> 
         Phy::Virtual(_) => Some("none".to_owned()),
         phy => (phy != Phy::of_rate(link.rate())).then(|| phy.to_string()),
     };
+    // Only what differs from the defaults of `calc`, so that the command stays readable.
     option("phy", phy);
     option("fec", (interface.fec() != Fec::None).then(|| interface.fec().to_string()));
     let extender = (interface.extender() != Extender::None).then(|| interface.extender());
@@ -377,6 +386,7 @@ pub fn calc_command(link: &DelayInputs, software: &SoftwareTerms, cell: u32) -> 
 
 /// Expresses the cable as a length and picoseconds per metre, within the ranges of `calc`.
 fn length(link: &DelayInputs) -> Option<(Length, u64)> {
+    // Within these limits `calc` accepts the delay per metre as it is.
     let (metres, each) = (u64::from(link.cable_m), u64::from(link.cable_ps_per_m));
     if (3_300..=100_000).contains(&each) || metres == 0 {
         let each = if metres == 0 { DelayInputs::PS_PER_METRE.into() } else { each };
@@ -395,6 +405,7 @@ fn macsec_options(link: &DelayInputs, option: &mut impl FnMut(&str, Option<Strin
     if data == 0 && pfc == 0 && macsec.data_delay + macsec.pfc_delay == Duration::ZERO {
         return Some(());
     }
+    // `calc` has one delay for both, so other combinations cannot be expressed.
     let pays = if pfc > 0 { macsec.data_delay } else { Duration::ZERO };
     let known = matches!(data, 24 | 32) && (pfc == 0 || pfc == data) && macsec.pfc_delay == pays;
     if !known {

@@ -146,6 +146,7 @@ impl MeasureArgs {
             ensure!(time <= SPAN_MAX, "--{name}: is longer than a second");
             Ok(time)
         };
+        // Every time is limited to a second, far above any delay of a link.
         let own = span("own-reaction", self.own_reaction, DelayInputs::HIGHER_LAYER)?;
         let own_reaction = Adjustment::at_least(own);
         let internal = self.internal;
@@ -156,6 +157,7 @@ impl MeasureArgs {
             rate_from,
             frames: Frames::up_to(max_frame),
             reaction: span("reaction", self.reaction, DelayInputs::HIGHER_LAYER)?,
+            // What the user gives has precedence over what the peer advertises.
             reaction_given: self.reaction.is_some(),
             own_reaction: own_reaction.unwrap_or_default(),
             invocation: span("invocation", self.invocation, Duration::ZERO)?,
@@ -164,6 +166,7 @@ impl MeasureArgs {
             shims: self.macsec.map(|(local, remote)| Shims { local, remote }),
             cell: cell.map(|octets| octets as u32),
             methods: self.method,
+            // S4 averages; Sluice's own reading takes the longest, because headroom is for the worst case.
             statistic: self.statistic.unwrap_or(match self.protocol.dialect {
                 Readings::Sluice => Statistic::Max,
                 Readings::Letter => Statistic::Mean,
@@ -180,6 +183,7 @@ impl MeasureArgs {
 fn measure(args: &MeasureArgs) -> Result<InitiatePlan> {
     let rounds = args.protocol.rounds.unwrap_or(InitiatePlan::DEFAULT.rounds);
     ensure!((1..=256).contains(&rounds), "--rounds: must be 1 to 256");
+    // Twice the rounds leaves room for messages that are lost.
     let requests = args.protocol.requests.unwrap_or(rounds.saturating_mul(2).min(256));
     ensure!(
         (rounds..=256).contains(&requests),
@@ -199,6 +203,7 @@ fn measure(args: &MeasureArgs) -> Result<InitiatePlan> {
 }
 
 fn ptp(args: &MeasureArgs) -> Result<PeerDelayPlan> {
+    // With both methods `--rounds` is about round trips: PTP's are slower, by its interval.
     let only = args.method == Preference::only(Method::PeerDelay);
     let rounds = args.protocol.rounds.filter(|_| only).unwrap_or(PeerDelayPlan::DEFAULT.rounds);
     ensure!((1..=256).contains(&rounds), "--rounds: must be 1 to 256");

@@ -167,6 +167,7 @@ impl ProtocolArgs {
     /// A PDU of a length that the table does not have or the length field cannot state.
     pub fn dialect(&self) -> Result<Dialect> {
         let (least, most) = PduLength::RANGE;
+        // To the letter of S4 a PDU has 65 octets or more; Sluice's own reading has no padding.
         let pdu = match (self.pdu, self.dialect) {
             (Some(octets), _) => PduLength::padded(octets)
                 .with_context(|| format!("--pdu: must be {least} to {most} bytes"))?,
@@ -195,6 +196,7 @@ impl MeasureArgs {
     /// # Errors
     /// There are none, too many, or half a pair.
     pub fn places(&self) -> Result<Vec<Place>> {
+        // A location of a generator's file may have options, which a measurement would ignore.
         let options = self.ports.iter().find(|port| port.text.contains('?'));
         if let Some(port) = options {
             bail!(
@@ -215,6 +217,7 @@ impl MeasureArgs {
         }
         for place in &places {
             let Place::Ring { pair, end } = place else { continue };
+            // The ends of a ring are 0 and 1. Only this process has the other one.
             let other = Place::Ring { pair: pair.clone(), end: 1 - end };
             ensure!(
                 places.contains(&other),
@@ -245,6 +248,7 @@ fn pair(text: &str) -> Result<(Duration, Duration), String> {
 /// Parses two times separated by two dots, the shorter first.
 fn range(text: &str) -> Result<(Duration, Duration), String> {
     two(text, "..")
+        // A spacing of zero would send all requests in one burst.
         .filter(|(min, max)| min <= max && *max > Duration::ZERO)
         .ok_or_else(|| "write the least and the most time: 50us..500us".into())
 }

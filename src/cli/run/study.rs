@@ -65,6 +65,7 @@ fn refuse_too_many(args: &RunArgs, planned: u64) -> Result<()> {
 pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
     refuse(args)?;
     let numbers = Numbers::new(args, studies)?;
+    // Counted and not calculated: a shard has every nth number of several ranges.
     let planned = numbers.all().count() as u64;
     refuse_too_many(args, planned)?;
     let jobs = jobs_for(args, planned);
@@ -178,6 +179,7 @@ impl Numbers {
             }
             let of = |name: &String| study.of_variant(Some(name)).map_err(bad_input);
             let mut ranges = args.variant.iter().map(of).collect::<Result<Vec<_>>>()?;
+            // In the order of the numbers, whatever the order of the options, so that shards are the same.
             ranges.sort_by_key(|range| range.start);
             ranges.dedup();
             Ok(ranges)
@@ -240,7 +242,9 @@ impl Work<'_> {
         let mut done = |study: usize, result: Result<Row, StudyError>| match result {
             Ok(row) => {
                 show.ended();
+                // Before the row is added: a row says that its run is complete, files included.
                 self.keep(study, &row);
+                // Without the file of rows a long run would be lost, so it ends here.
                 let goes_on = self.rows.add(&row);
                 self.studied.add(row);
                 if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -281,12 +285,14 @@ impl Work<'_> {
     /// Writes the lab file of a run that failed or is inconclusive.
     fn keep(&mut self, study: usize, row: &Row) {
         let Some(dir) = &self.args.keep else { return };
+        // Verdicts are in order of severity.
         if row.verdict <= Verdict::NotJudged || self.kept.len() >= KEPT_MAX {
             return;
         }
         // Labs of several files may have the same name.
         let lab = if self.studies.len() > 1 { format!("{}-", study + 1) } else { String::new() };
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' };
+        // Part of a file's name, which file systems limit to 255 bytes.
         let name: String = row.lab.chars().map(plain).take(100).collect();
         let file = dir.join(format!("{lab}{name}-{}.yaml", row.n));
         let study = &self.studies[study];
@@ -303,6 +309,7 @@ impl Work<'_> {
         });
         match written {
             Ok(()) => self.kept.push((row.study.clone(), row.n, file.display().to_string())),
+            // The first error is reported at the end; the runs go on.
             Err(error) => self.failed = self.failed.take().or(Some(error)),
         }
     }

@@ -235,15 +235,7 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         let gaps = worker.ports.iter().filter_map(|id| ports[id.index()].poll_gap);
         parts.push(Part { switch, clock: move || clock.now(), place, poll_gap: gaps.min() });
     }
-    for (id, device) in (0..).filter_map(PortId::new).zip(&devices) {
-        let link = device.link();
-        // A switch begins with all links up; the links that come up later are reported by the daemon.
-        if !link.up {
-            let part = &mut parts[owners[id.index()]];
-            let change = Change::Link { port: id, up: false, rate: None };
-            part.switch.apply(clock.now(), change)?;
-        }
-    }
+    take_links_down(&mut parts, &owners, &devices, clock)?;
     let readers = devices.clone();
     let nics: NicReader = Arc::new(move || readers.iter().map(|d| d.stats().nic).collect());
     let eal = eal.clone();
@@ -251,6 +243,24 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
     let prepare = move || eal.register_worker().map_err(|error| error.to_string());
     let workers = start(parts, owners, nics, prepare)?;
     Ok(Running { workers, devices, notes, placement, _claims: claims })
+}
+
+/// Tells each worker which of its links are down: a switch begins with all links up. Links that come up later are
+/// reported by the daemon.
+fn take_links_down<C>(
+    parts: &mut [Part<Real, C>],
+    owners: &[usize],
+    devices: &[PortControl],
+    clock: dpdk::TscClock,
+) -> Result<(), ChangeError> {
+    for (id, device) in (0..).filter_map(PortId::new).zip(devices) {
+        if !device.link().up {
+            let part = &mut parts[owners[id.index()]];
+            let change = Change::Link { port: id, up: false, rate: None };
+            part.switch.apply(clock.now(), change)?;
+        }
+    }
+    Ok(())
 }
 
 /// Worker of each port.

@@ -118,10 +118,7 @@ pub fn selftest(
     context.link_rate = passes::link_rate(&pair.port);
     context.promiscuous = pair.port.info().promiscuous;
     context.forwards = Some(pair.port.info().mac_control.to_string());
-    devices[0].link_rate_bps = context.link_rate;
-    if let (Some(device), Some(peer)) = (devices.get_mut(1), &pair.peer) {
-        device.link_rate_bps = passes::link_rate(peer);
-    }
+    note_rates(&mut devices, &pair);
     let mut lines = vec![link(&pair), offloads(&context.abilities), flow_control(&context, &pair)];
     // Without a link no frame passes, and a failure of a step would say nothing about the NIC.
     let is_up = pair.up_after.is_some();
@@ -193,6 +190,14 @@ impl Run<'_> {
 
     fn is_ok(&self, check: &str) -> bool {
         self.lines.iter().any(|line| line.check == check && line.verdict == Found::Ok)
+    }
+}
+
+/// Adds the rates that both ends have negotiated.
+fn note_rates(devices: &mut [Device], pair: &Pair) {
+    devices[0].link_rate_bps = passes::link_rate(&pair.port);
+    if let (Some(device), Some(peer)) = (devices.get_mut(1), &pair.peer) {
+        device.link_rate_bps = passes::link_rate(peer);
     }
 }
 
