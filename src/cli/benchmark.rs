@@ -394,8 +394,10 @@ fn measure<R: Serialize>(
         outputs.claim("--resume", path)?;
     }
     let files = Files::open(args, &mut outputs)?;
+    // After the files are claimed, and before the device is opened, which takes a while.
     let stop = stop_on_signals()?;
     let options = (tests, args.machine);
+    // All that changes results and is in no parameter: a journal of another setup is refused.
     let known = format!("{options:?} {:?} {:?} {:?}", dut.lab, dut.reports, dut.resets);
     let mut device = dut::bench(dut, World::Virtual, args.machine, &stop)?;
     let world = device.world();
@@ -417,6 +419,7 @@ fn measure<R: Serialize>(
     let Measured { runs, unknown, trouble } = repeat(args.runs, &mut plan, bench, &stop, run);
     let warnings = bench.warnings();
     warnings.iter().for_each(|warning| say!("warning: {warning}"));
+    // As JSON from here on: comparison, files and document have the same values.
     let values: Vec<Value> = runs.iter().map(took::value).collect::<Result<_, _>>()?;
     let ended = trouble.as_ref().map(ToString::to_string);
     let mut document = Document {
@@ -607,6 +610,7 @@ fn earlier(path: &Path, procedure: &str, parameters: &BTreeMap<String, String>) 
         let of = printable::excerpt(&before.procedure);
         return Err(wrong(format!("it has results of {of}, not {procedure}")));
     }
+    // Results of other parameters differ for that reason, which is no change of the device.
     if let Some(difference) = before.difference(parameters) {
         let what = format!("it has results of other parameters ({difference})");
         return Err(bad_input(anyhow!("--baseline {name}: {what}; measure it again with these")));
@@ -616,6 +620,7 @@ fn earlier(path: &Path, procedure: &str, parameters: &BTreeMap<String, String>) 
 
 /// Reads the file of a run.
 fn load(args: &Common) -> Result<(Plan, Dut)> {
+    // A DUT file alone is taken with the default parameters.
     if !matches!(Kind::of_file(&args.file), Some(Kind::Dut)) {
         Kind::Benchmark.expect(&args.file)?;
     }

@@ -117,6 +117,7 @@ fn set(lab: &mut Lab, args: &DemoArgs) {
     }));
     let star = lab.topology.iter_mut().find_map(|topology| topology.star.as_mut());
     star.expect("the demo's lab is a star").hosts = senders + 1;
+    // Shared among all senders, so that the sum at the receiver's link stays the same for any number.
     let unprotected = UNPROTECTED * PERCENT / senders;
     for (flow, share) in lab.flows.iter_mut().zip([100 * PERCENT - unprotected, unprotected]) {
         flow.rate = Some(FlowRate::Short(FlowRateText::Share(Ratio(share))));
@@ -152,6 +153,7 @@ fn text(args: &DemoArgs, comparison: &Comparison, program: &str) -> String {
     let outcomes: Vec<&Outcome> =
         comparison.runs.iter().filter_map(|run| run.outcome.as_ref()).collect();
     let mut out = format!("{}\n{}\n", scene(args), table(args, &outcomes));
+    // Variants that did not run have no outcome, and end the pairs.
     let checks = || {
         NAMES.iter().zip(&outcomes).flat_map(|(name, o)| o.checks.iter().map(move |c| (name, c)))
     };
@@ -244,6 +246,7 @@ fn of_priority(t: &mut Table, outcomes: &[&Outcome], priority: u8) {
     row("frames delivered", &|f| count(f.iter().map(|f| f.rx_frames).sum()));
     row("frames lost", &|f| count(f.iter().map(|f| f.loss_frames).sum()));
     row("throughput", &|f| scaled(f.iter().map(|f| f.rx_bps).sum(), "b/s"));
+    // Of several flows the worst one: a mean would hide it.
     let worst = |f: &[&FlowOutcome], of: fn(&LatencyFigures) -> Duration| {
         let all = f.iter().filter_map(|flow| flow.latency_ns.as_ref());
         all.map(of).max().map_or_else(|| "-".into(), |d| delay(d.as_nanos_f64()))

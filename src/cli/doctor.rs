@@ -128,6 +128,7 @@ impl Findings<'_> {
         advice: impl Into<String>,
     ) {
         self.add(check, verdict, found);
+        // The finding that was just added.
         if let Some(last) = self.all.last_mut() {
             last.advice = Some(printable::message(&advice.into()).into_owned());
         }
@@ -150,6 +151,7 @@ impl Diagnosis {
     #[must_use]
     pub fn status(&self) -> u8 {
         match (self.dpdk_runs, self.verdict) {
+            // Without DPDK nothing is known of the ports, whatever the machine's findings are.
             (false, _) => 3,
             (true, Verdict::Fail) => 1,
             (true, _) => 0,
@@ -179,6 +181,7 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
 pub fn diagnose(args: &DoctorArgs) -> Diagnosis {
     let mut findings = Vec::new();
     let mut machine = Findings { subject: "machine", all: &mut findings };
+    // Before DPDK starts, which takes hugepages and changes what is free.
     machine::examine(&mut machine, &args.ports);
     let memory = args.machine.memory();
     let file_prefix = own_prefix("sluice-doctor");
@@ -202,6 +205,7 @@ fn table(diagnosis: &Diagnosis) -> String {
     let mut out = String::new();
     let mut subject = "";
     for finding in &diagnosis.findings {
+        // Findings of one subject follow each other.
         if finding.subject != subject {
             subject = &finding.subject;
             out += &format!("{subject}\n");
@@ -243,6 +247,7 @@ fn run_selftest(args: &DoctorArgs) -> Result<ExitCode> {
     let places = places(args).map_err(bad_input)?;
     let mut outputs = Outputs::new();
     outputs.devices(places.iter().map(ToString::to_string))?;
+    // Opened before the test, so that a path that cannot be written is found at once.
     let file = args.json.as_ref().map(|path| outputs.open("--json", path)).transpose()?;
     let stop = stop_on_signals()?;
     let options = EalOptions {
@@ -295,6 +300,7 @@ fn places(args: &DoctorArgs) -> Result<Vec<Place>> {
         places.push(parsed("--peer", peer)?);
     }
     match &places[..] {
+        // A ring's two ends are two places, so equal places are always an error.
         [one, two] if one == two => Err(anyhow!("--peer: {one} is the port itself")),
         [Place::Ring { pair: a, .. }, Place::Ring { pair: b, .. }] if a == b => Ok(places),
         all => match all.iter().find(|place| matches!(place, Place::Ring { .. })) {

@@ -137,6 +137,7 @@ fn place(text: &str) -> Result<(String, String), String> {
 pub fn run(args: &GenerateArgs) -> Result<ExitCode> {
     args.machine.apply()?;
     match (&args.file, args.listen) {
+        // The parser requires exactly one of the three.
         (Some(file), _) => run::run(args, file),
         #[cfg(feature = "dpdk")]
         (None, Some(addr)) => serve::serve(args, addr),

@@ -66,6 +66,7 @@ pub(super) fn complete(command: Command) -> Command {
     let grouped = template(&command, &GROUPS);
     let command = command.after_help(examples).help_template(grouped);
     laid_out(command.mut_subcommands(|command| match command.get_name() {
+        // Only this command has too many subcommands for one list.
         "ctl" => {
             let grouped = template(&command, &CTL_GROUPS);
             command.help_template(grouped)
@@ -77,6 +78,7 @@ pub(super) fn complete(command: Command) -> Command {
 /// Returns the examples of the commands that this build has.
 fn examples_of_build(command: &Command) -> String {
     let is_here = |line: &&str| match line.trim_start().strip_prefix("sluice ") {
+        // Lines without a command, such as those about the exit status, stay.
         Some(rest) => rest.split(' ').next().is_some_and(|verb| has(command, verb)),
         None => true,
     };
@@ -95,6 +97,7 @@ fn template(command: &Command, groups: &Groups) -> StyledStr {
     let width = width.unwrap_or(0);
     for (title, verbs) in groups {
         let here: Vec<_> = verbs.iter().filter(|verb| has(command, verb)).collect();
+        // A build without some features may have no command of a group.
         if here.is_empty() {
             continue;
         }
@@ -125,6 +128,7 @@ fn layout(text: &str) -> String {
     let is_listed = |line: &str| line.starts_with(' ');
     let mut out: Vec<String> = Vec::new();
     let is_one = |a: &&str, b: &&str| {
+        // A line that ends with a colon is the title of the list behind it.
         let is_text = !a.is_empty() && !b.is_empty() && !a.ends_with(':');
         is_text && is_listed(a) == is_listed(b)
     };
@@ -152,6 +156,7 @@ fn list(block: &[&str]) -> Vec<String> {
     let described = || entries.iter().filter(|(_, about)| !about.is_empty());
     let fitting = |width: usize| described().filter(|(e, a)| fits(e, a, width)).count();
     let widths = described().map(|(entry, _)| entry.chars().count());
+    // The width with which most entries have their description beside them; of equal ones the smallest.
     let width = widths.max_by_key(|width| (fitting(*width), WIDTH - (*width).min(WIDTH)));
     let width = width.unwrap_or(0);
     let mut lines = Vec::new();
@@ -170,6 +175,7 @@ fn list(block: &[&str]) -> Vec<String> {
 /// Reason why this build has no such command, if another build has it.
 pub(super) fn missing(command: &Command, verb: &str) -> Option<String> {
     let is_known = GROUPS.iter().any(|(_, verbs)| verbs.contains(&verb));
+    // A word that no build has is left to clap, which suggests similar ones.
     if !is_known || has(command, verb) {
         return None;
     }
@@ -209,6 +215,7 @@ fn shortened(mut error: Error) -> Error {
     };
     let is_long = |value: &ContextValue| value.to_string().len() > printable::SHOWN_MAX;
     let long = error.context().filter(|(_, value)| is_long(value));
+    // Collected first, because the context is borrowed while it is read.
     let all: Vec<_> = long.filter_map(|(kind, value)| Some((kind, bounded(value)?))).collect();
     for (kind, value) in all {
         error.insert(kind, value);
@@ -233,6 +240,7 @@ fn beyond_shortening(error: &Error) -> Option<String> {
     let shown = error.render().to_string();
     let bounded = printable::lines(shown.lines().map(message));
     let is_refusal = error.use_stderr();
+    // Help and version are no refusals, and are never shortened.
     (is_refusal && bounded.trim_end() != shown.trim_end()).then_some(bounded)
 }
 

@@ -94,10 +94,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
     for warning in warnings {
         tracing::warn!(target: START, "{}", warning.line(&args.file.display().to_string()));
     }
+    // Before anything is made of the plan, so that all parts have the same seed.
     daemon::seed(&mut file.plan);
     let mut outputs = Outputs::new();
     outputs.input("the switch file", &args.file);
+    // A device may be a file, such as that of net_pcap.
     outputs.devices(file.devices.iter().map(|port| port.device.as_str()))?;
+    // Before DPDK starts, which takes a while: from here on a signal ends the switch in order.
     let stop = stop_on_signals()?;
     let what = daemon::real_switch(&file, args.idle.map(Idle::from));
     let eal = Eal::start(&daemon::eal_options(&file, args.memory(), &what)).map_err(classify)?;
@@ -111,6 +114,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let place = cpu.map_or("not pinned".to_owned(), |cpu| format!("core {cpu}"));
         tracing::info!(target: DETAIL, "worker ({place}): {}", ports.join(", "));
     }
+    // After the launch, so that every client finds a running switch.
     let socket = serve_control(&args, &file, &daemon)?;
     serve_metrics(args.prometheus, file.listen, daemon.scrape())?;
     announce(&file, &daemon.running, socket.as_ref().map(|(path, _)| path.as_path()));
@@ -192,6 +196,7 @@ fn serve_control(
     };
     match daemon.serve_control(path) {
         Ok(socket) => Ok(Some((path.clone(), socket))),
+        // The default path may be in use or not writable; the switch runs without it.
         Err(error) if args.control.is_none() => {
             let path = path.display();
             tracing::warn!("no control socket at {path}: {error}; --control PATH names another");
@@ -207,6 +212,7 @@ fn serve_control(
 fn finish(args: &Args, daemon: Daemon) -> Result<ExitCode> {
     let summary = match daemon.stop(std(args.drain)) {
         Ok(summary) => summary,
+        // A panic loses counters, so there is no summary to judge by.
         Err(panics) => {
             for (worker, panic) in panics {
                 say!("sluice: worker {worker} panicked: {panic}; this is a bug, please report it");
@@ -238,6 +244,7 @@ fn announce(file: &SwitchFile, running: &Running, socket: Option<&Path>) {
         tracing::warn!(target: RUNNING, "{}: {}", file.plan.name, shared(claimed));
     }
     if let Some(path) = socket {
+        // Only another path needs the option.
         let usual = path == socket::default_path(&file.plan.name);
         let option = if usual { String::new() } else { format!(" --control {}", quoted(path)) };
         let path = path.display();

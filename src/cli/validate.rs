@@ -42,6 +42,7 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
         Selection { level: args.level.into(), only: args.only.clone(), retry: args.retry };
     refuse_unknown("--only", &selection.unknown())?;
     let tests = selection.tests();
+    // The parser requires a file, or one of the options that need none.
     let Some(path) = args.file.as_ref().filter(|_| !args.list) else {
         let all = if args.only.is_empty() { catalogue::TESTS.iter().collect() } else { tests };
         terminal::print(list(&all))?;
@@ -65,7 +66,9 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
         terminal::print(planned(&selection, &dut.setup) + &least)?;
         return Ok(ExitCode::SUCCESS);
     }
+    // Before the run: a user can still choose fewer tests.
     least.iter().for_each(|least| say!("{least}"));
+    // What is kept takes memory, so it is only what a file will show.
     dut.setup.keep = match (&args.captures, &args.report) {
         (Some(_), _) => Keep::Frames,
         (None, Some(_)) => Keep::Traces,
@@ -101,11 +104,13 @@ fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Resu
     let world = args.world.unwrap_or_default();
     let mut bench = dut::bench(dut, world, args.machine, &stop)?;
     let every = Duration::from_secs(5);
+    // One more for the check of the tester itself.
     let all = selection.tests_of(&setup).len() as u64 + 1;
     let mut progress = Progress::new("{bar:30} {pos}/{len} {msg}", &setup.name, Some(all), every);
     let begun = Instant::now();
     let mut last = None;
     let results = suite::run(&setup, selection, &mut *bench, |n, all, test| {
+        // The same number twice in a row is a repetition.
         let again = if last.replace(n) == Some(n) { ", again" } else { "" };
         let left = left(begun.elapsed(), n, all);
         let text = format!("{} {}{again}{left}", test.id, test.title);
@@ -119,6 +124,7 @@ fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Resu
 /// Returns the time left in words, by the mean time of the tests that are done; nothing before the first test of
 /// the device is.
 fn left(elapsed: Duration, done: usize, all: usize) -> String {
+    // The first is the check of the tester, whose time says nothing about the others.
     if done < 2 || all <= done {
         return String::new();
     }
@@ -153,6 +159,7 @@ fn refuse_unknown(option: &str, names: &[&str]) -> Result<()> {
 /// Prints the pages of tests.
 fn describe(names: &[String]) -> Result<ExitCode> {
     let is_own = |name: &str| name == catalogue::SELF_CHECK.id;
+    // The self-check has a page, but cannot be selected: it always runs.
     let own = names.iter().any(|name| is_own(name)).then_some(&catalogue::SELF_CHECK);
     let selection = Selection { level: Level::Full, only: names.to_vec(), retry: 0 };
     let unknown: Vec<_> = selection.unknown().into_iter().filter(|name| !is_own(name)).collect();
@@ -344,6 +351,7 @@ impl Files {
         setup: &Setup,
     ) -> (Vec<evidence::File>, Result<()>) {
         let mut written = Written::default();
+        // With the sum of the DUT file a reader can tell which one the results are of.
         if let Some(Ok(octets)) = args.file.as_ref().map(std::fs::read) {
             written.files.push(sum(name.to_owned(), &octets));
         }
@@ -355,6 +363,7 @@ impl Files {
         written.text(self.prometheus, args.prometheus.as_ref(), || validation_metrics(results));
         let captured = written.captures(args, name, results, setup);
         written.errors.push(captured);
+        // The page lists the other files, so it is written last.
         let files = written.files.clone();
         written.text(self.report, args.report.as_ref(), || {
             let (file, strict) = (name, args.strict);

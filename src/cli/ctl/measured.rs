@@ -77,9 +77,11 @@ pub(super) fn watch(path: &Path, args: &WatchArgs, format: Format) -> Result<Exi
         let result = answer(&Request::Notifications { after }, path)?;
         serde_json::from_value(result).context(OTHER_VERSION)
     };
+    // Nothing is after the largest number, so the answer has the last one alone.
     let mut after = if args.all { 0 } else { ask(u64::MAX)?.last };
     loop {
         let told = ask(after)?;
+        // The switch keeps a limited number, and a client may have been too slow.
         if told.lost > 0 {
             terminal::say!("{} notifications are lost: the switch keeps no more", told.lost);
         }
@@ -98,6 +100,7 @@ pub(super) fn watch(path: &Path, args: &WatchArgs, format: Format) -> Result<Exi
         if is_over || stop.load(std::sync::atomic::Ordering::SeqCst) {
             return Ok(verdict(true));
         }
+        // After the end is checked: a short duration is not lengthened by a wait.
         thread::sleep(ASK_EVERY);
     }
 }

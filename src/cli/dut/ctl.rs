@@ -63,6 +63,7 @@ impl Adapter for Ctl {
 
     fn read(&mut self, ports: &[&str]) -> Result<Counters, Trouble> {
         let shown = self.ask(&Request::Show {})?;
+        // Read twice: as a summary, and as it came, to see which fields are absent.
         let summary: Summary = serde_json::from_value(shown.clone()).map_err(other_version)?;
         let one = |name: &&str| {
             let found = summary.ports.iter().zip(0..).find(|(port, _)| port.port.name == *name);

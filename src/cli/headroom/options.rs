@@ -20,6 +20,7 @@ pub fn phy(text: &str) -> Result<PhyChoice, String> {
     if text == "none" {
         return Ok(PhyChoice::None);
     }
+    // Names of 802.3, in upper or lower case.
     let named = Phy::ALL.into_iter().find(|phy| phy.to_string().eq_ignore_ascii_case(text));
     named.map(PhyChoice::Of).ok_or_else(|| {
         let names: Vec<_> = Phy::ALL.iter().map(ToString::to_string).collect();
@@ -30,6 +31,7 @@ pub fn phy(text: &str) -> Result<PhyChoice, String> {
 /// Parses KiB with a fraction, as in SONiC's tables.
 pub fn kib(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix("KiB").map(str::trim_end);
+    // The parser of numbers would take an exponent, a sign or `inf`, too.
     let digits = |n: &&str| n.chars().all(|c| c.is_ascii_digit() || c == '.');
     let value = number.filter(digits).and_then(|n| n.parse().ok());
     value.ok_or_else(|| "write KiB, such as 0.8KiB".into())
@@ -73,6 +75,7 @@ impl AsicName {
         match self {
             Self::Tofino2 => sonic::Asic::TOFINO_2,
             Self::Vs => sonic::Asic::VS,
+            // By the order of the variants.
             spectrum => sonic::Asic::spectrum(spectrum as u8 - Self::Spectrum1 as u8 + 1)
                 .expect("there are six generations"),
         }
@@ -168,6 +171,7 @@ impl IeeeArgs {
             PhyChoice::None => Phy::Virtual(rate),
             PhyChoice::Of(phy) => phy,
         });
+        // The sublayers first: they decide the defaults that the other options replace.
         let link = ieee::Inputs::new(rate, length_mm).on(phy, self.fec(), self.extender())?;
         let Shared { max_frame, delay_per_metre, reaction_delay } = shared;
         Ok(ieee::Inputs {

@@ -39,6 +39,7 @@ impl Sets {
         let mut axes: Vec<(String, bool)> = Vec::new();
         for column in studies.iter().filter_map(Study::sweep).flat_map(Sweep::columns) {
             match axes.iter_mut().find(|(path, _)| path == column.key) {
+                // A column has one type: text if any study has text there.
                 Some((_, is_number)) => *is_number &= column.is_number,
                 None => axes.push((column.key.to_owned(), column.is_number)),
             }
@@ -65,6 +66,7 @@ impl Sets {
         if state.open.is_empty() || !state.has_series {
             return;
         }
+        // An upper limit: the largest run stands for all.
         let largest = plans.map(series_bytes_max).max().unwrap_or(0);
         let most = largest.saturating_mul(runs);
         if most >= SIZE_TOLD {
@@ -78,12 +80,14 @@ impl Sets {
 
     /// Returns the options of a run: with plots, and samples in more detail, if data is written.
     pub(super) fn options<'a>(&self, args: &RunArgs, stop: &'a AtomicBool) -> Options<'a> {
+        // The lock ends here: options are asked for while runs add their data.
         let (has_data, has_series) = {
             let state = self.lock();
             (!state.open.is_empty(), state.has_series)
         };
         Options {
             plots: args.report.is_some() || has_data,
+            // More samples only where a table of series has use for them.
             moments: (has_data && has_series).then_some(MOMENTS_MAX),
             slow_down: args.slow_down,
             threads: args.threads,
@@ -100,6 +104,7 @@ impl Sets {
             }
         }
         if state.failed.is_some() {
+            // A set without one of its runs would look complete.
             state.open.clear();
         }
     }
@@ -159,6 +164,7 @@ impl Rows {
         studies: &[Study],
         take: impl FnMut(usize, Row),
     ) -> Result<Self> {
+        // The parser allows --resume only with --rows.
         let Some(path) = args.rows.as_deref() else { return Self::begin(args, outputs) };
         outputs.claim("--rows", path)?;
         let file = RowFile::resume(path, studies, take).map_err(|error| refused(path, error))?;
@@ -176,6 +182,7 @@ impl Rows {
             if let Err(error) = file.add(row) {
                 let context = format!("writing {}", quoted(path));
                 self.failed = Some(anyhow::Error::from(error).context(context));
+                // A file whose last row is cut must not get another one behind it.
                 self.open = None;
             }
         }

@@ -92,6 +92,7 @@ impl Session {
         let port = |measured: &MeasuredPort| Value::from(plan.ports[measured.port].name.as_str());
         let measured = self.measured()?;
         let all = measured.iter().flat_map(|port| port.methods.iter().map(move |of| (port, of)));
+        // Counters have a row each, since the methods have different ones.
         if listing == Listing::MeasurementCounters {
             let rows = all.flat_map(|(measured, of)| {
                 let row = |(name, n): &(&str, u64)| {
@@ -126,6 +127,7 @@ impl Session {
     pub(super) fn yang(&self) -> Result<Value> {
         let plan = lock(&self.plan).clone();
         let snapshot = self.controller.snapshot()?.switch;
+        // Counters are from the start, or from the last clear.
         let elapsed = std::time::Duration::from_nanos(self.controller.elapsed().as_nanos());
         let tables = self.objects(None)?.tables;
         let measured = self.measured()?;
@@ -146,6 +148,7 @@ impl Session {
 /// uses first. `headroom` is what a lossless group needs by the method that found it.
 fn methods(agents: &AgentsSnapshot, headroom: Option<(Method, u64)>) -> Vec<MeasuredBy> {
     let of = |method, state, found: Option<Found>, samples: Option<&Samples>, counters| {
+        // The state of the method in use includes waits and failures that the machine itself does not know.
         let used = agents.auto.filter(|(_, used)| *used == method);
         let delays = |found: Found| Delays::new(&found.delay, found.uncertainty, samples);
         MeasuredBy {
@@ -166,6 +169,7 @@ fn methods(agents: &AgentsSnapshot, headroom: Option<(Method, u64)>) -> Vec<Meas
     });
     let mut all: Vec<_> = [round_trip, path].into_iter().flatten().collect();
     let used = agents.auto.map_or(Method::RoundTrip, |(_, method)| method).name();
+    // A stable sort: `false` comes first.
     all.sort_by_key(|by| by.method != used);
     all
 }
@@ -248,6 +252,7 @@ impl Memory {
             News::Failed(failure) => MeasurementRow::failed(number, at_ns, port, failure),
             _ => return,
         };
+        // Only events that end a measurement have a number.
         self.ended = number;
         self.tell(Notification::measured(&row));
         if self.history.len() == HISTORY {
@@ -260,6 +265,7 @@ impl Memory {
     pub(super) fn after(&self, after: u64) -> Notifications {
         let new = self.notifications.iter().filter(|one| one.number > after);
         let notifications: Vec<_> = new.cloned().collect();
+        // Numbers have no gaps: what is missing before the first kept one is lost.
         let first = notifications.first().map_or(self.told + 1, |one| one.number);
         Notifications { notifications, lost: (first - 1).saturating_sub(after), last: self.told }
     }
@@ -268,6 +274,7 @@ impl Memory {
     pub(super) fn measurements(&self, port: Option<&str>, samples: bool) -> Measurements {
         let of = self.history.iter().filter(|row| port.is_none_or(|port| row.port == port));
         let mut measurements: Vec<_> = of.cloned().collect();
+        // Single delays may be thousands; clients ask for them explicitly.
         if !samples {
             measurements.iter_mut().for_each(|row| row.samples_ps.clear());
         }
