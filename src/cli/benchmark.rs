@@ -607,8 +607,8 @@ fn earlier(path: &Path, procedure: &str, parameters: &BTreeMap<String, String>) 
     let wrong = |why: String| bad_input(anyhow!("--baseline {name}: {why}; give a file of --json"));
     let before: Runs = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     if before.procedure != procedure {
-        let of = printable::excerpt(&before.procedure);
-        return Err(wrong(format!("it has results of {of}, not {procedure}")));
+        let other = printable::excerpt(&before.procedure);
+        return Err(wrong(format!("it has results of {other}, not {procedure}")));
     }
     // Results of other parameters differ for that reason, which is no change of the device.
     if let Some(difference) = before.difference(parameters) {

@@ -326,7 +326,7 @@ fn saved(path: &Path, replaced: bool) -> String {
 /// Tells what was done, in a line; nothing for requests whose result is printed.
 fn done(request: &Request) -> String {
     let up = |up: bool| if up { "up" } else { "down" };
-    let of =
+    let at_port =
         |port: &Option<String>| port.as_ref().map_or(String::new(), |port| format!(" at {port}"));
     // The exhaustive match makes a new request choose between a sentence and a result.
     let line = match request {
@@ -338,8 +338,8 @@ fn done(request: &Request) -> String {
             format!("the marking curve of class {} of {} is changed", set.class, set.port)
         }
         Request::Link { port, up: is_up } => format!("the link of {port} is set {}", up(*is_up)),
-        Request::Create { section, port, .. } => format!("{section} is created{}", of(port)),
-        Request::Delete { section, port } => format!("{section} is deleted{}", of(port)),
+        Request::Create { section, port, .. } => format!("{section} is created{}", at_port(port)),
+        Request::Delete { section, port } => format!("{section} is deleted{}", at_port(port)),
         Request::MacsecInstall(install) => {
             format!("a key is installed for association {} of {}", install.an, install.port)
         }

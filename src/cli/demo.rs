@@ -230,26 +230,26 @@ fn table(args: &DemoArgs, outcomes: &[&Outcome]) -> Table {
 
 /// A row with one cell per run; a dash for a run that did not take place.
 fn cells(name: &str, outcomes: &[&Outcome], cell: &dyn Fn(&Outcome) -> String) -> [String; 3] {
-    let of = |n: usize| outcomes.get(n).map_or_else(|| "-".into(), |outcome| cell(outcome));
-    [format!("  {name}"), of(0), of(1)]
+    let cell_of = |n: usize| outcomes.get(n).map_or_else(|| "-".into(), |outcome| cell(outcome));
+    [format!("  {name}"), cell_of(0), cell_of(1)]
 }
 
 /// Rows of the flows of one priority.
 fn of_priority(t: &mut Table, outcomes: &[&Outcome], priority: u8) {
     let mut row = |name: &str, cell: &dyn Fn(&[&FlowOutcome]) -> String| {
-        let of = |o: &Outcome| {
+        let of_flows = |o: &Outcome| {
             cell(&o.flows.iter().filter(|flow| flow.priority == priority).collect::<Vec<_>>())
         };
-        t.row(cells(name, outcomes, &of));
+        t.row(cells(name, outcomes, &of_flows));
     };
     row("frames sent", &|f| count(f.iter().map(|f| f.tx_frames).sum()));
     row("frames delivered", &|f| count(f.iter().map(|f| f.rx_frames).sum()));
     row("frames lost", &|f| count(f.iter().map(|f| f.loss_frames).sum()));
     row("throughput", &|f| scaled(f.iter().map(|f| f.rx_bps).sum(), "b/s"));
     // Of several flows the worst one: a mean would hide it.
-    let worst = |f: &[&FlowOutcome], of: fn(&LatencyFigures) -> Duration| {
+    let worst = |f: &[&FlowOutcome], figure: fn(&LatencyFigures) -> Duration| {
         let all = f.iter().filter_map(|flow| flow.latency_ns.as_ref());
-        all.map(of).max().map_or_else(|| "-".into(), |d| delay(d.as_nanos_f64()))
+        all.map(figure).max().map_or_else(|| "-".into(), |d| delay(d.as_nanos_f64()))
     };
     row("latency p50, of the slowest flow", &|f| worst(f, |l| l.p50));
     row("latency p99, of the slowest flow", &|f| worst(f, |l| l.p99));

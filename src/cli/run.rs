@@ -280,8 +280,8 @@ fn wanted(args: &RunArgs, study: &Study) -> Result<Vec<u64>> {
     if args.variant.is_empty() {
         return Ok((0..study.len()).collect());
     }
-    let of = |name: &String| study.of_variant(Some(name)).map_err(bad_input);
-    Ok(args.variant.iter().map(of).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    let runs = |name: &String| study.of_variant(Some(name)).map_err(bad_input);
+    Ok(args.variant.iter().map(runs).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
 /// Finds the link of a name.

@@ -42,7 +42,7 @@ fn headroom(arguments: Vec<String>) -> PyResult<String> {
 #[pyfunction]
 fn swarm(py: Python<'_>, seed: u64, count: u64, jobs: usize) -> PyResult<String> {
     let plan = Swarm { count, seed, jobs };
-    let summary = watched(py, |watch| run(plan, |_, _| watch.look()))?;
+    let summary = watched(py, |watch| run(plan, |_, _| watch.goes_on()))?;
     let mut json =
         serde_json::to_value(&summary).map_err(|e| PyValueError::new_err(e.to_string()))?;
     json["count"] = count.into();
@@ -74,19 +74,19 @@ const PERIOD: Duration = Duration::from_millis(50);
 
 /// Looks for signals while work runs without the interpreter lock.
 struct Watch {
-    looked: Instant,
+    checked: Instant,
     raised: Option<PyErr>,
 }
 
 impl Watch {
     /// Handles signals that arrived, at most once in a period. Returns false when the work has to end.
-    pub fn look(&mut self) -> bool {
-        if self.looked.elapsed() >= PERIOD {
+    pub fn goes_on(&mut self) -> bool {
+        if self.checked.elapsed() >= PERIOD {
             // Python runs its handlers in the main thread alone; elsewhere this does nothing.
             if let Err(error) = Python::attach(|py| py.check_signals()) {
                 self.raised.get_or_insert(error);
             }
-            self.looked = Instant::now();
+            self.checked = Instant::now();
         }
         self.raised.is_none()
     }
@@ -98,7 +98,7 @@ impl Watch {
 /// The exception of a signal's handler, such as `KeyboardInterrupt`, and `RuntimeError` for a panic.
 fn watched<T: Send>(py: Python<'_>, work: impl FnOnce(&mut Watch) -> T + Send) -> PyResult<T> {
     py.detach(|| {
-        let mut watch = Watch { looked: Instant::now(), raised: None };
+        let mut watch = Watch { checked: Instant::now(), raised: None };
         // State that was unwound over is not read again.
         let done = catch_unwind(AssertUnwindSafe(|| work(&mut watch)));
         match (watch.raised, done) {

@@ -73,7 +73,7 @@ impl Study {
             let options = Options { plots, stop: Some(&stop), ..Options::default() };
             lab::run(&resolved.plan, World::Virtual, options, |_| {
                 // Ctrl-C ends the run in order; `watched` raises the exception afterwards.
-                if !watch.look() {
+                if !watch.goes_on() {
                     stop.store(true, Ordering::Relaxed);
                 }
             })

@@ -49,8 +49,9 @@ impl<'a> Group<'a> {
     /// Returns the groups of a port.
     pub fn all(file: &'a SwitchFile, port: usize) -> impl Iterator<Item = Self> {
         file.plan.buffer.groups[port].iter().enumerate().map(move |(index, plan)| {
-            let of = |h: &&HeadroomCheck| h.port.index() == port && h.group.index() == index;
-            Group { file, port, index, plan, check: file.headroom.iter().find(of) }
+            let is_of_group =
+                |h: &&HeadroomCheck| h.port.index() == port && h.group.index() == index;
+            Group { file, port, index, plan, check: file.headroom.iter().find(is_of_group) }
         })
     }
 
@@ -211,8 +212,8 @@ pub const fn flow_control(port: &PortPlan) -> (&'static str, PrioritySet, Priori
 
 /// Returns the VLANs of which a port is a tagged or untagged member.
 pub fn vlans(port: &PortPlan, tagged: bool) -> Vec<u16> {
-    let of = port.vlan.members.iter().filter(|m| m.tagged == tagged);
-    of.map(|m| m.vid.get()).collect()
+    let members = port.vlan.members.iter().filter(|m| m.tagged == tagged);
+    members.map(|m| m.vid.get()).collect()
 }
 
 pub const fn trust(port: &PortPlan) -> &'static str {

@@ -55,9 +55,9 @@ impl fmt::Display for Text<'_> {
             writeln!(f, "prometheus: http://{at}/metrics")?;
         }
         writeln!(f, "\n{}\n{}\n{}", ports(file), groups(file), queues(plan))?;
-        let of = plan.ports.iter();
-        let speaking = of.clone().filter_map(|p| Some((p.name.clone(), p.agents.as_ref()?)));
-        let secured = of.filter_map(|p| Some((p.name.clone(), p.secy.as_deref()?)));
+        let all = plan.ports.iter();
+        let speaking = all.clone().filter_map(|p| Some((p.name.clone(), p.agents.as_ref()?)));
+        let secured = all.filter_map(|p| Some((p.name.clone(), p.secy.as_deref()?)));
         for table in [protocols::table(speaking), protocols::macsec_table(secured)].iter().flatten()
         {
             writeln!(f, "{table}")?;

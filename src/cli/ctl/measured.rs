@@ -80,13 +80,13 @@ pub(super) fn watch(path: &Path, args: &WatchArgs, format: Format) -> Result<Exi
     // Nothing is after the largest number, so the answer has the last one alone.
     let mut after = if args.all { 0 } else { ask(u64::MAX)?.last };
     loop {
-        let told = ask(after)?;
+        let found = ask(after)?;
         // The switch keeps a limited number, and a client may have been too slow.
-        if told.lost > 0 {
-            terminal::say!("{} notifications are lost: the switch keeps no more", told.lost);
+        if found.lost > 0 {
+            terminal::say!("{} notifications are lost: the switch keeps no more", found.lost);
         }
-        after = told.last;
-        for one in told.notifications {
+        after = found.last;
+        for one in found.notifications {
             match format {
                 Format::Table => terminal::print(one.line())?,
                 Format::Json => terminal::print(serde_json::to_string(&one)? + "\n")?,

@@ -111,9 +111,9 @@ where
 {
     let stop = stop_on_signals()?;
     let latest = Arc::new(Mutex::new(Report::default()));
-    let seen = Arc::clone(&latest);
+    let shown = Arc::clone(&latest);
     let scrape = move || {
-        let report = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let report = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(report::tester_metrics(report))
     };
     serve_metrics(args.prometheus, None, Arc::new(scrape))?;
@@ -201,9 +201,11 @@ impl Show {
 
     /// Shows a report if an update is due.
     pub(super) fn update(&mut self, report: &Report, part: Option<f64>) {
-        let at = report.elapsed_s.unwrap_or(0.0);
-        let Some(screen) = self.screen.as_mut().filter(|_| at >= self.next_s) else { return };
-        self.next_s = at + self.every_s;
+        let elapsed_s = report.elapsed_s.unwrap_or(0.0);
+        let Some(screen) = self.screen.as_mut().filter(|_| elapsed_s >= self.next_s) else {
+            return;
+        };
+        self.next_s = elapsed_s + self.every_s;
         let head = format!("{} {}", printable::line(&self.name), bar(part));
         screen.show(
             || format!("{}\n{}", head.trim_end(), report::tester_text(report, None)),

@@ -36,7 +36,7 @@ const SELF_TEST: Duration = Duration::from_secs(2);
 /// # Errors
 /// The address cannot be listened on.
 pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
-    let at = server_options(args, addr)?;
+    let listen = server_options(args, addr)?;
     let stop = stop_on_signals()?;
     // EAL has to know PCI devices at its start; the other places are opened when a client names them.
     let devices = args.allow.iter().filter_map(|location| match &location.place {
@@ -49,7 +49,7 @@ pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
         ..TesterOptions::default()
     };
     let engine = Arc::new(TesterEngine::new(options));
-    let server = server::serve(&at, engine.clone()).map_err(|error| match error.kind() {
+    let server = server::serve(&listen, engine.clone()).map_err(|error| match error.kind() {
         // The file of the authority was read, and is no certificate.
         io::ErrorKind::InvalidData => bad_input(anyhow!("--client-ca: {error}")),
         _ => anyhow::Error::from(error)
@@ -57,13 +57,14 @@ pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
     })?;
     // Printed rather than logged: with port 0 this is the only place that shows the port.
     say!("{}", server.announcement());
-    let seen = engine.clone();
+    let watched = engine.clone();
     serve_metrics(
         args.prometheus,
         None,
         Arc::new(move || {
-            seen.report()
-                .map(|seen| report::tester_metrics((*seen).clone()))
+            watched
+                .report()
+                .map(|watched| report::tester_metrics((*watched).clone()))
                 .map_err(|refusal| format!("{refusal}\n"))
         }),
     )?;

@@ -201,7 +201,7 @@ fn relate(rows: &mut [Row]) {
 fn text(args: &CompareArgs, rows: &[Row]) -> String {
     use Align::{Left, Right};
     let base = rows.first().map_or("", |row| row.model.as_str());
-    let of = format!("of {base}");
+    let share = format!("of {base}");
     let mut side_by_side = Table::new([
         ("model", Left),
         ("frame", Right),
@@ -209,7 +209,7 @@ fn text(args: &CompareArgs, rows: &[Row]) -> String {
         ("bits", Right),
         ("time", Right),
         ("cells", Right),
-        (&of, Right),
+        (&share, Right),
     ]);
     let mut refused = String::new();
     let none = || "-".to_owned();

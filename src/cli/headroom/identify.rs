@@ -106,10 +106,10 @@ fn read(path: &Path) -> Result<Vec<Observed>> {
             }
             Err(error) => return Err(error).with_context(shown),
         };
-        let at = packet.at.with_context(|| {
+        let time = packet.at.with_context(|| {
             format!("{}: packet {} has no time, which readings need", shown(), packets.len() + 1)
         })?;
-        packets.push((at, packet.octets, packet.len as usize));
+        packets.push((time, packet.octets, packet.len as usize));
     }
     Ok(packets)
 }

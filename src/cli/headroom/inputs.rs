@@ -126,8 +126,8 @@ impl SonicArgs {
             ports: self.ports.unwrap_or(default.ports),
             over_subscribe_ratio: self.over_subscribe_ratio.unwrap_or_default(),
         };
-        let said = switch != default || self.groups.is_some();
-        said.then_some(switch)
+        let is_given = switch != default || self.groups.is_some();
+        is_given.then_some(switch)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::link::{Method, Preference, Statistic};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 use crate::wire::headroom::{Adjustment, Readings};
-use ::measure::{Inputs, Job, RateFrom, Told};
+use ::measure::{Event, Inputs, Job, RateFrom};
 use ::text::count;
 
 /// Time from the end of a measurement to the next.
@@ -54,7 +54,7 @@ pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
         Method::PeerDelay => inputs.ptp.rounds,
     };
     let mut show = Show::new(&opened[0].name, job.count.into(), rounds.into());
-    let outcome = ::measure::run(&eal, &inputs, job, opened, &stop, |told| show.update(told))?;
+    let outcome = ::measure::run(&eal, &inputs, job, opened, &stop, |event| show.update(event))?;
     show.clear();
     match args.format {
         Format::Json => terminal::print_json(&outcome)?,
@@ -91,18 +91,18 @@ impl Show {
     }
 
     /// Shows an event.
-    fn update(&mut self, told: &Told) {
-        let done = match told {
-            Told::Switched { .. } => return,
-            Told::Measured(_) => {
+    fn update(&mut self, event: &Event) {
+        let done = match event {
+            Event::Switched { .. } => return,
+            Event::Measured(_) => {
                 self.made += 1;
                 self.made * self.of_one
             }
             // PTP's rounds increase while it waits for the peer's advertisement.
-            Told::Progress { rounds } if self.rounds.is_some() => {
+            Event::Progress { rounds } if self.rounds.is_some() => {
                 self.made * self.of_one + rounds.min(&self.of_one)
             }
-            Told::Progress { rounds } => *rounds,
+            Event::Progress { rounds } => *rounds,
         };
         let text = match self.rounds {
             Some(all) => format!("{} of {} round trips", count(done), count(all)),

@@ -234,12 +234,12 @@ fn from_measurement(args: &SensitivityArgs, path: &Path) -> Result<Vec<Row>> {
             parts: None,
             cell,
         };
-        let of = &m.delay_ns;
+        let delay = &m.delay_ns;
         for (name, ns) in [
             ("uncertainty", m.uncertainty_ns),
-            ("max - min", of.max - of.min),
-            ("max - mean", of.max - of.mean),
-            ("p99 - p50", of.p99 - of.p50),
+            ("max - min", delay.max - delay.min),
+            ("max - mean", delay.max - delay.mean),
+            ("p99 - p50", delay.p99 - delay.p50),
         ] {
             ensure!((0.0..=1e9).contains(&ns), "{name} is {ns} ns");
             // The headroom has both directions, so an error of one counts twice.

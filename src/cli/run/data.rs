@@ -17,7 +17,7 @@ use crate::lab::{LabPlan, Options, Run};
 use ::text::scaled;
 
 /// Least size of series that is told before the run.
-const SIZE_TOLD: u64 = 100 << 20;
+const SIZE_REPORTED: u64 = 100 << 20;
 
 /// Data sets that runs are added to, from any thread: the lines of a run stand together. After the first
 /// error they have no further runs.
@@ -69,10 +69,10 @@ impl Sets {
         // An upper limit: the largest run stands for all.
         let largest = plans.map(series_bytes_max).max().unwrap_or(0);
         let most = largest.saturating_mul(runs);
-        if most >= SIZE_TOLD {
-            let of = if runs == 1 { String::new() } else { format!(" of {runs} runs") };
+        if most >= SIZE_REPORTED {
+            let of_runs = if runs == 1 { String::new() } else { format!(" of {runs} runs") };
             say!(
-                "series.csv{of} may take up to {}; only changes are written",
+                "series.csv{of_runs} may take up to {}; only changes are written",
                 scaled(most as f64, "B")
             );
         }

@@ -177,8 +177,8 @@ impl Numbers {
             if args.variant.is_empty() {
                 return Ok(std::iter::once(0..study.len()).collect());
             }
-            let of = |name: &String| study.of_variant(Some(name)).map_err(bad_input);
-            let mut ranges = args.variant.iter().map(of).collect::<Result<Vec<_>>>()?;
+            let runs = |name: &String| study.of_variant(Some(name)).map_err(bad_input);
+            let mut ranges = args.variant.iter().map(runs).collect::<Result<Vec<_>>>()?;
             // In the order of the numbers, whatever the order of the options, so that shards are the same.
             ranges.sort_by_key(|range| range.start);
             ranges.dedup();
@@ -199,10 +199,10 @@ impl Numbers {
 
     /// Returns each run, as the number of its study and its own.
     fn all(&self) -> impl Iterator<Item = (usize, u64)> + Send + '_ {
-        let of = |(study, ranges): (usize, &'_ Vec<std::ops::Range<u64>>)| {
+        let runs = |(study, ranges): (usize, &'_ Vec<std::ops::Range<u64>>)| {
             ranges.clone().into_iter().flatten().map(move |n| (study, n))
         };
-        let all = self.ranges.iter().enumerate().flat_map(of);
+        let all = self.ranges.iter().enumerate().flat_map(runs);
         all.filter(|(_, n)| self.shard.has(*n))
     }
 }

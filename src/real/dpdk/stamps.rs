@@ -154,8 +154,8 @@ impl DeviceClock {
         // Before or after the last reading, whichever is nearer on a counter that wraps.
         let since = ticks.wrapping_sub(self.last.ticks) as i64;
         let picos = (i128::from(since) * i128::from(self.ps_per_tick)) >> SHIFT;
-        let at = self.last.at.as_picos().checked_add_signed(picos);
-        at.map_or(Instant::ZERO, Instant::from_picos)
+        let time = self.last.at.as_picos().checked_add_signed(picos);
+        time.map_or(Instant::ZERO, Instant::from_picos)
     }
 
     /// Current accuracy of the timestamps.

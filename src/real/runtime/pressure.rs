@@ -98,12 +98,12 @@ fn processes() -> Option<BTreeMap<u32, Duration>> {
     let parent = text(&format!("/proc/{id}/comm"))?;
     waits(Path::new("/proc/self"))?;
     let own = std::process::id();
-    let of = |folder: PathBuf| {
+    let waits_of = |folder: PathBuf| {
         let id = folder.file_name()?.to_str()?.parse().ok().filter(|id| *id != own)?;
         let may_be_one = may_forward(&fs::read_to_string(folder.join("stat")).ok()?);
         may_be_one.then(|| (id, tasks(folder.join("task")).filter_map(|task| waits(&task)).sum()))
     };
-    (parent.trim_end() == name).then(|| tasks("/proc").filter_map(of).collect())
+    (parent.trim_end() == name).then(|| tasks("/proc").filter_map(waits_of).collect())
 }
 
 /// True for the `stat` of a program, and of a thread of the kernel that handles packets.

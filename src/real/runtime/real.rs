@@ -196,13 +196,15 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         plan.ports.iter().zip(&ports).enumerate()
     {
         let name = &port.name;
-        let at = |error| RealError::Dpdk { what: format!("ports[{index}].device ({name})"), error };
+        let named =
+            |error| RealError::Dpdk { what: format!("ports[{index}].device ({name})"), error };
         let mut options = PortOptions { clock: Some(clock), ..options.clone() };
         // Only ports that measure need stamps.
         if port.agents.as_ref().is_some_and(AgentsPlan::measures) {
             (options.rx_stamps, options.tx_stamps) = (Some(clock), Some(clock));
         }
-        let open = DpdkPort::open(eal, device).map_err(at)?.start(&options, &pool).map_err(at)?;
+        let open =
+            DpdkPort::open(eal, device).map_err(named)?.start(&options, &pool).map_err(named)?;
         // More frames would arrive after a pause than the headroom has room for. A slower link is no problem.
         if let Some(link) = open.caps().link_rate.filter(|link| link > rate_max) {
             let plan = *rate_max;

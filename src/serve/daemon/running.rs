@@ -34,7 +34,7 @@ const STEPS: &str = "sluice::steps";
 /// Period at which the main thread checks for the end.
 const TICK: Duration = Duration::from_millis(20);
 /// Period at which alarms are evaluated and telemetry is refreshed.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const ALARMS_EVERY: Duration = Duration::from_millis(200);
 /// Period at which the counters behind warnings are read.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
 /// Period at which a persistent alarm is repeated.
@@ -103,7 +103,7 @@ impl Daemon {
     ) {
         let start = Instant::now();
         let mut warnings = Warnings::default();
-        let (mut look_at, mut count_at, mut show_at) = (Duration::ZERO, Duration::ZERO, every);
+        let (mut alarms_at, mut count_at, mut show_at) = (Duration::ZERO, Duration::ZERO, every);
         let end = length.unwrap_or(Duration::MAX);
         loop {
             let ran = start.elapsed();
@@ -112,8 +112,8 @@ impl Daemon {
                 break;
             }
             // The next time counts from this turn: after a stall the periods are not made up for.
-            if ran >= look_at {
-                look_at = ran + LOOK_EVERY;
+            if ran >= alarms_at {
+                alarms_at = ran + ALARMS_EVERY;
                 warnings.tell_alarms(&self.session);
                 if !self.telemetry.is_empty() {
                     self.session.refresh();

@@ -189,16 +189,16 @@ impl<R: Read> Requests<R> {
     fn next(&mut self) -> io::Result<Option<&str>> {
         self.wipe();
         // Bytes that were searched for a newline are not searched again.
-        let mut seen = 0;
+        let mut searched = 0;
         loop {
-            if let Some(end) = self.held[seen..self.len].iter().position(|b| *b == b'\n') {
-                self.done = seen + end + 1;
+            if let Some(end) = self.held[searched..self.len].iter().position(|b| *b == b'\n') {
+                self.done = searched + end + 1;
                 let line = std::str::from_utf8(&self.held[..self.done]);
                 return line.map(Some).map_err(|_| io::ErrorKind::InvalidData.into());
             }
-            seen = self.len;
+            searched = self.len;
             // The buffer is full: the line is too long.
-            if seen == self.held.len() {
+            if searched == self.held.len() {
                 return Ok(None);
             }
             match self.from.read(&mut self.held[self.len..]) {

@@ -17,7 +17,7 @@ use link::{AgentsPlan, AgentsSnapshot, Failure, Found, Method, News, PortAgents}
 use runtime::{AgentPort, Cores, Disturbance, Preemption};
 
 /// Period of progress reports. A choice: people perceive it as immediate.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const REPORT_EVERY: Duration = Duration::from_millis(50);
 
 /// Period at which link states are read.
 const LINK_EVERY: StdDuration = StdDuration::from_millis(100);
@@ -47,7 +47,7 @@ pub struct Measured {
 
 /// Events at the first port.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum Event {
     /// Number of finished rounds of the measurement, or of answered requests.
     Progress { rounds: u64 },
     /// A measurement has finished.
@@ -105,7 +105,7 @@ pub(crate) fn drive(
     job: Job,
     ports: Vec<(Opened, AgentsPlan)>,
     stop: &AtomicBool,
-    tell: impl FnMut(Told),
+    tell: impl FnMut(Event),
 ) -> Result<(Why, Vec<PortEnd>, Disturbance)> {
     // Threads are not pinned unless CPUs were chosen: the other end may be another process on this
     // machine, which would be on the same CPU. Ends of a pair in memory share a thread, because
@@ -128,24 +128,24 @@ pub(crate) fn drive(
         let port = AgentPort::new(opened.port, agents);
         seats[n % threads].push((n, Seat { name: opened.name, port, up: false }));
     }
-    let (told, news) = unbounded();
+    let (events, news) = unbounded();
     thread::scope(|scope| {
         let handles: Vec<_> = seats
             .into_iter()
             .enumerate()
             .map(|(thread, seats)| {
-                let (told, shared) = (told.clone(), &shared);
+                let (events, shared) = (events.clone(), &shared);
                 scope.spawn(move || -> Result<_> {
                     let worker = eal.register_worker();
                     // A thread that failed still waits here, so that the others start and end.
                     shared.begin.wait();
                     let _worker =
                         worker.inspect_err(|_| shared.end.store(true, Ordering::Relaxed))?;
-                    Ok(run(seats, job, shared, thread, &told))
+                    Ok(run(seats, job, shared, thread, &events))
                 })
             })
             .collect();
-        drop(told);
+        drop(events);
         shared.preemption.clear();
         follow(&news, &shared, &controls, tell);
         let mut why = Why::Stopped;
@@ -164,10 +164,10 @@ pub(crate) fn drive(
 
 /// Reports the news of the threads until all have ended, and tells them the state of their links meanwhile.
 fn follow(
-    news: &Receiver<Told>,
+    news: &Receiver<Event>,
     shared: &Shared<'_>,
     controls: &[PortControl],
-    mut tell: impl FnMut(Told),
+    mut tell: impl FnMut(Event),
 ) {
     let mut checked = StdInstant::now();
     loop {
@@ -195,7 +195,7 @@ fn run(
     job: Job,
     shared: &Shared<'_>,
     thread: usize,
-    told: &Sender<Told>,
+    events: &Sender<Event>,
 ) -> ThreadEnd {
     // Pinned before the clock is read, so that the move to another CPU is not a gap.
     shared.cores.pin(thread);
@@ -216,7 +216,7 @@ fn run(
             }
             progressed |= seat.port.poll(now);
             if *n == 0 {
-                why = lead.look(now, &mut seat.port, told);
+                why = lead.advance(now, &mut seat.port, events);
             } else {
                 // Taken out all the same: unread news would stay at the port.
                 while seat.port.next_news().is_some() {}
@@ -249,27 +249,27 @@ struct Lead {
     made: u32,
     /// Start of the next measurement.
     next: Option<Instant>,
-    looked: Instant,
+    reported: Instant,
 }
 
 impl Lead {
     fn new(job: Job, now: Instant) -> Self {
-        Self { job, started: now, began: now, made: 0, next: None, looked: now }
+        Self { job, started: now, began: now, made: 0, next: None, reported: now }
     }
 
     /// Reports events. Returns the reason if the run has ended.
-    fn look(
+    fn advance(
         &mut self,
         now: Instant,
         port: &mut AgentPort<DpdkPort<Started>>,
-        told: &Sender<Told>,
+        events: &Sender<Event>,
     ) -> Option<Why> {
         while let Some(news) = port.next_news() {
             match news {
                 News::Measuring(_) => self.began = now,
                 News::Found(found) => {
                     // A closed channel is no reason to stop.
-                    let _ = told.send(Told::Measured(Box::new(self.measured(found, now, port))));
+                    let _ = events.send(Event::Measured(Box::new(self.measured(found, now, port))));
                     self.made += 1;
                     if self.made >= self.job.count {
                         return Some(Why::Done);
@@ -279,7 +279,7 @@ impl Lead {
                 }
                 News::Failed(failure) => return Some(Why::Failed(failure)),
                 News::Switched { from, to, why } => {
-                    let _ = told.send(Told::Switched { from, to, why });
+                    let _ = events.send(Event::Switched { from, to, why });
                 }
                 // It ended with the failure before.
                 News::Again(_) | News::Negotiated(_) | News::Neighbours | News::Surroundings(_) => {
@@ -290,9 +290,9 @@ impl Lead {
             self.next = None;
             port.agents_mut().measure_now(now);
         }
-        if now.since(self.looked) >= LOOK_EVERY {
-            self.looked = now;
-            let _ = told.send(Told::Progress { rounds: progress(self.job, port) });
+        if now.since(self.reported) >= REPORT_EVERY {
+            self.reported = now;
+            let _ = events.send(Event::Progress { rounds: progress(self.job, port) });
         }
         // A duration that passes is a complete run, also without a measurement.
         let over = self.job.duration.is_some_and(|long| now.since(self.started) >= long);

@@ -226,11 +226,11 @@ impl Outcome {
 
     /// Responses sent to peers, by either method.
     fn answered(&self) -> u64 {
-        let of = |port: &PortCounts| {
+        let answers = |port: &PortCounts| {
             let sent = |counts: &BTreeMap<_, u64>| counts.get("responses_sent").copied();
             sent(&port.measurement).unwrap_or(0) + sent(&port.ptp).unwrap_or(0)
         };
-        self.ports.iter().map(of).sum()
+        self.ports.iter().map(answers).sum()
     }
 
     /// True if a measured delay is no longer than a gap in which no thread polled.
@@ -328,7 +328,7 @@ fn sum_of(
         }),
         Method::PeerDelay => {
             // The option has precedence over DCBX, and the assumed peer comes last.
-            let said = inputs.peer_internal.or(m.found.peer_internal);
+            let internal = inputs.peer_internal.or(m.found.peer_internal);
             let source = match (inputs.peer_internal, m.found.peer_internal) {
                 (Some(_), _) => "--internal",
                 (None, Some(_)) => "as the peer says by DCBX",
@@ -338,7 +338,7 @@ fn sum_of(
                 ends,
                 path: chosen,
                 own_internal: inputs.own_internal,
-                peer_internal: said.unwrap_or_else(|| inputs.usual_peer()),
+                peer_internal: internal.unwrap_or_else(|| inputs.usual_peer()),
             });
             // The model does not know where these two values come from.
             for term in &mut value.terms {
@@ -363,13 +363,13 @@ impl Sum {
 
 impl Spread {
     fn new(samples: &Samples) -> Self {
-        let at = |n| samples.percentile(n).as_nanos_f64();
+        let percentile = |n| samples.percentile(n).as_nanos_f64();
         Self {
             min: samples.min().as_nanos_f64(),
             mean: samples.mean().as_nanos_f64(),
-            p50: at(50),
-            p90: at(90),
-            p99: at(99),
+            p50: percentile(50),
+            p90: percentile(90),
+            p99: percentile(99),
             max: samples.max().as_nanos_f64(),
         }
     }

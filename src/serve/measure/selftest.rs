@@ -254,12 +254,12 @@ fn link(pair: &Pair) -> Line {
         _ => "no rate".into(),
     };
     let claimed = Some(format!("{rate}, {duplex}"));
-    let seen = LinkUp {
+    let found = LinkUp {
         after_ms: pair.up_after.map(|after| after.as_millis() as u64),
         full_duplex: link.full_duplex,
         is_virtual: pair.port.is_virtual(),
     };
-    judge::link_up("link", claimed, seen)
+    judge::link_up("link", claimed, found)
 }
 
 fn offloads(abilities: &Abilities) -> Line {

@@ -69,10 +69,10 @@ fn counted(outcome: &Outcome, port: &PortCounts) -> String {
 /// Possible causes if no peer answered.
 fn remedies(outcome: &Outcome) -> String {
     let heard = outcome.ports.first().map_or(0, |port| {
-        let of = |name| port.measurement.get(name).copied().unwrap_or_default();
+        let counter = |name| port.measurement.get(name).copied().unwrap_or_default();
         // Any frame counts here: the question is whether the link carries anything.
         let other = port.other.values().sum::<u64>();
-        of("responses_received") + of("requests_received") + other
+        counter("responses_received") + counter("requests_received") + other
     });
     let what = match outcome.method {
         "ptp" => "PTP's peer delay (P2P, over Ethernet, the same --domain)",

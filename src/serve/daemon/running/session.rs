@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::LOG;
-use crate::messages::{PortFound, PortsFound, Request, Response, SetEcn, SetGroup, StepTold};
+use crate::messages::{PortFound, PortsFound, Request, Response, SetEcn, SetGroup, StepReport};
 use buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use config::SwitchFile;
 use congestion::{EcnPlan, MarkAt, NotEct};
@@ -65,7 +65,7 @@ struct LinkState {
     /// Link state of its device, and the negotiated rate.
     device: (bool, Option<BitsPerSec>),
     /// Link state and rate that the switch was last informed of.
-    told: (bool, Option<BitsPerSec>),
+    reported: (bool, Option<BitsPerSec>),
     /// Number of times that its device went down.
     losses: u64,
 }
@@ -94,7 +94,7 @@ impl Session {
         let headroom = file.headroom.iter().map(|h| ((h.port, h.group), h.required.cells));
         let links = running.devices.iter().map(|device| {
             let state = (device.link().up, None);
-            LinkState { wanted: true, device: state, told: state, losses: 0 }
+            LinkState { wanted: true, device: state, reported: state, losses: 0 }
         });
         Self {
             controller: running.workers.controller().clone(),
@@ -174,7 +174,7 @@ impl Session {
             let (before, steps) = reconciler.steps();
             found.steps_before = before;
             found.steps = steps
-                .map(|step| StepTold {
+                .map(|step| StepReport {
                     at_ns: step.at.as_nanos(),
                     port: name(step.port),
                     step: step.kind.to_string(),
@@ -193,8 +193,8 @@ impl Session {
         let mut reconciler = lock(reconciler);
         let mut plan = lock(&self.plan);
         // The usual case: nothing happened, nothing is due, and neighbours know the settings.
-        let told = reconciler.has_advertised(&plan);
-        if news.is_empty() && now < reconciler.next_deadline() && told {
+        let is_advertised = reconciler.has_advertised(&plan);
+        if news.is_empty() && now < reconciler.next_deadline() && is_advertised {
             return Ok(Vec::new());
         }
         // Clients may have changed the plan since the last turn.
@@ -271,8 +271,8 @@ impl Session {
             Request::Set(set) => self.set_object(&set)?,
             Request::Yang {} => return self.yang(),
             Request::Measurements { port, samples } => {
-                let told = self.measurements(port.as_deref(), samples)?;
-                return Ok(serde_json::to_value(told)?);
+                let found = self.measurements(port.as_deref(), samples)?;
+                return Ok(serde_json::to_value(found)?);
             }
             Request::Notifications { after } => {
                 return Ok(serde_json::to_value(self.notifications(after))?);
@@ -346,13 +346,13 @@ impl Session {
     fn tell_link(&self, port: PortId, link: &mut LinkState) -> Result<bool> {
         let (up, rate) = link.device;
         // A link that goes down has no rate; the last one stays valid until another is negotiated.
-        let now = (up && link.wanted, rate.or(link.told.1));
-        if now == link.told {
+        let now = (up && link.wanted, rate.or(link.reported.1));
+        if now == link.reported {
             return Ok(false);
         }
         self.controller.apply(Change::Link { port, up: now.0, rate: now.1 })?;
         // Only after the workers took it, so that a failed change is tried again.
-        link.told = now;
+        link.reported = now;
         Ok(true)
     }
 

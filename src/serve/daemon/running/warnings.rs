@@ -129,13 +129,13 @@ impl Deadlocks {
         let now = summary.elapsed_ns;
         let counters = summary.ports.iter().map(|p| p.port.counters.priorities);
         let before = self.before.replace((now, counters.collect()));
-        let mut told = Suspicions::default();
+        let mut found = Suspicions::default();
         let Some((then, before)) = before.filter(|(then, before)| {
             // Counters that were cleared, or another set of ports, start again.
             *then < now && before.len() == summary.ports.len()
         }) else {
             self.held.clear();
-            return told;
+            return found;
         };
         let holding = holding(summary, &before, now - then);
         let name = |at: usize| summary.ports[at].port.name.as_str();
@@ -143,7 +143,7 @@ impl Deadlocks {
             let holds = holding.contains(dependency);
             if !holds && *samples >= SAMPLES {
                 let Dependency { priority, ingress, egress } = *dependency;
-                told.ended.push(format!(
+                found.ended.push(format!(
                     "priority {priority}: frames from {} to {} move again after {}",
                     name(ingress),
                     name(egress),
@@ -174,7 +174,7 @@ impl Deadlocks {
                         name(ingress)
                     ),
                 };
-                told.suspected.push((
+                found.suspected.push((
                     egress,
                     format!(
                         "deadlock suspected: priority {priority} at {} was paused for {} without a \
@@ -186,7 +186,7 @@ impl Deadlocks {
                 ));
             }
         }
-        told
+        found
     }
 }
 

@@ -160,8 +160,8 @@ pub(super) fn stamped(check: &str, t: &StampTry) -> Line {
     if t.frames.iter().all(|(_, frames, _)| *frames == 0) {
         return Line::not_tried(check, claimed, "needs a peer");
     }
-    let said = t.frames.iter().map(|(name, all, with)| format!("{name}: {with} of {all}"));
-    let tried = said.collect::<Vec<_>>().join("; ");
+    let counts = t.frames.iter().map(|(name, all, with)| format!("{name}: {with} of {all}"));
+    let tried = counts.collect::<Vec<_>>().join("; ");
     if t.wrong > 0 {
         let why = format!("{} stamps go back, or are far from the time of the burst", t.wrong);
         return Line::fails(check, claimed, tried, why);

@@ -101,7 +101,7 @@ fn both_ways(
 }
 
 fn tags(pair: &mut Pair) -> [Line; 2] {
-    let mut of = |tags: &[(&str, &[u8])], longest: u32| {
+    let mut pass_with = |tags: &[(&str, &[u8])], longest: u32| {
         let mut parts = Vec::new();
         for (name, tag) in tags {
             for (way, passed) in both_ways(pair, |maker| {
@@ -114,9 +114,9 @@ fn tags(pair: &mut Pair) -> [Line; 2] {
         }
         parts
     };
-    let tags: Vec<_> = of(TAGS, 1_522);
+    let tags: Vec<_> = pass_with(TAGS, 1_522);
     // Two tags must pass, but not in a frame that is longer than a tagged one.
-    let service = of(SERVICE_TAGS, 1_518);
+    let service = pass_with(SERVICE_TAGS, 1_518);
     let remedy = "A VLAN offload removes or changes tags: switch it off (ethtool -K .. rxvlan off \
                   txvlan off where the kernel has the interface)";
     [

@@ -94,8 +94,8 @@ fn window(pair: &mut Pair, watch: &mut PauseWatch, n: usize, pauses: &[Vec<u8>])
         peer.rx_burst(&mut found);
         watch.arrived[n] += found.drain(..).filter(|frame| is_ours(frame, &octets)).count() as u64;
         pair.port.rx_burst(&mut found);
-        let seen = found.drain(..).filter(is_control).count();
-        watch.pauses_seen += seen as u64;
+        let pauses_found = found.drain(..).filter(is_control).count();
+        watch.pauses_seen += pauses_found as u64;
     }
     // Frames that are on the way belong to this window.
     let settled = StdInstant::now();
@@ -158,8 +158,8 @@ fn counts_at(
         receiver.poll(now);
         // A poll may be late for several edges; they have the same counts then.
         while edges.get(marks.len()).is_some_and(|edge| *edge <= now) {
-            let of = |id| receiver.sink(FlowId(id)).map_or(0, |sink| sink.frames);
-            marks.push((of(1), of(2)));
+            let frames_of = |id| receiver.sink(FlowId(id)).map_or(0, |sink| sink.frames);
+            marks.push((frames_of(1), frames_of(2)));
         }
     }
     marks

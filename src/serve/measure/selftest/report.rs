@@ -323,15 +323,15 @@ pub fn text(report: &Report) -> String {
         }
         let _ = write!(out, "\nrates by one thread, observed, not judged\n{table}");
     }
-    let of = |found| report.lines.iter().filter(|line| line.verdict == found).count();
+    let number = |found| report.lines.iter().filter(|line| line.verdict == found).count();
     let _ = writeln!(
         out,
         "\n{}: {} ok, {} fail, {} not tried, {} unknown",
         report.verdict,
-        of(Found::Ok),
-        of(Found::Fails),
-        of(Found::NotTried),
-        of(Found::Unknown)
+        number(Found::Ok),
+        number(Found::Fails),
+        number(Found::NotTried),
+        number(Found::Unknown)
     );
     out
 }
@@ -374,14 +374,14 @@ fn device(out: &mut String, what: &str, device: &Device) {
 fn line(out: &mut String, line: &Line) {
     let verdict = line.verdict.label();
     let parts = [("claimed", &line.claimed), ("tried", &line.tried), ("why", &line.reason)];
-    let said: Vec<_> = parts
+    let texts: Vec<_> = parts
         .iter()
         .filter_map(|(name, text)| Some(format!("{name}: {}", text.as_ref()?)))
         .collect();
     // As wide as the longest check, so that the texts begin in one column.
     let head = format!("{verdict:<9} {:<15}", line.check);
-    wrapped_after(out, &head, said.first().map_or("", String::as_str));
-    for more in said.iter().skip(1) {
+    wrapped_after(out, &head, texts.first().map_or("", String::as_str));
+    for more in texts.iter().skip(1) {
         wrapped(out, INDENT, more);
     }
 }

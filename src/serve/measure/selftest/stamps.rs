@@ -167,7 +167,7 @@ fn send_stamped(pair: &mut Pair, kind: Kind, n: u8, reads: bool, wrong: &mut u64
 }
 
 /// A frame that went from the peer to the port.
-struct Seen {
+struct OneWay {
     /// Time at which it was handed over.
     sent: Instant,
     /// Time after the burst that found it.
@@ -177,7 +177,7 @@ struct Seen {
 }
 
 /// Sends one frame to the port and waits for it; `None` if it does not come, or without a peer.
-fn one_way(pair: &mut Pair, octets: &[u8]) -> Option<Seen> {
+fn one_way(pair: &mut Pair, octets: &[u8]) -> Option<OneWay> {
     let (port, peer) = (&mut pair.port, pair.peer.as_mut()?);
     port.refresh_clock();
     let mut burst: Burst<_> = peer.control_frame(octets).into_iter().collect();
@@ -195,7 +195,7 @@ fn one_way(pair: &mut Pair, octets: &[u8]) -> Option<Seen> {
         for frame in found.drain(..) {
             // Frames of others are dropped: they say nothing about this one.
             if octets.starts_with(contracts::frame::Frame::head(&frame)) {
-                return Some(Seen { sent, found: now, stamp: port.rx_stamp(&frame) });
+                return Some(OneWay { sent, found: now, stamp: port.rx_stamp(&frame) });
             }
         }
     }
@@ -233,16 +233,16 @@ fn jitter(pair: &mut Pair) -> Line {
         return judge::at_rest(CHECK, claimed, arrived, SAMPLES, String::new());
     }
     samples.finish();
-    let of = |percent| samples.percentile(percent).as_nanos_f64();
+    let percentile = |percent| samples.percentile(percent).as_nanos_f64();
     let (min, max) = (samples.min().as_nanos_f64(), samples.max().as_nanos_f64());
-    let spread = judge::spread(min, of(50), of(99), max);
+    let spread = judge::spread(min, percentile(50), percentile(99), max);
     let tried = format!("{arrived} single frames: {spread}");
     judge::at_rest(CHECK, claimed, arrived, SAMPLES, tried)
         .value("resolution_ns", stamps.resolution.as_nanos_f64())
         .value("uncertainty_ns", stamps.uncertainty.as_nanos_f64())
         .value("one_way_min_ns", min)
-        .value("one_way_p50_ns", of(50))
-        .value("one_way_p99_ns", of(99))
+        .value("one_way_p50_ns", percentile(50))
+        .value("one_way_p99_ns", percentile(99))
         .value("one_way_max_ns", max)
 }
 

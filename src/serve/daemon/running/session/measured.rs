@@ -41,7 +41,9 @@ impl Session {
             if found { self.controller.agents().unwrap_or_default() } else { BTreeMap::new() };
         let mut memory = lock(&self.memory);
         for (port, step) in steps {
-            Notification::step(port, step).into_iter().for_each(|told| memory.tell(told));
+            Notification::step(port, step)
+                .into_iter()
+                .for_each(|notification| memory.tell(notification));
         }
         for (port, news) in news {
             let last = match news {
@@ -147,7 +149,7 @@ impl Session {
 /// State, last result and counters of each method that a port measures or answers by, the one that headroom
 /// uses first. `headroom` is what a lossless group needs by the method that found it.
 fn methods(agents: &AgentsSnapshot, headroom: Option<(Method, u64)>) -> Vec<MeasuredBy> {
-    let of = |method, state, found: Option<Found>, samples: Option<&Samples>, counters| {
+    let measured_by = |method, state, found: Option<Found>, samples: Option<&Samples>, counters| {
         // The state of the method in use includes waits and failures that the machine itself does not know.
         let used = agents.auto.filter(|(_, used)| *used == method);
         let delays = |found: Found| Delays::new(&found.delay, found.uncertainty, samples);
@@ -161,11 +163,17 @@ fn methods(agents: &AgentsSnapshot, headroom: Option<(Method, u64)>) -> Vec<Meas
     };
     let round_trip = agents.measure.as_ref().map(|m| {
         let counters = m.counters.iter().collect();
-        of(Method::RoundTrip, round_trip_state(m.state), m.found, m.samples.as_ref(), counters)
+        measured_by(
+            Method::RoundTrip,
+            round_trip_state(m.state),
+            m.found,
+            m.samples.as_ref(),
+            counters,
+        )
     });
     let path = agents.path_delay.as_ref().map(|p| {
         let counters = p.counters.iter().collect();
-        of(Method::PeerDelay, path_state(p.state), p.found, p.samples.as_ref(), counters)
+        measured_by(Method::PeerDelay, path_state(p.state), p.found, p.samples.as_ref(), counters)
     });
     let mut all: Vec<_> = [round_trip, path].into_iter().flatten().collect();
     let used = agents.auto.map_or(Method::RoundTrip, |(_, method)| method).name();
@@ -216,7 +224,7 @@ pub(super) struct Memory {
     ended: u64,
     notifications: VecDeque<Notification>,
     /// Notifications so far.
-    told: u64,
+    total: u64,
 }
 
 impl Memory {
@@ -226,7 +234,7 @@ impl Memory {
             history: VecDeque::new(),
             ended: 0,
             notifications: VecDeque::new(),
-            told: 0,
+            total: 0,
         }
     }
 
@@ -236,8 +244,8 @@ impl Memory {
 
     /// Adds a notification.
     pub(super) fn tell(&mut self, notification: Notification) {
-        self.told += 1;
-        let (number, at_ns) = (self.told, self.uptime_ns());
+        self.total += 1;
+        let (number, at_ns) = (self.total, self.uptime_ns());
         if self.notifications.len() == KEPT {
             self.notifications.pop_front();
         }
@@ -266,14 +274,14 @@ impl Memory {
         let new = self.notifications.iter().filter(|one| one.number > after);
         let notifications: Vec<_> = new.cloned().collect();
         // Numbers have no gaps: what is missing before the first kept one is lost.
-        let first = notifications.first().map_or(self.told + 1, |one| one.number);
-        Notifications { notifications, lost: (first - 1).saturating_sub(after), last: self.told }
+        let first = notifications.first().map_or(self.total + 1, |one| one.number);
+        Notifications { notifications, lost: (first - 1).saturating_sub(after), last: self.total }
     }
 
     /// Returns the measurements of a port, or of all; their single delays if `samples`.
     pub(super) fn measurements(&self, port: Option<&str>, samples: bool) -> Measurements {
-        let of = self.history.iter().filter(|row| port.is_none_or(|port| row.port == port));
-        let mut measurements: Vec<_> = of.cloned().collect();
+        let of_port = self.history.iter().filter(|row| port.is_none_or(|port| row.port == port));
+        let mut measurements: Vec<_> = of_port.cloned().collect();
         // Single delays may be thousands; clients ask for them explicitly.
         if !samples {
             measurements.iter_mut().for_each(|row| row.samples_ps.clear());
@@ -311,17 +319,17 @@ mod tests {
     fn a_client_gets_each_notification_once_and_is_told_of_lost_ones() {
         let mut memory = memory(3);
         memory.ended("a", &News::Neighbours, None);
-        let numbers = |told: &Notifications| -> Vec<u64> {
-            told.notifications.iter().map(|one| one.number).collect()
+        let numbers = |found: &Notifications| -> Vec<u64> {
+            found.notifications.iter().map(|one| one.number).collect()
         };
-        let told = memory.after(0);
-        assert_eq!((numbers(&told), told.lost, told.last), (vec![1, 2, 3], 0, 3));
+        let found = memory.after(0);
+        assert_eq!((numbers(&found), found.lost, found.last), (vec![1, 2, 3], 0, 3));
         assert_eq!(numbers(&memory.after(2)), [3]);
-        let told = memory.after(3);
-        assert_eq!((numbers(&told), told.lost, told.last), (vec![], 0, 3));
+        let found = memory.after(3);
+        assert_eq!((numbers(&found), found.lost, found.last), (vec![], 0, 3));
         let many = self::memory(KEPT as u64 + 5);
-        let told = many.after(2);
-        assert_eq!((told.notifications.len(), told.lost), (KEPT, 3));
+        let found = many.after(2);
+        assert_eq!((found.notifications.len(), found.lost), (KEPT, 3));
         assert_eq!((many.after(7).lost, many.after(u64::MAX).lost), (0, 0));
     }
 }

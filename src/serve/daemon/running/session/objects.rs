@@ -62,15 +62,16 @@ impl Session {
             return Ok(found);
         }
         let object = Object::named(&place.name)?;
-        let at = self.at(place.port.as_deref(), place.class)?;
+        let scope = self.place_of(place.port.as_deref(), place.class)?;
         let name = |port: PortId| plan.ports[port.index()].name.clone();
-        let (port, class) = (at.port.map(name), at.class.map(TrafficClass::get));
+        let (port, class) = (scope.port.map(name), scope.class.map(TrafficClass::get));
         found.objects = self.rows(&plan, object)?;
         // Without a port or class the sum of all, otherwise the named ones.
         let sums = object.scope() == Scope::Sums;
         found.objects.retain(|row| {
-            let of = |is: bool, all: bool| if sums { is } else { is || all };
-            of(row.port == port, port.is_none()) && of(row.class == class, class.is_none())
+            let is_wanted = |is: bool, all: bool| if sums { is } else { is || all };
+            is_wanted(row.port == port, port.is_none())
+                && is_wanted(row.class == class, class.is_none())
         });
         if found.objects.is_empty() {
             match object.section().is_in(&plan.congestion) {
@@ -84,7 +85,7 @@ impl Session {
     /// Writes an object: at all workers, or at none.
     pub(super) fn set_object(&self, set: &SetObject) -> Result<()> {
         let object = Object::named(&set.name)?;
-        let at = self.at(set.port.as_deref(), set.class)?;
+        let at = self.place_of(set.port.as_deref(), set.class)?;
         let value = object_value(object, &set.value).map_err(|why| anyhow!(why))?;
         let mut plan = lock(&self.plan);
         let ports = plan.ports.len();
@@ -97,15 +98,16 @@ impl Session {
         // After the workers: if they refuse it, the plan does not say that they have it.
         plan.congestion = new;
         let port = at.port.map(|port| plan.ports[port.index()].name.as_str());
-        let told = Notification::set(object.name(), port, set.class, &object.kind().show(value));
-        lock(&self.memory).tell(told);
+        let notification =
+            Notification::set(object.name(), port, set.class, &object.kind().show(value));
+        lock(&self.memory).tell(notification);
         Ok(())
     }
 
-    fn at(&self, port: Option<&str>, class: Option<u8>) -> Result<At> {
+    fn place_of(&self, port: Option<&str>, class: Option<u8>) -> Result<At> {
         let port = port.map(|name| self.port(name)).transpose()?;
-        let of = |n| TrafficClass::new(n).context("class: 0 to 7");
-        Ok(At { port, class: class.map(of).transpose()? })
+        let traffic_class = |n| TrafficClass::new(n).context("class: 0 to 7");
+        Ok(At { port, class: class.map(traffic_class).transpose()? })
     }
 
     fn rows(&self, plan: &SwitchPlan, object: Object) -> Result<Vec<ObjectRow>> {

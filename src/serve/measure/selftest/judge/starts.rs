@@ -17,7 +17,7 @@ pub(in crate::selftest) fn rings(check: &str, claimed: Option<String>, tries: &[
     if tries.is_empty() {
         return Line::not_tried(check, claimed, "the driver names no sizes");
     }
-    let said = tries.iter().map(|one| {
+    let sizes = tries.iter().map(|one| {
         let (rx, tx) = one.asked;
         match &one.result {
             Ok((got, passed)) => {
@@ -34,7 +34,7 @@ pub(in crate::selftest) fn rings(check: &str, claimed: Option<String>, tries: &[
             Err(_) => format!("{rx}/{tx}: refused"),
         }
     });
-    let tried = said.collect::<Vec<_>>().join("; ");
+    let tried = sizes.collect::<Vec<_>>().join("; ");
     // A size within the driver's own limits that it refuses is a wrong claim.
     if let Some(why) = tries.iter().find_map(|one| one.result.as_ref().err()) {
         return Line::fails(check, claimed, tried, why.clone());
@@ -101,12 +101,12 @@ pub(in crate::selftest) fn restarts(
     if all.is_empty() {
         return Line::not_tried(check, None, "the port was not started");
     }
-    let said = all.iter().map(|(what, result)| match result {
+    let starts = all.iter().map(|(what, result)| match result {
         Ok(Some(passed)) => format!("{what}: {} of {} frames", passed.intact, passed.offered),
         Ok(None) => format!("{what}: started"),
         Err(_) => format!("{what}: refused"),
     });
-    let tried = said.collect::<Vec<_>>().join("; ");
+    let tried = starts.collect::<Vec<_>>().join("; ");
     if let Some(why) = all.iter().find_map(|(_, result)| result.as_ref().err()) {
         return Line::fails(check, None, tried, why.clone());
     }
