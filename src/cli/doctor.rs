@@ -281,7 +281,7 @@ fn document(report: &Report) -> Result<String> {
     Ok(format!("{}\n", printable::json(&document)))
 }
 
-/// The ports, of which the first is tested.
+/// The ports; the first is tested.
 fn places(args: &DoctorArgs) -> Result<Vec<Place>> {
     let [port] = args.ports.as_slice() else {
         return Err(anyhow!("--port: a self-test has one port, and --peer names its other end"));

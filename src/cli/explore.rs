@@ -173,7 +173,7 @@ pub fn run(args: &ExploreArgs) -> Result<ExitCode> {
     let file = LabFile::read(&args.file).and_then(|file| file.only(args.variant.as_deref()));
     let file = file.map_err(bad_input)?;
     let jobs = study::jobs(args.jobs);
-    // Each job has a lab of its own in memory.
+    // Each job has its own lab in memory.
     let memory = Machine::this().heap.map(|heap| heap / jobs as u64);
     // The lab as it is in the file stands for all points, whose size is about the same.
     let (plan, _) = file.plan(None, |_| ()).map_err(bad_input)?;

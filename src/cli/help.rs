@@ -142,7 +142,7 @@ fn layout(text: &str) -> String {
     out.join("\n")
 }
 
-/// Aligns the descriptions of as many entries as fit; the others have theirs on a line of its own.
+/// Aligns the descriptions of as many entries as fit; the others have theirs on a separate line.
 fn list(block: &[&str]) -> Vec<String> {
     let split = |line: &&str| {
         let line = line.trim();

@@ -121,8 +121,8 @@ fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Resu
     Ok(results)
 }
 
-/// Returns the time left in words, by the mean time of the tests that are done; nothing before the first test of
-/// the device is.
+/// Returns the time left in words, by the mean time of the tests that are done. It is empty until the first test
+/// of the device is done.
 fn left(elapsed: Duration, done: usize, all: usize) -> String {
     // The first is the check of the tester, whose time says nothing about the others.
     if done < 2 || all <= done {

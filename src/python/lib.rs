@@ -69,10 +69,10 @@ fn find(results: &str, path: &str) -> PyResult<String> {
     Ok(lab::find(&all, path).map_err(PyLookupError::new_err)?.to_string())
 }
 
-/// Period in which signals are looked for: short for a person, long beside the cost of a look.
+/// Period of checks for signals: short for a person, long compared with the cost of a check.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// Looks for signals while work runs without the interpreter lock.
+/// Checks for signals while work runs without the interpreter lock.
 struct Watch {
     checked: Instant,
     raised: Option<PyErr>,

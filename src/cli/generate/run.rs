@@ -213,7 +213,6 @@ impl Show {
         );
     }
 
-    /// Clears the display.
     pub(super) fn clear(&mut self) {
         if let Some(screen) = &mut self.screen {
             screen.clear();

@@ -90,7 +90,6 @@ impl Show {
         Self { progress, rounds: all, of_one: rounds, made: 0 }
     }
 
-    /// Shows an event.
     fn update(&mut self, event: &Event) {
         let done = match event {
             Event::Switched { .. } => return,
@@ -111,7 +110,6 @@ impl Show {
         self.progress.update(done, text, |text| text);
     }
 
-    /// Clears the display.
     fn clear(&self) {
         self.progress.clear();
     }

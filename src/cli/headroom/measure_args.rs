@@ -191,7 +191,7 @@ impl ProtocolArgs {
 }
 
 impl MeasureArgs {
-    /// The ports, of which the first measures.
+    /// The ports; the first measures.
     ///
     /// # Errors
     /// There are none, too many, or half a pair.

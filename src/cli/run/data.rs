@@ -16,7 +16,7 @@ use crate::lab::study::{Row, RowError, RowFile, Study, Sweep};
 use crate::lab::{LabPlan, Options, Run};
 use ::text::scaled;
 
-/// Least size of series that is told before the run.
+/// Size of series from which on it is reported before the run.
 const SIZE_REPORTED: u64 = 100 << 20;
 
 /// Data sets that runs are added to, from any thread: the lines of a run stand together. After the first
@@ -80,7 +80,7 @@ impl Sets {
 
     /// Returns the options of a run: with plots, and samples in more detail, if data is written.
     pub(super) fn options<'a>(&self, args: &RunArgs, stop: &'a AtomicBool) -> Options<'a> {
-        // The lock ends here: options are asked for while runs add their data.
+        // The lock ends here, before a run needs it.
         let (has_data, has_series) = {
             let state = self.lock();
             (!state.open.is_empty(), state.has_series)

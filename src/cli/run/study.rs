@@ -25,7 +25,7 @@ use crate::{printable, report};
 
 /// Most runs that are resolved before the first one: enough for every value of most sweeps.
 const RESOLVED_FIRST: u64 = 512;
-/// Most lab files that are kept. A choice: nobody reads more.
+/// Most lab files that are kept. A choice: more than a person reads.
 const KEPT_MAX: usize = 1_000;
 
 /// Results as JSON.

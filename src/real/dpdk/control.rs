@@ -264,8 +264,8 @@ impl PortControl {
         self.0.has_lost_interface()
     }
 
-    /// Opens the device anew if there is an interface of its name again; whether there is. The thread
-    /// that polls it goes on, and finds nothing to receive meanwhile.
+    /// Opens the device again if an interface of its name exists again; returns whether it does. The
+    /// thread that polls it goes on, and finds nothing to receive meanwhile.
     ///
     /// # Errors
     /// As [`DpdkPort::open`](super::DpdkPort::open); it may be tried again.

@@ -3,9 +3,9 @@
 //!
 //! Nothing is shared with another process: memory is either anonymous hugepages (`--in-memory`,
 //! which needs neither a mount nor root) or ordinary pages (`--no-huge`). Addresses are virtual
-//! (`--iova-mode=va`), unless a device needs physical ones. EAL's threads stay on the CPUs that the starting thread may use, or
-//! on the one of [`EalOptions::main_cpu`]. The affinity of the starting thread is restored, so that
-//! threads it starts later are not pinned.
+//! (`--iova-mode=va`), unless a device needs physical ones. EAL's threads stay on the CPUs that the
+//! starting thread may use, or on the one of [`EalOptions::main_cpu`]. The affinity of the starting
+//! thread is restored, so that threads it starts later are not pinned.
 
 use core::ffi::{c_char, c_int};
 use core::marker::PhantomData;

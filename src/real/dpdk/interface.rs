@@ -34,7 +34,6 @@ const LINK_GROUP: u32 = 1;
 /// An interface at one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
-    /// Its name.
     pub name: String,
     /// Its number, which no later interface of the same name has.
     pub index: u32,
@@ -198,7 +197,7 @@ impl LinkEvents {
     }
 
     /// Waits for a change, for at most `patience`. The kernel may tell of a lost carrier up to a
-    /// second late, so interfaces have to be looked at besides.
+    /// second late, so interfaces have to be read as well.
     pub fn wait(&self, patience: Duration) {
         let ms = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
         let mut fd = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };

@@ -509,7 +509,7 @@ fn longest_frame(device: &Device, options: &PortOptions, pool: &Pool) -> Result<
     Ok(max_frame)
 }
 
-/// Returns the number of receive and of transmit queues of a device that is started as so many ports.
+/// Returns the number of receive and of transmit queues of a device that is started as `ports` ports.
 fn queues_each_way(
     device: &Device,
     options: &PortOptions,

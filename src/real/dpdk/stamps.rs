@@ -301,8 +301,8 @@ impl DpdkPort<Started> {
         Ok(())
     }
 
-    /// Interprets `field` of received frames as readings of `clock`. [`PortOptions::rx_stamps`](super::PortOptions::rx_stamps)
-    /// does so for a device with timestamps.
+    /// Interprets `field` of received frames as readings of `clock`.
+    /// [`PortOptions::rx_stamps`](super::PortOptions::rx_stamps) does so for a device with timestamps.
     pub fn stamp_by(&mut self, field: StampField, clock: DeviceClock) {
         self.state.stamps = Some((field, clock));
     }

@@ -37,7 +37,6 @@ pub struct CpuAccount {
 }
 
 impl CpuAccount {
-    /// Reads the accounts.
     #[must_use]
     pub fn read() -> Self {
         let pressure = text("/proc/pressure/cpu").and_then(|text| some_waited(&text));

@@ -80,7 +80,6 @@ impl LossWatch {
         &self.lossless
     }
 
-    /// Resets the count.
     pub fn clear(&mut self) {
         self.lost = LosslessLosses::default();
     }
@@ -151,7 +150,6 @@ impl PollMeter {
         Self { gaps, planned: planned.unwrap_or(Duration::MAX), last: now, is_over: false }
     }
 
-    /// Records a poll.
     #[inline]
     pub(super) fn poll(&mut self, now: Instant) {
         let gap = now.since(self.last);

@@ -136,7 +136,7 @@ impl Daemon {
         }
     }
 
-    /// Stops the switch: sends what is held for at most `patience`, and drops the rest.
+    /// Stops the switch: sends held frames for at most `patience`, and drops the rest.
     ///
     /// # Errors
     /// Numbers and messages of the workers that panicked.

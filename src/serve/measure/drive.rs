@@ -61,7 +61,6 @@ pub enum Event {
 pub(crate) enum Why {
     /// All measurements have finished, or the duration is over.
     Done,
-    /// A measurement failed.
     Failed(Failure),
     /// A signal arrived, or a thread has ended.
     Stopped,

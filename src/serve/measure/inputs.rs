@@ -199,7 +199,6 @@ const FRAME_ROOM: u32 = 1_518;
 /// Number of the first device that is created for an interface: far above those that users choose.
 const INTERFACE_NUMBER: u32 = 1_000;
 
-/// An open port.
 pub struct Opened {
     /// Name as given.
     pub name: String,

@@ -66,7 +66,6 @@ pub struct Outcome {
     pub(crate) ports: Vec<PortCounts>,
 }
 
-/// One measurement.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Measurement {
     pub(crate) rounds: u16,
@@ -112,7 +111,6 @@ pub(crate) struct Spread {
     pub(crate) max: f64,
 }
 
-/// A headroom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct Sum {
     pub(crate) bytes: u64,
@@ -160,7 +158,6 @@ impl Outcome {
         }
     }
 
-    /// Adds a measurement.
     pub(crate) fn add(&mut self, inputs: &Inputs, measured: &Measured) {
         let one = Measurement::new(inputs, measured);
         self.method = measured.found.method.name();

@@ -142,17 +142,16 @@ impl<'a> Bench<'a> {
         self.places.iter().map(named).collect()
     }
 
-    /// Number of ports.
+    /// True if a port is at the other end of the cable.
     pub(super) fn has_peer(&self) -> bool {
         self.places.len() > 1
     }
 
-    /// Closes the ports.
     pub(super) fn close(&mut self) {
         self.stopped.clear();
     }
 
-    /// Opens the ports anew.
+    /// Opens the ports again.
     ///
     /// # Errors
     /// A port that cannot be opened.
@@ -168,7 +167,6 @@ impl<'a> Bench<'a> {
         self.stopped.iter().map(DpdkPort::control).collect()
     }
 
-    /// The stopped ports.
     pub(super) fn all_stopped(&self) -> &[DpdkPort<Stopped>] {
         &self.stopped
     }
@@ -186,7 +184,7 @@ impl<'a> Bench<'a> {
         if self.stopped.len() < self.places.len() {
             self.reopen()?;
         }
-        // Taken out: whatever fails from here on, the next step opens all ports anew.
+        // Taken out: whatever fails from here on, the next step opens all ports again.
         let mut ports = std::mem::take(&mut self.stopped).into_iter();
         let mut start = |end: End, options: &PortOptions| {
             let Some(port) = ports.next() else { return Ok(None) };

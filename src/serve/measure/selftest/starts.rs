@@ -24,7 +24,7 @@ const LINK_SEEN: StdDuration = StdDuration::from_secs(4);
 const PRIORITY: PrioritySet = PrioritySet(1 << 3);
 
 fn within(limits: RingLimits, n: u16) -> Option<u16> {
-    // A driver would round another size to its steps, and the result would be about a size that nobody asked for.
+    // A driver would round another size to its steps, and the result would be about a size that was not requested.
     let fits = (limits.min..=limits.max).contains(&n) && n % limits.align == 0;
     fits.then_some(n)
 }

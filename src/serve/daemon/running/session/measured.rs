@@ -242,7 +242,6 @@ impl Memory {
         u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Adds a notification.
     pub(super) fn tell(&mut self, notification: Notification) {
         self.total += 1;
         let (number, at_ns) = (self.total, self.uptime_ns());

@@ -6,7 +6,7 @@ use crate::selftest::report::Line;
 /// A start with other ring sizes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::selftest) struct RingTry {
-    /// Receive and transmit descriptors that were asked for.
+    /// Requested receive and transmit descriptors.
     pub(in crate::selftest) asked: (u16, u16),
     /// Descriptors that the driver took and the frames that passed, or the error.
     pub(in crate::selftest) result: Result<((u16, u16), Option<Passed>), String>,
