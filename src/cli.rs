@@ -10,6 +10,8 @@
     allow(dead_code, reason = "instruments share modules with labs")
 )]
 
+#[cfg(all(feature = "dpdk", feature = "instruments"))]
+mod adapter;
 #[cfg(feature = "instruments")]
 pub mod benchmark;
 #[cfg(feature = "instruments")]

@@ -1,8 +1,5 @@
 //! The bench of a DUT file: a virtual device, or one behind real ports.
 
-#[cfg(feature = "dpdk")]
-mod ctl;
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -48,7 +45,7 @@ fn real(
     let eal = super::generate::eal_options(machine);
     let adapter = access.map(|access| -> Box<dyn Adapter> {
         match access {
-            Access::Ctl(path) => Box::new(ctl::Ctl::new(path)),
+            Access::Ctl(path) => Box::new(super::adapter::Ctl::new(path)),
             Access::Command(commands) => Box::new(Command::new(commands)),
         }
     });
