@@ -224,7 +224,7 @@ pub fn open(eal: &Eal, places: &[Place]) -> Result<Vec<Opened>> {
         let (a, b) = ring_pair(eal, &options)?;
         let ports = if *end == 0 { [a, b] } else { [b, a] };
         let both = (0..).zip(places).zip(ports);
-        return both.map(|((n, place), port)| start(eal, n, place, port, 0, clock)).collect();
+        return both.map(|((n, place), port)| start(eal, n, place, port, clock)).collect();
     }
     let one = |(n, place): (u32, &Place)| {
         let device = match place {
@@ -232,7 +232,7 @@ pub fn open(eal: &Eal, places: &[Place]) -> Result<Vec<Opened>> {
             other => other.to_string(),
         };
         let port = DpdkPort::open(eal, &device)?;
-        start(eal, n, place, port, receive_room(&device), clock)
+        start(eal, n, place, port, clock)
     };
     (0..).zip(places).map(one).collect()
 }
@@ -242,14 +242,13 @@ fn start(
     n: u32,
     place: &Place,
     port: DpdkPort<Stopped>,
-    room: u32,
     clock: TscClock,
 ) -> Result<Opened> {
     let options = PoolOptions {
         name: format!("measure{n}"),
-        // Some devices need more room than the longest frame.
         frames: POOL_FRAMES,
-        max_frame: FRAME_ROOM.max(room),
+        // Some devices need more room than the longest frame.
+        max_frame: FRAME_ROOM.max(receive_room(port.device())),
         cache: POOL_CACHE,
     };
     let pool = Pool::new(eal, &options)?;
