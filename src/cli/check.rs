@@ -1,16 +1,12 @@
 //! `sluice check`: validates a switch, lab, generator or DUT file and prints the resolved configuration.
 
-mod agents;
-mod calc;
 mod congestion;
-mod json;
 mod lab;
-mod macsec;
-mod rows;
+mod protocols;
+mod render;
 mod study;
 mod switch;
 mod text;
-mod workloads;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -28,7 +24,7 @@ use crate::{printable, report};
 use ::benchmark::file::is_benchmark;
 use ::benchmark::plan::Plan;
 use ::validate::file::{self, Dut};
-use json::{Json, object, some};
+use render::{Json, object, some};
 use tester::memory;
 use tester::otg_file;
 use tester::plan::TestPlan;
@@ -125,6 +121,7 @@ fn run_to(
             }
         }
     }
+    // All files are reported before the status says that one of them is bad.
     let good = results.iter().all(|checked| checked.loaded.is_ok());
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(BAD_INPUT) })
 }
@@ -179,9 +176,10 @@ fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
         Some(Ok(lab)) if lab.sweep().is_some() || lab.search().is_some() => {
             vec![one(None, load_study(lab, machine))]
         }
+        // Each variant is resolved by itself: one may be bad and the others good.
         Some(Ok(lab)) if lab.variants().len() > 0 => {
             let resolve = |variant: &str| lab.resolve(Some(variant), |_| {});
-            let fits = |resolved| fits(name, resolved, machine);
+            let fits = |(lab, warnings)| fits(name, lab, warnings, machine);
             lab.variants().map(|v| one(Some(v.to_owned()), resolve(v).and_then(fits))).collect()
         }
         Some(Err(error)) => vec![one(None, Err(error))],
@@ -198,13 +196,16 @@ fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machin
     }
     if otg_file::is_test(&text) {
         let (test, warnings) = otg_file::parse_placed(&name, &text, &[])?;
+        // The world is chosen at the run; ports of the real one need more.
         memory::refuse_memory(&name, &test.plan, memory::World::Real, machine.memory)?;
         return Ok((Content::Test(Box::new(test.plan)), warnings));
     }
     if is_lab(&text) {
-        return fits(&name, examine(&name, &text)?, machine);
+        let (lab, warnings) = examine(&name, &text)?;
+        return fits(&name, lab, warnings, machine);
     }
     let (switch, warnings) = config::parse(&name, &text, machine)?;
+    // Only a preview: no CPU is claimed by a check.
     let placement = machine.cores.is_some().then(|| daemon::preview(&switch));
     Ok((Content::Switch(Box::new(switch), placement), warnings))
 }
@@ -227,13 +228,14 @@ fn load_study(lab: LabFile, machine: &Machine) -> Loaded {
         let first = study.resolve(n)?.0;
         Ok((study.run(n).variant.map(str::to_owned), lab::signals(&first)))
     };
+    // The points of one variant follow each other, so every `points`th run is the first of a variant.
     let firsts = (0..study.len()).step_by(usize::try_from(points).unwrap_or(usize::MAX));
     let signals = firsts.map(of_variant).collect::<Result<_, _>>()?;
     Ok((Content::Study(Box::new(study::Resolved { study, resolved, lab, signals })), warnings))
 }
 
 /// Refuses a lab for which the machine has too little memory.
-fn fits(name: &str, (lab, warnings): (Resolved, Vec<Warning>), machine: &Machine) -> Loaded {
+fn fits(name: &str, lab: Resolved, warnings: Vec<Warning>, machine: &Machine) -> Loaded {
     refuse_memory(name, &lab.plan, machine.heap)?;
     Ok((Content::Lab(Box::new(lab)), warnings))
 }
@@ -313,6 +315,7 @@ fn print(checked: &Checked, out: &mut impl Write, err: &mut impl Write) -> std::
             }
         }
         Err(e) => {
+            // Findings go to standard error, and the result to standard output, as for all commands.
             writeln!(err, "{e}")?;
             let n = e.findings.len();
             writeln!(out, "{file}: bad, {n} error{}", if n == 1 { "" } else { "s" })

@@ -215,6 +215,7 @@ impl TryFrom<What> for Request {
 /// # Errors
 /// Bad input if the switch refuses the request; otherwise no switch could be reached.
 pub fn run(args: Args) -> Result<ExitCode> {
+    // Descriptions and modules are in this program and need no running switch.
     if let What::Objects { pattern, describe: true } = &args.what {
         describe(pattern.as_deref().unwrap_or_default(), args.format)?;
         return Ok(verdict(true));
@@ -227,6 +228,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if let What::Watch(watch) = &args.what {
         return measured::watch(&path, watch, args.format);
     }
+    // Taken before the request is made of the arguments: the switch does not know files of the client.
     let target = match &args.what {
         What::Save { file } => file.clone(),
         What::Measurements(args) => args.file(),
@@ -234,7 +236,19 @@ pub fn run(args: Args) -> Result<ExitCode> {
     };
     let request = Request::try_from(args.what)?;
     let result = answer(&request, &path)?;
-    match (&request, args.format) {
+    print(&request, result, args.format, target, &path)?;
+    Ok(verdict(true))
+}
+
+/// Prints the result of a request; `target` is the file that its answer is for.
+fn print(
+    request: &Request,
+    result: serde_json::Value,
+    format: Format,
+    target: Option<PathBuf>,
+    path: &Path,
+) -> Result<()> {
+    match (request, format) {
         (
             Request::Show {}
             | Request::About {}
@@ -244,6 +258,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             | Request::Macsec {},
             Format::Json,
         )
+        // JSON is passed on as the switch wrote it, also where its version has fields that this one does not know.
         | (Request::Yang {}, _) => terminal::print_json(&result)?,
         (Request::Measurements { .. }, format) => {
             let found: Measurements = serde_json::from_value(result).context(OTHER_VERSION)?;
@@ -251,7 +266,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         (Request::Neighbours {} | Request::Headroom {}, Format::Table) => {
             let found: PortsFound = serde_json::from_value(result).context(OTHER_VERSION)?;
-            terminal::print(ports_found(&request, &found))?;
+            terminal::print(ports_found(request, &found))?;
         }
         (Request::Objects { .. } | Request::Get(_), format) => {
             let found: Objects = serde_json::from_value(result).context(OTHER_VERSION)?;
@@ -262,22 +277,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         (Request::Save {}, format) => {
             let text: String = serde_json::from_value(result).context(OTHER_VERSION)?;
-            match target {
-                Some(path) => {
-                    let named = || format!("{} cannot be written", quoted(&path));
-                    has_folder(&path).with_context(named).map_err(bad_input)?;
-                    let replaced = path.exists();
-                    std::fs::write(&path, text)
-                        .with_context(|| format!("{}: cannot be written", path.display()))?;
-                    if format == Format::Table {
-                        terminal::print(saved(&path, replaced))?;
-                    }
-                }
-                None => terminal::print(text)?,
-            }
+            save(&text, target, format)?;
         }
-        (Request::Show {}, Format::Table) => show(result, &path)?,
-        (Request::Set(set), Format::Table) => show_set(set, &path)?,
+        (Request::Show {}, Format::Table) => show(result, path)?,
+        (Request::Set(set), Format::Table) => show_set(set, path)?,
         (Request::Macsec {}, Format::Table) => {
             let found: Vec<PortSecured> = serde_json::from_value(result).context(OTHER_VERSION)?;
             terminal::print(macsec::text(&found))?;
@@ -292,10 +295,26 @@ pub fn run(args: Args) -> Result<ExitCode> {
             let drops: Drops = serde_json::from_value(result).context(OTHER_VERSION)?;
             terminal::print(drops_text(&drops))?;
         }
+        // Requests without a result say what was done.
         (request, Format::Table) => terminal::print(done(request))?,
         (_, Format::Json) => {}
     }
-    Ok(verdict(true))
+    Ok(())
+}
+
+/// Writes a configuration to its file, or prints it.
+fn save(text: &str, target: Option<PathBuf>, format: Format) -> Result<()> {
+    let Some(path) = target else { return terminal::print(text) };
+    let named = || format!("{} cannot be written", quoted(&path));
+    has_folder(&path).with_context(named).map_err(bad_input)?;
+    let replaced = path.exists();
+    std::fs::write(&path, text)
+        .with_context(|| format!("{}: cannot be written", path.display()))?;
+    // JSON has no line for people.
+    if format == Format::Table {
+        terminal::print(saved(&path, replaced))?;
+    }
+    Ok(())
 }
 
 /// Tells that the configuration was saved.
@@ -307,8 +326,9 @@ fn saved(path: &Path, replaced: bool) -> String {
 /// Tells what was done, in a line; nothing for requests whose result is printed.
 fn done(request: &Request) -> String {
     let up = |up: bool| if up { "up" } else { "down" };
-    let of =
+    let at_port =
         |port: &Option<String>| port.as_ref().map_or(String::new(), |port| format!(" at {port}"));
+    // The exhaustive match makes a new request choose between a sentence and a result.
     let line = match request {
         Request::SetGroup(set) => format!("group {} of {} is changed", set.group, set.port),
         Request::SetEcn(set) if set.off => {
@@ -318,8 +338,8 @@ fn done(request: &Request) -> String {
             format!("the marking curve of class {} of {} is changed", set.class, set.port)
         }
         Request::Link { port, up: is_up } => format!("the link of {port} is set {}", up(*is_up)),
-        Request::Create { section, port, .. } => format!("{section} is created{}", of(port)),
-        Request::Delete { section, port } => format!("{section} is deleted{}", of(port)),
+        Request::Create { section, port, .. } => format!("{section} is created{}", at_port(port)),
+        Request::Delete { section, port } => format!("{section} is deleted{}", at_port(port)),
         Request::MacsecInstall(install) => {
             format!("a key is installed for association {} of {}", install.an, install.port)
         }
@@ -355,6 +375,7 @@ fn done(request: &Request) -> String {
 /// the switch, and not means since its start.
 fn show(before: serde_json::Value, path: &Path) -> Result<()> {
     let before: Summary = serde_json::from_value(before).context(OTHER_VERSION)?;
+    // Rates need two readings.
     std::thread::sleep(RATES_OVER);
     let now = answer(&Request::Show {}, path)?;
     let now: Summary = serde_json::from_value(now).context(OTHER_VERSION)?;
@@ -382,6 +403,7 @@ fn show_set(set: &SetObject, path: &Path) -> Result<()> {
 fn answer(request: &Request, path: &Path) -> Result<serde_json::Value> {
     let response = request.send(path)?;
     if !response.ok {
+        // The format allows a refusal without words.
         let why = response.error.unwrap_or_else(|| "it does not say why".into());
         return Err(bad_input(anyhow::anyhow!("the switch refuses: {why}")));
     }
@@ -403,6 +425,7 @@ fn write_modules(folder: &Path) -> Result<()> {
 fn describe(pattern: &str, format: Format) -> Result<()> {
     let pattern = pattern.to_lowercase();
     let wanted = |name: &str| name.to_lowercase().contains(&pattern);
+    // Its error names the nearest object.
     if !Object::all().any(|object| wanted(object.name())) {
         Object::named(&pattern).map_err(bad_input)?;
     }

@@ -1,8 +1,5 @@
 //! The bench of a DUT file: a virtual device, or one behind real ports.
 
-#[cfg(feature = "dpdk")]
-mod ctl;
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -22,7 +19,8 @@ use validate::virtual_bench::{Reports, VirtualBench};
 /// DPDK cannot be started.
 pub(super) fn bench(
     dut: Dut,
-    (world, machine): (World, MachineArgs),
+    world: World,
+    machine: MachineArgs,
     stop: &Arc<AtomicBool>,
 ) -> Result<Box<dyn Bench>> {
     let Dut { setup, lab, reports, resets, access } = dut;
@@ -47,7 +45,7 @@ fn real(
     let eal = super::generate::eal_options(machine);
     let adapter = access.map(|access| -> Box<dyn Adapter> {
         match access {
-            Access::Ctl(path) => Box::new(ctl::Ctl::new(path)),
+            Access::Ctl(path) => Box::new(super::adapter::Ctl::new(path)),
             Access::Command(commands) => Box::new(Command::new(commands)),
         }
     });

@@ -138,6 +138,7 @@ impl ExploreArgs {
         };
         let mut own = of(&self.minimize, Sense::Minimize);
         own.extend(of(&self.maximize, Sense::Maximize));
+        // Own objectives replace the standard ones.
         if own.is_empty() { Objective::standard() } else { own }
     }
 
@@ -155,6 +156,7 @@ impl ExploreArgs {
         self.minimize.iter().for_each(|path| add("--minimize", path));
         self.maximize.iter().for_each(|path| add("--maximize", path));
         add("--runs", &self.runs.to_string());
+        // Also where it was drawn: the command repeats this exploration and not another one.
         add("--seed", &seed.to_string());
         self.duration.iter().for_each(|Span(time)| add("--duration", &time.to_string()));
         command
@@ -171,8 +173,9 @@ pub fn run(args: &ExploreArgs) -> Result<ExitCode> {
     let file = LabFile::read(&args.file).and_then(|file| file.only(args.variant.as_deref()));
     let file = file.map_err(bad_input)?;
     let jobs = study::jobs(args.jobs);
-    // Each job has a lab of its own in memory.
+    // Each job has its own lab in memory.
     let memory = Machine::this().heap.map(|heap| heap / jobs as u64);
+    // The lab as it is in the file stands for all points, whose size is about the same.
     let (plan, _) = file.plan(None, |_| ()).map_err(bad_input)?;
     lab::refuse_memory(&args.file.display().to_string(), &plan, memory).map_err(bad_input)?;
     let mut outputs = Outputs::new();
@@ -201,6 +204,7 @@ fn explored(args: &ExploreArgs, file: &LabFile, exploration: &Exploration) -> Re
     let template = "{bar:32} {pos}/{len} runs, {eta} left";
     let mut progress = Progress::new(template, "", None, LINE_EVERY);
     let found = explore::explore(file, exploration, args.duration, &stop, |done, of| {
+        // The number of runs is known only after the axes are combined.
         if let Some(bar) = &progress.bar {
             bar.set_length(of as u64);
         }

@@ -1,8 +1,15 @@
-//! The help of the commands: groups of commands on the first screen, and examples and paragraphs laid
-//! out for any width of a terminal.
+//! Help and errors of the command line. The first screen groups the commands; examples and paragraphs
+//! are laid out for any width of a terminal. Errors are in clap's words, and the arguments that they
+//! quote are shortened as in all messages.
 
-use clap::Command;
+use std::io::Write;
+
 use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, Error};
+
+use super::terminal;
+use crate::printable::{self, excerpt, message};
 
 /// Width that examples fit into.
 const WIDTH: usize = 80;
@@ -59,6 +66,7 @@ pub(super) fn complete(command: Command) -> Command {
     let grouped = template(&command, &GROUPS);
     let command = command.after_help(examples).help_template(grouped);
     laid_out(command.mut_subcommands(|command| match command.get_name() {
+        // Only this command has too many subcommands for one list.
         "ctl" => {
             let grouped = template(&command, &CTL_GROUPS);
             command.help_template(grouped)
@@ -70,6 +78,7 @@ pub(super) fn complete(command: Command) -> Command {
 /// Returns the examples of the commands that this build has.
 fn examples_of_build(command: &Command) -> String {
     let is_here = |line: &&str| match line.trim_start().strip_prefix("sluice ") {
+        // Lines without a command, such as those about the exit status, stay.
         Some(rest) => rest.split(' ').next().is_some_and(|verb| has(command, verb)),
         None => true,
     };
@@ -88,6 +97,7 @@ fn template(command: &Command, groups: &Groups) -> StyledStr {
     let width = width.unwrap_or(0);
     for (title, verbs) in groups {
         let here: Vec<_> = verbs.iter().filter(|verb| has(command, verb)).collect();
+        // A build without some features may have no command of a group.
         if here.is_empty() {
             continue;
         }
@@ -118,6 +128,7 @@ fn layout(text: &str) -> String {
     let is_listed = |line: &str| line.starts_with(' ');
     let mut out: Vec<String> = Vec::new();
     let is_one = |a: &&str, b: &&str| {
+        // A line that ends with a colon is the title of the list behind it.
         let is_text = !a.is_empty() && !b.is_empty() && !a.ends_with(':');
         is_text && is_listed(a) == is_listed(b)
     };
@@ -131,7 +142,7 @@ fn layout(text: &str) -> String {
     out.join("\n")
 }
 
-/// Aligns the descriptions of as many entries as fit; the others have theirs on a line of its own.
+/// Aligns the descriptions of as many entries as fit; the others have theirs on a separate line.
 fn list(block: &[&str]) -> Vec<String> {
     let split = |line: &&str| {
         let line = line.trim();
@@ -145,6 +156,7 @@ fn list(block: &[&str]) -> Vec<String> {
     let described = || entries.iter().filter(|(_, about)| !about.is_empty());
     let fitting = |width: usize| described().filter(|(e, a)| fits(e, a, width)).count();
     let widths = described().map(|(entry, _)| entry.chars().count());
+    // The width with which most entries have their description beside them; of equal ones the smallest.
     let width = widths.max_by_key(|width| (fitting(*width), WIDTH - (*width).min(WIDTH)));
     let width = width.unwrap_or(0);
     let mut lines = Vec::new();
@@ -163,6 +175,7 @@ fn list(block: &[&str]) -> Vec<String> {
 /// Reason why this build has no such command, if another build has it.
 pub(super) fn missing(command: &Command, verb: &str) -> Option<String> {
     let is_known = GROUPS.iter().any(|(_, verbs)| verbs.contains(&verb));
+    // A word that no build has is left to clap, which suggests similar ones.
     if !is_known || has(command, verb) {
         return None;
     }
@@ -174,9 +187,69 @@ pub(super) fn missing(command: &Command, verb: &str) -> Option<String> {
     Some(format!("`{verb}` is not in this program, which was built without {part}"))
 }
 
+/// Returns the arguments, or prints the error and exits.
+pub(super) fn read<T>(parsed: Result<T, Error>) -> T {
+    parsed.unwrap_or_else(|error| {
+        let error = explained(shortened(error));
+        match beyond_shortening(&error) {
+            None => error.exit(),
+            Some(lines) => {
+                let _ = terminal::stderr().write_all(lines.as_bytes());
+                std::process::exit(error.exit_code())
+            }
+        }
+    })
+}
+
+/// Shortens every argument and value that the error quotes.
+fn shortened(mut error: Error) -> Error {
+    let short = |text: &String| excerpt(text).into_owned();
+    let bounded = |value: &ContextValue| match value {
+        ContextValue::String(text) => Some(ContextValue::String(short(text))),
+        ContextValue::Strings(all) => Some(ContextValue::Strings(all.iter().map(short).collect())),
+        ContextValue::StyledStrs(all) => {
+            let all = all.iter().map(|text| short(&text.to_string()).into());
+            Some(ContextValue::StyledStrs(all.collect()))
+        }
+        _ => None,
+    };
+    let is_long = |value: &ContextValue| value.to_string().len() > printable::SHOWN_MAX;
+    let long = error.context().filter(|(_, value)| is_long(value));
+    // Collected first, because the context is borrowed while it is read.
+    let all: Vec<_> = long.filter_map(|(kind, value)| Some((kind, bounded(value)?))).collect();
+    for (kind, value) in all {
+        error.insert(kind, value);
+    }
+    error
+}
+
+/// Says of a command that only other builds have what this build lacks.
+fn explained(error: Error) -> Error {
+    let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let mut command = super::command();
+    match missing(&command, verb) {
+        Some(why) => command.error(ErrorKind::InvalidSubcommand, why),
+        None => error,
+    }
+}
+
+/// Lines of an error that is still too long: the message of one of our own value parsers.
+fn beyond_shortening(error: &Error) -> Option<String> {
+    let shown = error.render().to_string();
+    let bounded = printable::lines(shown.lines().map(message));
+    let is_refusal = error.use_stderr();
+    // Help and version are no refusals, and are never shortened.
+    (is_refusal && bounded.trim_end() != shown.trim_end()).then_some(bounded)
+}
+
 #[cfg(test)]
 mod tests {
+    use clap::{Arg, ArgAction};
+
     use super::*;
+    use crate::cli::command;
 
     #[test]
     fn help_names_no_command_that_a_build_lacks() {
@@ -243,5 +316,47 @@ mod tests {
         let out = layout(&long);
         assert_eq!(out.lines().nth(2), Some("      second"), "{out}");
         assert_eq!(out.lines().next(), Some("  a  first"), "{out}");
+    }
+
+    /// The error of a command line as it is printed, if there is one.
+    fn refusal(line: &[String]) -> Option<String> {
+        let error = shortened(command().try_get_matches_from(line).err()?);
+        let lines = || error.render().to_string();
+        error.use_stderr().then(|| beyond_shortening(&error).unwrap_or_else(lines))
+    }
+
+    /// Collects every command with its parents.
+    fn commands(all: &mut Vec<(Vec<String>, Command)>, above: &[String], command: &Command) {
+        let line = [above, &[command.get_name().to_owned()]].concat();
+        for sub in command.get_subcommands() {
+            commands(all, &line, sub);
+        }
+        all.push((line, command.clone()));
+    }
+
+    #[test]
+    fn no_argument_comes_back_longer_than_a_message_quotes() {
+        let fillers = ["\u{416}".repeat(5_000), "\u{416} ".repeat(2_500), "9".repeat(5_000)];
+        let mut all = Vec::new();
+        commands(&mut all, &[], &command());
+        let mut refused = 0;
+        for (line, command) in &all {
+            let option = |arg: &Arg| arg.get_long().map(|name| format!("--{name}="));
+            let takes = |arg: &&Arg| matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+            let options = command.get_arguments().filter(takes).filter_map(option);
+            for given in options.chain(["".into(), "--".into(), "-".into(), "--x=".into()]) {
+                for filler in &fillers {
+                    let line = [&line[..], &[format!("{given}{filler}")]].concat();
+                    let Some(text) = refusal(&line) else { continue };
+                    refused += 1;
+                    let given = filler.chars().next().unwrap();
+                    for said in text.lines() {
+                        let quoted = said.chars().filter(|c| *c == given).count();
+                        assert!(quoted <= 2 * printable::SHOWN_MAX, "{line:?}: {said}");
+                    }
+                }
+            }
+        }
+        assert!(refused > 300, "{refused}");
     }
 }

@@ -28,6 +28,7 @@ impl Kind {
     /// Kind of a text, if its fields determine it.
     pub(super) fn of(text: &str) -> Option<Self> {
         #[cfg(feature = "instruments")]
+        // The order matters: a file of one kind may have the fields of another one that is tested later.
         if is_dut(text) {
             return Some(Self::Dut);
         }
@@ -41,6 +42,7 @@ impl Kind {
         if lab::is_lab(text) {
             return Some(Self::Lab);
         }
+        // Last, because other kinds have ports, too.
         let placed = |root: &Node| root.get("ports").is_some();
         config::tree::read(text, "").is_ok_and(|root| placed(&root)).then_some(Self::Switch)
     }
@@ -78,6 +80,7 @@ impl Kind {
     /// Bad input: names the command that takes the file.
     pub(super) fn expect(self, path: &Path) -> anyhow::Result<()> {
         match Self::of_file(path) {
+            // Only a known kind is refused: a broken file gets better errors from its own command.
             Some(found) if found != self => Err(bad_input(anyhow!(
                 "{} is {}, not {}; try: sluice {} {}",
                 path.display(),

@@ -1,14 +1,19 @@
 //! The log on standard error: one line per event, whatever the event quotes, and a bounded number
 //! of lines that peers and clients can cause.
+//!
+//! Rate limit of log lines, so that a peer or a client that repeats an event cannot fill a disk.
+//!
+//! Lines are limited per call site and subject, which is the text before the first `: `, usually a
+//! port. So a flood at one port hides no line of another. Each gets [`BURST`] lines per window;
+//! further lines are counted, and the count is written when the window ends. Time is an argument.
 
-mod limit;
-
-use std::fmt;
+use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, Once, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fmt, thread};
 
+use tracing::callsite::Identifier;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
@@ -17,8 +22,6 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::printable;
-
-use limit::{Limiter, Suppressed};
 
 /// Target of events that files and arguments cause before a command starts; they are not limited.
 pub(super) const START: &str = "sluice::start";
@@ -179,6 +182,90 @@ fn colour(level: Level) -> u8 {
     }
 }
 
+/// Lines per window.
+const BURST: u64 = 10;
+/// Length of a window.
+const WINDOW: Duration = Duration::from_secs(10);
+/// Number of separate subjects; further ones share their call site's lines.
+const SUBJECTS: usize = 256;
+/// Longest subject in characters.
+const SUBJECT_MAX: usize = 64;
+
+/// Open windows.
+#[derive(Default)]
+struct Limiter {
+    open: HashMap<(Identifier, String), Window>,
+}
+
+struct Window {
+    /// Time of the first line.
+    start: Duration,
+    level: Level,
+    lines: u64,
+}
+
+/// Lines that were suppressed.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Suppressed {
+    subject: String,
+    level: Level,
+    lines: u64,
+}
+
+impl Suppressed {
+    /// The line that reports them.
+    fn line(&self) -> String {
+        let Self { subject, lines, .. } = self;
+        let colon = if subject.is_empty() { "" } else { ": " };
+        let seconds = WINDOW.as_secs();
+        format!("{subject}{colon}{lines} more suppressed within {seconds} s of the first")
+    }
+}
+
+impl Limiter {
+    /// Counts a line and returns true if it may be written. Call [`Self::ended`] first.
+    fn admit(&mut self, event: &Event<'_>, line: &str, now: Duration) -> bool {
+        let (place, level) = (event.metadata().callsite(), *event.metadata().level());
+        let mut key = (place, subject(line));
+        if self.open.len() >= SUBJECTS && !self.open.contains_key(&key) {
+            key.1.clear();
+        }
+        let window = self.open.entry(key).or_insert(Window { start: now, level, lines: 0 });
+        window.lines += 1;
+        window.lines <= BURST
+    }
+
+    /// Closes the windows that have ended, and returns their suppressed lines.
+    fn ended(&mut self, now: Duration) -> Vec<Suppressed> {
+        self.close(|window| now.saturating_sub(window.start) >= WINDOW)
+    }
+
+    /// Closes all windows.
+    fn all(&mut self) -> Vec<Suppressed> {
+        self.close(|_| true)
+    }
+
+    fn close(&mut self, is_closed: impl Fn(&Window) -> bool) -> Vec<Suppressed> {
+        let mut over = Vec::new();
+        self.open.retain(|(_, subject), window| {
+            let closed = is_closed(window);
+            if closed && window.lines > BURST {
+                let (level, lines) = (window.level, window.lines - BURST);
+                over.push(Suppressed { subject: subject.clone(), level, lines });
+            }
+            !closed
+        });
+        over.sort();
+        over
+    }
+}
+
+/// Text before the first `: `, or nothing.
+fn subject(line: &str) -> String {
+    let before = line.split_once(": ").map_or("", |(before, _)| before);
+    before.chars().take(SUBJECT_MAX).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -233,7 +320,7 @@ mod tests {
         });
         let of = |part: &str| text.lines().filter(|line| line.contains(part)).count();
         assert_eq!(of("p2: the link"), 1_000, "a flood elsewhere hides nothing");
-        assert_eq!(of("p1: the link"), 100 * limit::BURST as usize);
+        assert_eq!(of("p1: the link"), 100 * BURST as usize);
         assert_eq!(of(" WARN p1: 990 more suppressed"), 99, "and one at the end");
         assert_eq!(of("suppressed"), 99);
     }
@@ -254,7 +341,7 @@ mod tests {
             at.store(10_000, Ordering::Relaxed);
             tracing::info!("name0: is here");
         });
-        let most = limit::SUBJECTS + limit::BURST as usize;
+        let most = SUBJECTS + BURST as usize;
         let expected = 100_000 - most;
         assert_eq!(text.lines().count(), most + 2, "{expected}");
         assert!(text.contains(&format!(" INFO {expected} more suppressed")), "{expected}");

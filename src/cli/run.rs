@@ -4,8 +4,6 @@
 mod args;
 mod compare;
 mod data;
-mod rows;
-mod search;
 mod show;
 mod study;
 
@@ -27,12 +25,13 @@ use crate::lab::{self, LabFile, LabPlan, Resolved, Run, World};
 use crate::printable;
 use crate::report::{self, Report};
 use crate::sim::LinkId;
+use data::Sets;
+use show::Show;
+
 pub use args::RunArgs;
 #[cfg(feature = "dpdk")]
 pub(super) use compare::run_all;
-use data::Sets;
-pub(super) use rows::Rows;
-use show::Show;
+pub(super) use data::Rows;
 
 /// One run of a lab file, or of a variant of it.
 struct Job<'a> {
@@ -73,7 +72,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let studies = studies(args)?;
     refuse_threads(args, studies.iter().any(|study| study.searches().is_some()))?;
     if studies.iter().any(|study| study.searches().is_some()) {
-        return search::run(args, &studies);
+        return study::run_search(args, &studies);
     }
     let has_sweep = studies.iter().any(|study| study.sweep().is_some());
     let is_part = args.resume || args.shard.is_some() || args.keep.is_some();
@@ -165,6 +164,7 @@ fn run_one(
     if let Some(why) = run.threads.why_one {
         say!("note: one thread: {why}");
     }
+    // An interrupted run has other results than a whole one, and would look like it in a row.
     if !run.outcome.interrupted {
         let row = job.row(&run, begun);
         rows.add(&row);
@@ -208,6 +208,7 @@ fn studies(args: &RunArgs) -> Result<Vec<Study>> {
 /// Refuses labs of one name: tables, pages and rows tell labs apart by their names.
 fn refuse_same_names(studies: &[Study]) -> Result<()> {
     let mut named = BTreeMap::new();
+    // One lab needs no name to be told apart.
     for study in studies.iter().filter(|_| studies.len() > 1) {
         // A lab that cannot be resolved is refused later, with all of its errors.
         let Ok((resolved, _)) = study.resolve(0) else { continue };
@@ -252,6 +253,7 @@ fn jobs_of<'a>(args: &RunArgs, studies: &'a [Study]) -> Result<Vec<Job<'a>>> {
             }
             None => wanted(args, study)?,
         };
+        // A run counts as alone only if the user cannot have meant several.
         let chosen = args.number.is_some() || !args.variant.is_empty();
         let alone = studies.len() == 1 && own.len() == 1;
         let alone = alone && (study.file().variants().len() == 0 || chosen);
@@ -264,6 +266,7 @@ fn jobs_of<'a>(args: &RunArgs, studies: &'a [Study]) -> Result<Vec<Job<'a>>> {
         let name = study.file().name();
         lab::refuse_memory(name, &resolved.plan, memory).map_err(bad_input)?;
         let lines = warnings.iter().map(|w| w.line(name));
+        // Each warning once: the runs of a sweep mostly have the same ones.
         for line in lines.filter(|line| told.insert(line.clone())) {
             say!("warning: {line}");
         }
@@ -277,8 +280,8 @@ fn wanted(args: &RunArgs, study: &Study) -> Result<Vec<u64>> {
     if args.variant.is_empty() {
         return Ok((0..study.len()).collect());
     }
-    let of = |name: &String| study.of_variant(Some(name)).map_err(bad_input);
-    Ok(args.variant.iter().map(of).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    let runs = |name: &String| study.of_variant(Some(name)).map_err(bad_input);
+    Ok(args.variant.iter().map(runs).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
 /// Finds the link of a name.
@@ -288,6 +291,7 @@ fn link(plan: &LabPlan, name: &str) -> Result<LinkId> {
     let found = links.iter().position(|link| link.name == name);
     found.map(|n| LinkId(n as u32)).ok_or_else(|| {
         let names: Vec<_> = links.iter().take(SHOWN).map(|link| link.name.as_str()).collect();
+        // A fabric may have thousands of links.
         let more = if links.len() > SHOWN { ", ..." } else { "" };
         anyhow!("--pcapng: there is no link {name}; there are {}{more}", names.join(", "))
     })

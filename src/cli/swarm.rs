@@ -128,6 +128,7 @@ pub fn run(args: &SwarmArgs) -> Result<ExitCode> {
     if let Some(dir) = &args.keep {
         Outputs::folder("--keep", dir)?;
     }
+    // Claimed before the first lab: see `outputs`.
     let mut rows = Rows::new(args.rows.as_deref(), &mut Outputs::new())?;
     let jobs = study::jobs(args.jobs);
     let stop = stop_on_signals()?;
@@ -144,6 +145,7 @@ pub fn run(args: &SwarmArgs) -> Result<ExitCode> {
         rows.add(row)
     });
     progress.clear();
+    // Still silent: shrinking repeats the panics.
     let (kept, written) = keep(args, &summary, &stop);
     std::panic::set_hook(hook);
     let verdict = verdict_of(scope, &summary);
@@ -166,6 +168,7 @@ fn join(args: &SwarmArgs) -> Result<ExitCode> {
 
 /// FAIL if a lab failed; otherwise PASS requires that all requested labs have run.
 fn verdict_of(scope: Scope, summary: &Summary) -> Verdict {
+    // A failure that was found counts, whatever was left out.
     let interrupted = (summary.labs < scope.labs()).then_some(Verdict::Inconclusive);
     Verdict::of_all([summary.verdict()].into_iter().chain(interrupted))
 }
@@ -218,13 +221,16 @@ fn keep(args: &SwarmArgs, summary: &Summary, stop: &AtomicBool) -> (Vec<Kept>, R
             break;
         }
         say!("lab {} (seed {}): {}; making it small", failed.lab, failed.seed, failed.check);
+        // The seed makes the same lab again, so no lab was kept in memory.
         let Ok(lab) = swarm::draw(failed.seed) else { continue };
+        // A check of a joined file has an owned name; only labs of this run are shrunk.
         let Cow::Borrowed(check) = failed.check else { continue };
         let failure = Failure { check, detail: failed.detail.clone() };
         let shrunk = swarm::shrink(&lab, &failure, SHRINKING);
         let file = dir.join(format!("swarm-{}.yaml", failed.seed));
         let open = Outputs::default().open("--keep", &file);
         let put = open.and_then(|open| open.write(text(failed, &shrunk, &file).as_bytes()));
+        // The first error is kept, and the other files are tried.
         if put.is_err() {
             written = written.and(put);
             continue;

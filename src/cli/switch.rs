@@ -1,6 +1,5 @@
-//! `sluice switch`: runs a switch on real ports until it is stopped.
-
-mod start;
+//! `sluice switch`: runs a switch on real ports until it is stopped. At the start it reports how to
+//! control and stop the switch, and unexpected properties of its ports.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -8,22 +7,24 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use daemon::Daemon;
+use daemon::socket::{self, ControlSocket};
 
 use super::kind::Kind;
-use super::log::{DETAIL, START};
+use super::log::{DETAIL, RUNNING, START};
 use super::machine::IdleArg;
 use super::outputs::Outputs;
 use super::terminal::{self, say};
-use super::{Format, SCRAPE_DEFAULT, address, bad_input, exit, serve_metrics, stop_on_signals};
+use super::{
+    Format, SCRAPE_DEFAULT, address, bad_input, exit, quoted, serve_metrics, stop_on_signals,
+};
 use crate::config::quantity::Span;
 use crate::config::{self, Machine, SwitchFile};
-use crate::dpdk::{self, Eal, Memory};
+use crate::dpdk::{self, Eal, Memory, Undone, undone_checksums};
 use crate::report::{self, Live};
-use crate::runtime::real::RealError;
-use crate::runtime::{Idle, StartError};
+use crate::runtime::real::{RealError, Running};
+use crate::runtime::{Claimed, Idle, StartError, Unpinned};
 use crate::verdict::Verdict;
-use daemon::Daemon;
-use daemon::socket::{self, ControlSocket};
 
 const EXAMPLES: &str = "\
 EXAMPLES:
@@ -93,10 +94,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
     for warning in warnings {
         tracing::warn!(target: START, "{}", warning.line(&args.file.display().to_string()));
     }
+    // Before anything is made of the plan, so that all parts have the same seed.
     daemon::seed(&mut file.plan);
     let mut outputs = Outputs::new();
     outputs.input("the switch file", &args.file);
+    // A device may be a file, such as that of net_pcap.
     outputs.devices(file.devices.iter().map(|port| port.device.as_str()))?;
+    // Before DPDK starts, which takes a while: from here on a signal ends the switch in order.
     let stop = stop_on_signals()?;
     let what = daemon::real_switch(&file, args.idle.map(Idle::from));
     let eal = Eal::start(&daemon::eal_options(&file, args.memory(), &what)).map_err(classify)?;
@@ -110,9 +114,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let place = cpu.map_or("not pinned".to_owned(), |cpu| format!("core {cpu}"));
         tracing::info!(target: DETAIL, "worker ({place}): {}", ports.join(", "));
     }
+    // After the launch, so that every client finds a running switch.
     let socket = serve_control(&args, &file, &daemon)?;
     serve_metrics(args.prometheus, file.listen, daemon.scrape())?;
-    start::announce(&file, &daemon.running, socket.as_ref().map(|(path, _)| path.as_path()));
+    announce(&file, &daemon.running, socket.as_ref().map(|(path, _)| path.as_path()));
     let mut live = Live::new();
     let interval = (!args.quiet).then(|| std(args.interval));
     daemon.watch(args.duration.map(std), interval, |summary| live.show(summary));
@@ -191,6 +196,7 @@ fn serve_control(
     };
     match daemon.serve_control(path) {
         Ok(socket) => Ok(Some((path.clone(), socket))),
+        // The default path may be in use or not writable; the switch runs without it.
         Err(error) if args.control.is_none() => {
             let path = path.display();
             tracing::warn!("no control socket at {path}: {error}; --control PATH names another");
@@ -206,6 +212,7 @@ fn serve_control(
 fn finish(args: &Args, daemon: Daemon) -> Result<ExitCode> {
     let summary = match daemon.stop(std(args.drain)) {
         Ok(summary) => summary,
+        // A panic loses counters, so there is no summary to judge by.
         Err(panics) => {
             for (worker, panic) in panics {
                 say!("sluice: worker {worker} panicked: {panic}; this is a bug, please report it");
@@ -218,4 +225,98 @@ fn finish(args: &Args, daemon: Daemon) -> Result<ExitCode> {
         Format::Json => terminal::print_json(&summary)?,
     }
     Ok(exit(summary.verdict))
+}
+
+/// Reports on standard error that the switch runs.
+fn announce(file: &SwitchFile, running: &Running, socket: Option<&Path>) {
+    let (ports, workers) = (running.devices.len(), file.workers.len());
+    tracing::info!(
+        target: RUNNING,
+        "{}: running, {}, {}; Ctrl-C stops it and prints the summary",
+        file.plan.name,
+        counted(ports, "port"),
+        counted(workers, "worker"),
+    );
+    if let Some(why) = &running.placement.unpinned {
+        tracing::warn!(target: RUNNING, "{}: {}", file.plan.name, unpinned(why));
+    }
+    for claimed in &running.placement.claimed {
+        tracing::warn!(target: RUNNING, "{}: {}", file.plan.name, shared(claimed));
+    }
+    if let Some(path) = socket {
+        // Only another path needs the option.
+        let usual = path == socket::default_path(&file.plan.name);
+        let option = if usual { String::new() } else { format!(" --control {}", quoted(path)) };
+        let path = path.display();
+        tracing::info!(target: RUNNING, "control socket: {path}, for `sluice ctl{option} show`");
+    }
+    let ports = file.plan.ports.iter().zip(&running.devices);
+    for (port, device) in ports {
+        let Some(interface) = device.interface() else { continue };
+        if let Some(found) = undone_checksums(&interface) {
+            tracing::warn!(target: RUNNING, "{}: {}", port.name, advice(&interface.name, &found));
+        }
+    }
+}
+
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Remedy for workers that are not pinned.
+fn unpinned(why: &Unpinned) -> String {
+    format!(
+        "workers are not pinned to cores: {why}; allow more CPUs, name a `core` for the ports, or write \
+         `core: none`"
+    )
+}
+
+/// Remedy for a configured core that another process polls on.
+fn shared(claimed: &Claimed) -> String {
+    format!(
+        "{claimed}, so each loses it to the other at times; configure another `core`, or write `core: auto`"
+    )
+}
+
+/// Remedy for checksums that the sender left to its hardware.
+fn advice(port: &str, found: &Undone) -> String {
+    match found {
+        Undone::By { interface, command } => format!(
+            "{interface}, the other end of {port}, leaves TCP and UDP checksums undone, and hosts \
+             drop such frames: {command}"
+        ),
+        Undone::Hidden => format!(
+            "the other end of {port} is in a network namespace that cannot be seen from here; if it \
+             leaves TCP and UDP checksums undone, hosts drop its frames: run `ethtool -K INTERFACE tx \
+             off` there"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_has_the_command_or_says_why_there_is_none() {
+        let interface = "eth0 in namespace a".to_string();
+        let command = "ip netns exec a ethtool -K eth0 tx off".to_string();
+        let said = advice("v0", &Undone::By { interface, command });
+        assert!(said.ends_with(": ip netns exec a ethtool -K eth0 tx off"), "{said}");
+        assert!(said.starts_with("eth0 in namespace a, the other end of v0"), "{said}");
+        assert!(advice("v0", &Undone::Hidden).contains("cannot be seen from here"));
+        let said = unpinned(&Unpinned::TooFew { needed: 2, allowed: 2, taken: 1 });
+        let expected = "workers are not pinned to cores: they need 2 CPUs, this process may use 2, and other \
+                        processes of Sluice poll on 1 of them; allow more CPUs, name a `core` for the \
+                        ports, or write `core: none`";
+        assert_eq!(said, expected);
+        let process = Some("7 (sluice switch b.yaml)".to_owned());
+        let said = shared(&Claimed { cpu: 3, process });
+        assert_eq!(
+            said,
+            "core 3 is configured, and process 7 (sluice switch b.yaml) polls on it, too, so each loses it to \
+             the other at times; configure another `core`, or write `core: auto`"
+        );
+        assert_eq!((counted(1, "port"), counted(2, "port")), ("1 port".into(), "2 ports".into()));
+    }
 }

@@ -113,7 +113,6 @@ impl Progress {
         }
     }
 
-    /// Clears the bar.
     pub(super) fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

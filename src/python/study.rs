@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use report::Report;
 
-use crate::watch::watched;
+use crate::watched;
 
 /// The runs of a lab.
 #[pyclass(frozen, module = "sluicegate._native")]
@@ -52,6 +52,7 @@ struct Ran {
 
 impl Study {
     fn resolve(&self, n: u64) -> PyResult<(Resolved, Vec<String>)> {
+        // As for a Python sequence.
         if n >= self.study.len() {
             let text = format!("there is no run {n}; the lab has {}", self.study.len());
             return Err(PyIndexError::new_err(text));
@@ -64,13 +65,15 @@ impl Study {
 
     /// Runs a run without the interpreter lock.
     fn ran(&self, py: Python<'_>, n: u64, plots: bool) -> PyResult<Ran> {
+        // Resolving is part of the time.
         let begun = Instant::now();
         let (resolved, warnings) = self.resolve(n)?;
         let done = watched(py, |watch| {
             let stop = AtomicBool::new(false);
             let options = Options { plots, stop: Some(&stop), ..Options::default() };
             lab::run(&resolved.plan, World::Virtual, options, |_| {
-                if !watch.look() {
+                // Ctrl-C ends the run in order; `watched` raises the exception afterwards.
+                if !watch.goes_on() {
                     stop.store(true, Ordering::Relaxed);
                 }
             })
@@ -132,6 +135,7 @@ impl Study {
     /// Validates a run; returns the resolved configuration as JSON, and warnings.
     fn resolved(&self, n: u64) -> PyResult<(String, Vec<String>)> {
         let (resolved, warnings) = self.resolve(n)?;
+        // The same JSON as of `sluice check`, which documents it.
         let json = sluice::cli::check::lab_json(&resolved).map_err(bad)?;
         Ok((json, warnings))
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::sources::{Source, rust_files};
 
 /// Folders of the root package's sources that are not those of another crate.
-const ROOT: [&str; 4] = ["src/cli/", "src/lib.rs", "src/main.rs", "tests/"];
+const ROOT: [&str; 5] = ["src/cli.rs", "src/cli/", "src/lib.rs", "src/main.rs", "tests/"];
 
 /// Dependencies of sources of another crate that tests of the root package compile once more.
 const BY_PATH: [&str; 1] = ["Cargo.toml: crossbeam"];
@@ -104,7 +104,7 @@ fn a_dependency_that_no_source_names_is_found() {
     ]);
     let source = |path: &str, text: &str| Source { path: path.into(), text: text.into() };
     let sources = [
-        source("src/cli/mod.rs", "use clap::Args;"),
+        source("src/cli.rs", "use clap::Args;"),
         source("src/a/lib.rs", "my_own::run(); catalog();"),
         source("src/a/b/lib.rs", "log::info!();"),
     ];

@@ -273,7 +273,7 @@ fn what_is_allowed_is_not_a_breach() {
         ("src/wire/lib.rs", "#[cfg(test)] use std::{fmt, thread}; pub(crate) fn f() {}"),
         ("src/wire/lib.rs", "use ground::time::Instant; use std::{fmt, sync::Arc};"),
         ("src/real/runtime/lib.rs", "use dpdk::Port; use std::thread;"),
-        ("src/cli/mod.rs", "use std::time::Instant;"),
+        ("src/cli.rs", "use std::time::Instant;"),
     ];
     for (path, text) in cases {
         assert_eq!(planted(path, text), [] as [String; 0], "{path}: {text}");

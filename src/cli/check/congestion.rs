@@ -5,8 +5,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::json::{Json, object, some};
-use super::rows::{self, few, gather, or_dash};
+use super::render::{Json, few, gather, grouped_table, object, or_dash, some};
 use crate::config::quantity::octets;
 use crate::congestion::Detect;
 use crate::congestion::isolation::{CimType, Peer, Watch};
@@ -50,6 +49,7 @@ struct Queue<'a> {
 impl<'a> Switch<'a> {
     /// Returns None if the switch has no congestion control.
     pub fn new(plan: &'a CongestionPlan, names: Vec<String>) -> Option<Self> {
+        // Objects of the whole bridge alone: those of ports and queues have tables of their own.
         let objects: Vec<_> = Object::all()
             .filter(|object| object.section().is_in(plan) && object.scope() == Scope::Bridge)
             .filter_map(|object| Shown::new(plan, names.len(), object))
@@ -184,6 +184,7 @@ fn as_json(value: ObjectValue) -> Value {
 impl<'a> Queue<'a> {
     /// Returns None without detection.
     fn new(plan: &CongestionPlan, port: &'a str, n: usize, class: usize) -> Option<Self> {
+        // `sfcMonitoredQueues` is a bit mask of classes.
         let monitored = |mask: u8| mask >> class & 1 == 1;
         let isolation = plan.isolation.as_ref().and_then(|plan| {
             let congesting = plan.machine.map.congesting(TrafficClass::ALL[class])?.index();
@@ -193,6 +194,7 @@ impl<'a> Queue<'a> {
         let sfc = sfc.and_then(|plan| plan.monitors[n][class]);
         let fast_cnp = plan.fast_cnp.as_ref().and_then(|plan| plan.detect[n][class]);
         let qcn = plan.qcn.as_ref().and_then(|plan| plan.points[n][class]);
+        // A queue that detects nothing has no row.
         let any = isolation.is_some() || sfc.is_some() || fast_cnp.is_some() || qcn.is_some();
         any.then_some(Self { port, class, isolation, sfc, fast_cnp, qcn })
     }
@@ -306,6 +308,7 @@ fn peer_json(peer: &Peer) -> Json {
 }
 
 fn peer_text(peer: &Peer) -> String {
+    // A layer-2 peer has neither, and is addressed by its MAC address.
     let ip = peer.ipv4.map(|ip| ip.to_string()).or(peer.ipv6.map(|ip| ip.to_string()));
     let address = ip.unwrap_or_else(|| peer.mac.to_string());
     format!("{} to {address}, {} octets", cim_type(peer), peer.encap_len)
@@ -317,9 +320,11 @@ pub struct Tables<'a>(pub &'a [(&'a str, Switch<'a>)]);
 
 impl fmt::Display for Tables<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Compared by their text: switches that look alike share it.
         for (text, alike) in gather(self.0.iter(), |(_, switch)| switch.text()) {
             let names: Vec<&str> = alike.iter().map(|(name, _)| *name).collect();
             let names = few(&names);
+            // A single switch file needs no name above its table.
             if !names.is_empty() {
                 writeln!(f, "congestion, {}:", printable::line(&names))?;
             }
@@ -329,7 +334,7 @@ impl fmt::Display for Tables<'_> {
             ["port", "queue", "isolation", "SFC", "fast CNP", "QCN"].map(|name| (name, Left));
         let queues = self.0.iter().flat_map(|(_, switch)| switch.queues());
         let queues = queues.map(|queue| (queue.port.to_owned(), queue.row()));
-        let queues = rows::table(head, queues, few).unwrap_or_else(|| Table::new(head));
+        let queues = grouped_table(head, queues, few).unwrap_or_else(|| Table::new(head));
         let head = ["port", "attached", "locator", "CI peer"].map(|name| (name, Left));
         let ports = self.0.iter().flat_map(|(_, Switch { plan, names, .. })| {
             names.iter().enumerate().map(|(port, name)| {
@@ -339,6 +344,6 @@ impl fmt::Display for Tables<'_> {
             })
         });
         writeln!(f, "{queues}")?;
-        rows::table(head, ports, few).map_or(Ok(()), |ports| writeln!(f, "{ports}"))
+        grouped_table(head, ports, few).map_or(Ok(()), |ports| writeln!(f, "{ports}"))
     }
 }

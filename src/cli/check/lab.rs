@@ -1,14 +1,13 @@
-//! A resolved lab, as tables and JSON show it. Equal items share a row of a table.
+//! A resolved lab with its workloads, as tables and JSON show it. Equal items share a row of a table.
 
 use std::fmt;
 
-use super::json::{Json, list, object, some};
-use super::rows::{self, ends, gather, or_dash};
-use super::{agents, calc, congestion, macsec, workloads};
+use super::render::{Json, ends, gather, grouped_table, list, object, or_dash, some};
+use super::{congestion, protocols, switch};
 use crate::config::quantity::octets;
 use crate::headroom::SoftwareTerms;
 use crate::host::{ReactionsPlan, SfcPause, SfcReaction};
-use crate::lab::{FlowSignals, LabFlow, LinkView, Resolved};
+use crate::lab::{Collective, FlowSignals, LabFlow, LinkView, OfferedLoad, Resolved, Workload};
 use crate::link::AgentsPlan;
 use crate::printable;
 use crate::secure::SecyPlan;
@@ -17,7 +16,7 @@ use crate::switch::SwitchPlan;
 use crate::units::Cells;
 use crate::wire::ip::Ecn;
 use ::text::Align::{Left, Right};
-use ::text::Table;
+use ::text::{Table, count, scaled};
 
 /// A port, or a host, with its link protocols and its MACsec.
 type Port<'a> = (String, Option<&'a AgentsPlan>, Option<&'a SecyPlan>);
@@ -27,8 +26,8 @@ pub fn json(lab: &Resolved) -> Json {
     let plan = &lab.plan;
     let named = |(port, fields): (String, Json)| object! { port: port }.and(fields);
     let ports = || nodes(lab).iter().flat_map(ports);
-    let agents = ports().filter_map(|(name, agents, _)| Some((name, agents::json(agents?))));
-    let macsec = ports().filter_map(|(name, _, secy)| Some((name, macsec::json(secy?))));
+    let agents = ports().filter_map(|(name, agents, _)| Some((name, protocols::json(agents?))));
+    let macsec = ports().filter_map(|(name, _, secy)| Some((name, protocols::macsec_json(secy?))));
     let flows = plan.flows.iter().map(|f| {
         object! {
             name: f.name.clone(),
@@ -52,11 +51,13 @@ pub fn json(lab: &Resolved) -> Json {
         hosts: hosts(lab).map(NodePlan::name).collect::<Vec<_>>(),
         links: lab.links().map(|link| link_json(lab, &link)).collect::<Vec<_>>(),
         flows: flows.collect::<Vec<_>>(),
-        workloads: list(plan.workloads.iter().map(workloads::json)),
+        // `list` leaves out empty ones, so the JSON of a lab without a feature does not change with it.
+        workloads: list(plan.workloads.iter().map(workload_json)),
         agents: list(agents.map(named)),
         macsec: list(macsec.map(named)),
         congestion: list(congestion),
         reactions: list(reactions(lab).map(|(host, plan)| reactions_json(host, plan))),
+        // Faults and checks are as the file says them; only their number and names are of use here.
         faults: plan.network.faults.len(),
         checks: plan.checks.iter().map(|c| c.name.clone()).collect::<Vec<_>>(),
     }
@@ -118,6 +119,7 @@ fn reactions(lab: &Resolved) -> impl Iterator<Item = (&str, &ReactionsPlan)> {
             NodeKind::Host(host) => Some((host.name.as_str(), &host.reactions)),
             NodeKind::Switch(_) => None,
         })
+        // A host without a reaction ignores both kinds of messages.
         .filter(|(_, plan)| plan.sfc.is_some() || plan.qcn.is_some())
 }
 
@@ -146,7 +148,8 @@ fn link_json(lab: &Resolved, view: &LinkView<'_>) -> Json {
             headroom_bytes: u64::from(h.given.0) * u64::from(cell),
             headroom_required_bytes: u64::from(h.required.cells.0) * u64::from(cell),
             headroom_sum: h.required.sum.to_string(),
-            headroom_calc: some(calc::command(&h.link, &SoftwareTerms::default(), cell)),
+            // A simulated switch polls without a gap, so it has no terms of software.
+            headroom_calc: some(switch::calc_command(&h.link, &SoftwareTerms::default(), cell)),
         }
     });
     object! {
@@ -157,6 +160,7 @@ fn link_json(lab: &Resolved, view: &LinkView<'_>) -> Json {
         // From the start of a bit at one MAC to its arrival at the other.
         delay_ns: link.ab.delay,
         delay_back_ns: link.ba.delay,
+        // One value for both directions: that of the slower end.
         response_ns: link.ab.response.max(link.ba.response),
         headroom: headroom.collect::<Vec<_>>(),
     }
@@ -209,11 +213,11 @@ impl fmt::Display for Text<'_> {
             f,
             "lab {}: {}, {}, {}, {}, {}; runs for {}{}",
             printable::line(&plan.name),
-            count(switches(lab).count(), "switch", "switches"),
-            count(hosts(lab).count(), "host", "hosts"),
-            count(plan.network.links.len(), "link", "links"),
-            count(plan.flows.len(), "flow", "flows"),
-            count(plan.network.faults.len(), "fault", "faults"),
+            counted(switches(lab).count(), "switch", "switches"),
+            counted(hosts(lab).count(), "host", "hosts"),
+            counted(plan.network.links.len(), "link", "links"),
+            counted(plan.flows.len(), "flow", "flows"),
+            counted(plan.network.faults.len(), "fault", "faults"),
             plan.duration,
             if plan.until_done { " or until all is done" } else { "" },
         )?;
@@ -226,13 +230,14 @@ impl fmt::Display for Text<'_> {
             switch_table(lab),
             Some(link_table(lab)),
             flow_table(lab),
-            workloads::table(&plan.workloads),
-            agents::table(agents),
-            macsec::table(macsec),
+            workload_table(&plan.workloads),
+            protocols::table(agents),
+            protocols::macsec_table(macsec),
         ];
         for table in tables.iter().flatten() {
             writeln!(f, "{table}")?;
         }
+        // Not in the list above: several tables, which equal switches share.
         let congestion: Vec<_> = congestion(lab).collect();
         if !congestion.is_empty() {
             congestion::Tables(&congestion).fmt(f)?;
@@ -241,7 +246,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-fn count(n: usize, one: &str, many: &str) -> String {
+fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
@@ -264,7 +269,7 @@ fn switch_table(lab: &Resolved) -> Option<Table> {
         ];
         (s.name.clone(), cells.into())
     });
-    rows::table(head, rows, ends)
+    grouped_table(head, rows, ends)
 }
 
 fn link_table(lab: &Resolved) -> Table {
@@ -279,6 +284,7 @@ fn link_table(lab: &Resolved) -> Table {
     ];
     let rows = lab.links().map(|view| {
         let link = view.link;
+        // Two values only where a fault or the file makes the directions differ.
         let delay = if link.ab.delay == link.ba.delay {
             link.ab.delay.to_string()
         } else {
@@ -288,7 +294,7 @@ fn link_table(lab: &Resolved) -> Table {
         let cells = vec![link.rate.to_string(), delay, response.to_string()];
         (link.name.clone(), [cells, headroom(lab, &view).into()].concat())
     });
-    rows::table(head, rows, ends).unwrap_or_else(|| Table::new(head))
+    grouped_table(head, rows, ends).unwrap_or_else(|| Table::new(head))
 }
 
 /// Groups, required and configured headroom of a link, without repeated values.
@@ -296,6 +302,7 @@ fn headroom(lab: &Resolved, view: &LinkView<'_>) -> [String; 3] {
     let distinct = |mut all: Vec<u64>, show: fn(u64) -> String| {
         all.sort_unstable();
         let mut all: Vec<String> = all.into_iter().map(show).collect();
+        // After sorting and showing: two sizes that look alike are one in a table.
         all.dedup();
         or_dash((!all.is_empty()).then(|| all.join(", ")))
     };
@@ -321,6 +328,7 @@ fn flow_table(lab: &Resolved) -> Option<Table> {
         ("ECN", Left),
     ]);
     let flows = lab.plan.flows.iter();
+    // Flows of one entry of the file have its name, an underscore and a number.
     let alike = gather(flows, |f| {
         let base = f.name.split('_').next().unwrap_or(&f.name).to_owned();
         (base, f.priority, f.lossless, f.frame_len, f.signals)
@@ -328,6 +336,7 @@ fn flow_table(lab: &Resolved) -> Option<Table> {
     for ((_, priority, lossless, len, signals), alike) in alike {
         let (mut from, mut to): (Vec<&str>, Vec<&str>) =
             alike.iter().map(|f| (name(lab, f.from), name(lab, f.to))).unzip();
+        // Neighbours alone: flows are in the order of the file, so equal hosts stand together.
         from.dedup();
         to.dedup();
         table.row([
@@ -352,6 +361,7 @@ fn transport(signals: &FlowSignals) -> String {
 /// Describes the code point of a flow, and where its queue marks.
 fn ecn(signals: &FlowSignals) -> String {
     let marking = match &signals.marking {
+        // Without a marking curve the code point has no effect.
         Some(ecn) => format!("marked at {} to {}", octets(ecn.kmin.0), octets(ecn.kmax.0)),
         None => "never marked".to_owned(),
     };
@@ -398,5 +408,74 @@ fn reaction_table(lab: &Resolved) -> Option<Table> {
         }));
         (host.to_owned(), vec![what, longest, from, qcn])
     });
-    rows::table(head, rows, ends)
+    grouped_table(head, rows, ends)
+}
+
+/// Returns one workload. Loads are fractions of a link.
+fn workload_json(of: &Workload) -> Json {
+    let load = of.load.map(|load| {
+        object! {
+            of: load.of.name(),
+            configured: load.share,
+            offered: load.drawn,
+            links: load.links,
+            span_ns: load.span,
+        }
+    });
+    let collective = of.collective.map(|of| {
+        object! {
+            pattern: of.pattern,
+            hosts: of.hosts,
+            bytes: of.bytes,
+            chunk_bytes: of.chunk,
+            steps: of.steps,
+        }
+    });
+    object! {
+        name: of.name.clone(),
+        flows: of.flows.len(),
+        sizes: of.sizes.clone(),
+        mean_bytes: of.mean_bytes,
+        messages: of.messages,
+        bytes: of.bytes,
+        load: some(load),
+        collective: some(collective),
+    }
+}
+
+/// Returns the table of workloads; `None` without any.
+fn workload_table(all: &[Workload]) -> Option<Table> {
+    let mut table = Table::new([
+        ("workload", Left),
+        ("sizes", Left),
+        ("mean", Right),
+        ("messages", Right),
+        ("all", Right),
+        ("load", Left),
+    ]);
+    for of in all {
+        table.row([
+            of.name.clone(),
+            of.sizes.clone(),
+            scaled(of.mean_bytes, "B"),
+            count(of.messages),
+            scaled(of.bytes as f64, "B"),
+            load(of),
+        ]);
+    }
+    (!table.is_empty()).then_some(table)
+}
+
+fn load(of: &Workload) -> String {
+    match (of.load, of.collective) {
+        (Some(OfferedLoad { share, of, drawn, .. }), _) => {
+            let percent = |part: f64| 100.0 * part;
+            let side = of.name();
+            format!("{} % of {side} (drawn {:.1} %)", percent(share), percent(drawn))
+        }
+        (None, Some(Collective { pattern, hosts, steps, .. })) => {
+            format!("{pattern} of {hosts}, {steps} steps")
+        }
+        (None, None) => "-".into(),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::json::{Json, object, some};
+use super::render::{Json, object, some};
 use crate::lab::study::{Search, Study};
 use crate::printable;
 use ::text::Align::{Left, Right};
@@ -42,6 +42,7 @@ pub fn json(checked: &Resolved) -> Json {
         };
         Json::List(sweep.columns().into_iter().map(axis).collect())
     });
+    // Calculated and not stored: a sweep may have millions of runs.
     let runs = (0..study.len().min(LISTED_AS_JSON)).map(|n| {
         let run = study.run(n);
         let fields = run.point.map_or_else(Vec::new, |point| point.fields());
@@ -70,6 +71,7 @@ pub fn json(checked: &Resolved) -> Json {
         axes: some(axes),
         search: some(study.searches().map(Search::summary)),
         signals: Json::List(signals.collect()),
+        // Always there, unlike `list(..)`: a study without runs has an empty list.
         list: Json::List(runs.collect()),
     }
 }
@@ -81,6 +83,7 @@ impl fmt::Display for Text<'_> {
         let study = &self.0.study;
         let variants = study.file().variants().len() as u64;
         let points = study.sweep().map_or(1, |sweep| sweep.len());
+        // Without variants the number of points is that of the runs, and is not repeated.
         let product = match variants {
             0 => String::new(),
             n => format!(": {} variants x {} points", count(n), count(points)),
@@ -111,6 +114,7 @@ impl fmt::Display for Text<'_> {
             writeln!(f, "with {seeds}, up to {most} runs of the lab for each of:\n")?;
         }
         self.runs().fmt(f)?;
+        // Large sweeps are resolved in part, which must not read as if all were valid.
         let resolved = match self.0.resolved {
             n if n == study.len() => "all runs are valid".to_owned(),
             n => format!(
@@ -151,6 +155,7 @@ impl Text<'_> {
         };
         let (first, last) = LISTED;
         let len = study.len();
+        // One more than both parts: a gap of one row would take as much room as the row.
         let is_short = len <= first + last + 1;
         let listed = if is_short { len } else { first };
         let shown = |n: u64| {
@@ -172,6 +177,7 @@ impl Text<'_> {
 
 /// Shortens a text to the width of a table.
 fn short(text: &str) -> String {
+    // By characters and not bytes: a cut inside of one would panic.
     match text.char_indices().nth(NAME_MAX) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),

@@ -1,15 +1,18 @@
-//! A resolved switch, as tables and JSON show it.
+//! A resolved switch, as tables and JSON show it, with the command line that repeats a group's headroom
+//! calculation: `sluice headroom calc` with the link's parameters.
 
-use super::json::{Json, object, some};
-use super::rows::ranges;
-use super::{agents, calc, congestion, macsec};
+use super::render::{Json, object, ranges, some};
+use super::{congestion, protocols};
 use crate::buffer::{GroupKind, GroupPlan, SharedLimit};
+use crate::config::quantity::{Length, LinkRate, Size, Span};
 use crate::config::{Core, DevicePlan, HeadroomCheck, SwitchFile};
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
+use crate::headroom::{DelayInputs, Extender, Fec, Phy, SoftwareTerms};
 use crate::pfc::{FlowControl, StormAction, WatchdogPlan};
 use crate::runtime::Placement;
 use crate::schedule::ClassPlan;
 use crate::switch::{PortPlan, SwitchPlan, Trust};
+use crate::time::Duration;
 use crate::units::{Cells, PRIORITIES, PrioritySet, share_of_parts};
 
 /// Division of the buffer, in bytes.
@@ -27,6 +30,7 @@ impl Division {
             plan.buffer.groups.iter().flatten().map(|g| bytes(plan, cells(g))).sum()
         };
         let (total, slack) = (bytes(plan, plan.buffer.total), bytes(plan, plan.buffer.slack));
+        // The resolved plan has checked that the parts fit, so the subtraction below cannot underflow.
         let (reserved, headroom): (u64, u64) = (sum(|g| g.reserved), sum(headroom));
         Self { total, reserved, headroom, slack, shared: total - reserved - headroom - slack }
     }
@@ -45,8 +49,9 @@ impl<'a> Group<'a> {
     /// Returns the groups of a port.
     pub fn all(file: &'a SwitchFile, port: usize) -> impl Iterator<Item = Self> {
         file.plan.buffer.groups[port].iter().enumerate().map(move |(index, plan)| {
-            let of = |h: &&HeadroomCheck| h.port.index() == port && h.group.index() == index;
-            Group { file, port, index, plan, check: file.headroom.iter().find(of) }
+            let is_of_group =
+                |h: &&HeadroomCheck| h.port.index() == port && h.group.index() == index;
+            Group { file, port, index, plan, check: file.headroom.iter().find(is_of_group) }
         })
     }
 
@@ -77,8 +82,10 @@ impl<'a> Group<'a> {
         let cell = u64::from(self.file.plan.buffer.cell_bytes);
         let pool = Division::new(&self.file.plan).shared / cell;
         let cells = match self.plan.limit {
+            // A limit above the pool is not reached.
             SharedLimit::Static(Cells(n)) => u64::from(n).min(pool),
             SharedLimit::Unlimited => pool,
+            // At rest: x = alpha * (pool - x), so x = alpha / (1 + alpha) of the pool.
             SharedLimit::Dynamic(alpha) => {
                 let n = f64::from(alpha.exponent()).exp2();
                 (pool as f64 * n / (1.0 + n)) as u64
@@ -118,7 +125,7 @@ impl<'a> Group<'a> {
             headroom_bytes: self.headroom(),
             headroom_required_bytes: self.required(),
             headroom_sum: some(self.check.map(|h| h.required.sum.to_string())),
-            headroom_calc: some(self.check.and_then(|h| calc::command(&h.link, &h.software, cell))),
+            headroom_calc: some(self.check.and_then(|h| calc_command(&h.link, &h.software, cell))),
             xon_bytes: xon,
             xon_offset_bytes: xon_offset,
         }
@@ -134,6 +141,7 @@ pub fn json(file: &SwitchFile, placement: Option<&Placement>) -> Json {
     let workers = file.workers.iter().enumerate().map(|(n, worker)| {
         object! {
             core: core(worker.core),
+            // Absent for another machine, and null for a worker that is not pinned.
             cpu: some(placement.map(|placement| placement.cpus[n])),
             ports: names(plan, worker.ports.iter().map(|p| p.index())),
         }
@@ -204,8 +212,8 @@ pub const fn flow_control(port: &PortPlan) -> (&'static str, PrioritySet, Priori
 
 /// Returns the VLANs of which a port is a tagged or untagged member.
 pub fn vlans(port: &PortPlan, tagged: bool) -> Vec<u16> {
-    let of = port.vlan.members.iter().filter(|m| m.tagged == tagged);
-    of.map(|m| m.vid.get()).collect()
+    let members = port.vlan.members.iter().filter(|m| m.tagged == tagged);
+    members.map(|m| m.vid.get()).collect()
 }
 
 pub const fn trust(port: &PortPlan) -> &'static str {
@@ -238,8 +246,8 @@ fn port_json(file: &SwitchFile, index: usize, port: &PortPlan) -> Json {
         refresh_ns: port.pfc.refresh.as_nanos(),
         groups: Group::all(file, index).map(|g| g.json()).collect::<Vec<_>>(),
         queues: (0..PRIORITIES).map(|n| queue_json(port, n)).collect::<Vec<_>>(),
-        agents: some(port.agents.as_ref().map(agents::json)),
-        macsec: some(port.secy.as_deref().map(macsec::json)),
+        agents: some(port.agents.as_ref().map(protocols::json)),
+        macsec: some(port.secy.as_deref().map(protocols::macsec_json)),
     }
 }
 
@@ -263,6 +271,7 @@ fn hardware_pfc(device: &DevicePlan, port: &PortPlan) -> Option<Json> {
     device.hardware_pfc.then(|| {
         object! {
             priorities: priorities,
+            // The additional one is for all priorities without PFC.
             receive_queues: priorities.iter().count() + 1,
             transmit_queues: device.queues().1,
         }
@@ -271,6 +280,7 @@ fn hardware_pfc(device: &DevicePlan, port: &PortPlan) -> Option<Json> {
 
 fn queue_json(port: &PortPlan, n: usize) -> Json {
     let (strict, weight) = match port.schedule.classes[n] {
+        // A strict queue has no weight; 0 is no weight of DWRR.
         ClassPlan::Strict => (true, 0),
         ClassPlan::Dwrr { weight } => (false, weight),
     };
@@ -328,4 +338,83 @@ pub fn set(priorities: PrioritySet) -> String {
         return "none".into();
     }
     ranges(priorities.iter().map(|p| p.get()))
+}
+
+/// Returns the command that gives the same headroom to the byte. None if the link has a parameter
+/// without an option in `calc` (another line overhead, or a delay that is not a length).
+pub fn calc_command(link: &DelayInputs, software: &SoftwareTerms, cell: u32) -> Option<String> {
+    let standard = DelayInputs::standard(link.interface);
+    // `calc` has no option for it.
+    if link.line_overhead != standard.line_overhead {
+        return None;
+    }
+    let (length, per_metre) = length(link)?;
+    let mut out = format!(
+        "sluice headroom calc --model ieee --rate {} --length {length} --max-frame {} --cell {cell}",
+        LinkRate(link.rate()),
+        Size(link.max_frame.0),
+    );
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            out += &format!(" --{name} {value}");
+            // A flag without a value would leave a space at the end.
+            out.truncate(out.trim_end().len());
+        }
+    };
+    let span = |span: Duration| Span(span).to_string();
+    let usual = u64::from(DelayInputs::PS_PER_METRE);
+    option("delay-per-metre", (per_metre != usual).then(|| span(Duration::from_picos(per_metre))));
+    let interface = link.interface;
+    let phy = match interface.phy() {
+        Phy::Virtual(_) => Some("none".to_owned()),
+        phy => (phy != Phy::of_rate(link.rate())).then(|| phy.to_string()),
+    };
+    // Only what differs from the defaults of `calc`, so that the command stays readable.
+    option("phy", phy);
+    option("fec", (interface.fec() != Fec::None).then(|| interface.fec().to_string()));
+    let extender = (interface.extender() != Extender::None).then(|| interface.extender());
+    option("extender", extender.map(|e| e.to_string().to_lowercase()));
+    let reaction = link.higher_layer;
+    option("reaction-delay", (reaction != standard.higher_layer).then(|| span(reaction)));
+    macsec_options(link, &mut option)?;
+    let some = |n: u64| (n > 0).then(|| Size(n).to_string());
+    option("poll-gap", (software.poll_gap > Duration::ZERO).then(|| span(software.poll_gap)));
+    option("rx-backlog", some(software.rx_backlog.0));
+    option("tx-committed", some(software.tx_committed.0));
+    option("peer-committed", some(software.peer_committed.0));
+    Some(out)
+}
+
+/// Expresses the cable as a length and picoseconds per metre, within the ranges of `calc`.
+fn length(link: &DelayInputs) -> Option<(Length, u64)> {
+    // Within these limits `calc` accepts the delay per metre as it is.
+    let (metres, each) = (u64::from(link.cable_m), u64::from(link.cable_ps_per_m));
+    if (3_300..=100_000).contains(&each) || metres == 0 {
+        let each = if metres == 0 { DelayInputs::PS_PER_METRE.into() } else { each };
+        return Some((Length(metres * 1_000), each));
+    }
+    // A delay is stored as one metre; express it as whole millimetres of 5 or 4 ps each.
+    let ps = metres.checked_mul(each)?;
+    let per_mm = [5, 4].into_iter().find(|n| ps % n == 0)?;
+    Some((Length(ps / per_mm), per_mm * 1_000))
+}
+
+/// Options of the MACsec overhead, if `calc` has them.
+fn macsec_options(link: &DelayInputs, option: &mut impl FnMut(&str, Option<String>)) -> Option<()> {
+    let macsec = link.macsec;
+    let (data, pfc) = (macsec.data_octets, macsec.pfc_octets);
+    if data == 0 && pfc == 0 && macsec.data_delay + macsec.pfc_delay == Duration::ZERO {
+        return Some(());
+    }
+    // `calc` has one delay for both, so other combinations cannot be expressed.
+    let pays = if pfc > 0 { macsec.data_delay } else { Duration::ZERO };
+    let known = matches!(data, 24 | 32) && (pfc == 0 || pfc == data) && macsec.pfc_delay == pays;
+    if !known {
+        return None;
+    }
+    option("macsec", Some(data.to_string()));
+    option("macsec-pfc", (pfc > 0).then(String::new));
+    let shim = macsec.data_delay;
+    option("shim-delay", (shim > Duration::ZERO).then(|| Span(shim).to_string()));
+    Some(())
 }

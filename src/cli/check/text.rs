@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::rows::{gather, or_dash, ranges};
+use super::render::{gather, or_dash, ranges};
 use super::switch::{
     Division, Group, action, congestion, flow_control, limit, mark_at, names, queue_priorities,
     set, trust, vlans,
 };
-use super::{agents, congestion, macsec};
+use super::{congestion, protocols};
 use crate::buffer::GroupKind;
 use crate::config::quantity::octets;
 use crate::config::{Core, SwitchFile};
@@ -37,6 +37,7 @@ impl fmt::Display for Text<'_> {
         )?;
         buffer(f, plan)?;
         for (n, w) in file.workers.iter().enumerate() {
+            // None at all for another machine, and none for a worker that is not pinned here.
             let cpu = self.1.map(|placement| placement.cpus[n]);
             let ports = names(plan, w.ports.iter().map(|p| p.index())).join(", ");
             writeln!(f, "worker ({}): {}", place(w.core, cpu), printable::line(&ports))?;
@@ -54,12 +55,14 @@ impl fmt::Display for Text<'_> {
             writeln!(f, "prometheus: http://{at}/metrics")?;
         }
         writeln!(f, "\n{}\n{}\n{}", ports(file), groups(file), queues(plan))?;
-        let of = plan.ports.iter();
-        let speaking = of.clone().filter_map(|p| Some((p.name.clone(), p.agents.as_ref()?)));
-        let secured = of.filter_map(|p| Some((p.name.clone(), p.secy.as_deref()?)));
-        for table in [agents::table(speaking), macsec::table(secured)].iter().flatten() {
+        let all = plan.ports.iter();
+        let speaking = all.clone().filter_map(|p| Some((p.name.clone(), p.agents.as_ref()?)));
+        let secured = all.filter_map(|p| Some((p.name.clone(), p.secy.as_deref()?)));
+        for table in [protocols::table(speaking), protocols::macsec_table(secured)].iter().flatten()
+        {
             writeln!(f, "{table}")?;
         }
+        // Last, because it is the longest.
         match congestion(plan) {
             Some(switch) => congestion::Tables(&[("", switch)]).fmt(f),
             None => Ok(()),
@@ -105,9 +108,11 @@ fn ports(file: &SwitchFile) -> Table {
     ]);
     for (p, device) in file.plan.ports.iter().zip(&file.devices) {
         let (kind, send, obey) = flow_control(p);
+        // Times of pauses mean nothing without flow control.
         let paused = kind != "none";
         let flow = match kind {
             "none" => "-".into(),
+            // The usual case is shown once.
             kind if send == obey => format!("{kind} {}", set(send)),
             kind => format!("{kind} send {} obey {}", set(send), set(obey)),
         };
@@ -156,6 +161,7 @@ fn groups(file: &SwitchFile) -> Table {
         ("XON", Left),
     ]);
     for (n, port) in file.plan.ports.iter().enumerate() {
+        // Groups without a priority get no frame; showing eight of each port would hide the others.
         let used: Vec<_> = Group::all(file, n).filter(|g| !g.priorities().is_empty()).collect();
         for (cells, alike) in gather(used.iter(), group_cells) {
             let all = ranges(alike.iter().flat_map(|g| g.priorities()));
@@ -167,11 +173,13 @@ fn groups(file: &SwitchFile) -> Table {
 }
 
 fn group_cells(g: &Group<'_>) -> [String; 7] {
+    // A lossy group has no headroom, and a 0 would look like one that is missing.
     let size = |n: u64| or_dash(g.lossless().then(|| octets(n)));
     let (at, offset) = g.xon();
     let (kind, xon) = match g.plan.kind {
         GroupKind::Lossy => ("lossy", "-".into()),
         GroupKind::Lossless { .. } => {
+            // XON at the larger of both: a threshold of 0 leaves the offset alone.
             let first = if at == 0 { String::new() } else { format!("{} or ", octets(at)) };
             ("lossless", format!("{first}limit - {}", octets(offset)))
         }

@@ -98,6 +98,7 @@ pub(super) fn request(what: Option<MacsecArgs>) -> Result<Request> {
             Request::MacsecRemove { port, receive: way.receive, an }
         }
         MacsecArgs::Install(args) => {
+            // Read here and not by the switch, which may not have the right to.
             let key = key(&args.key_file).map_err(|why| bad_input(anyhow!("--key-file: {why}")))?;
             Request::MacsecInstall(MacsecInstall {
                 port: args.port,

@@ -77,14 +77,16 @@ pub(super) fn watch(path: &Path, args: &WatchArgs, format: Format) -> Result<Exi
         let result = answer(&Request::Notifications { after }, path)?;
         serde_json::from_value(result).context(OTHER_VERSION)
     };
+    // Nothing is after the largest number, so the answer has the last one alone.
     let mut after = if args.all { 0 } else { ask(u64::MAX)?.last };
     loop {
-        let told = ask(after)?;
-        if told.lost > 0 {
-            terminal::say!("{} notifications are lost: the switch keeps no more", told.lost);
+        let found = ask(after)?;
+        // The switch keeps a limited number, and a client may have been too slow.
+        if found.lost > 0 {
+            terminal::say!("{} notifications are lost: the switch keeps no more", found.lost);
         }
-        after = told.last;
-        for one in told.notifications {
+        after = found.last;
+        for one in found.notifications {
             match format {
                 Format::Table => terminal::print(one.line())?,
                 Format::Json => terminal::print(serde_json::to_string(&one)? + "\n")?,
@@ -98,6 +100,7 @@ pub(super) fn watch(path: &Path, args: &WatchArgs, format: Format) -> Result<Exi
         if is_over || stop.load(std::sync::atomic::Ordering::SeqCst) {
             return Ok(verdict(true));
         }
+        // After the end is checked: a short duration is not lengthened by a wait.
         thread::sleep(ASK_EVERY);
     }
 }

@@ -43,6 +43,7 @@ pub(super) fn examine(findings: &mut Findings<'_>, devices: &[String]) {
 
 fn version(findings: &mut Findings<'_>) {
     let (built, loaded) = (built_against(), dpdk_version());
+    // Year and month: patch releases have the same ABI.
     let release = |text: &str| text.split('.').take(2).collect::<Vec<_>>().join(".");
     let same = release(loaded.trim_start_matches("DPDK ")) == release(built);
     let found = format!("{loaded}, built against {built}");
@@ -88,6 +89,7 @@ fn isolation(findings: &mut Findings<'_>) {
 
 fn governor(findings: &mut Findings<'_>) {
     let path = |cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
+    // CPUs have numbers without gaps, as a rule; the first one without the file ends the search.
     let mut governors: Vec<String> = (0..1_024).map_while(|cpu| read(&path(cpu))).collect();
     governors.sort_unstable();
     governors.dedup();
@@ -107,6 +109,7 @@ fn governor(findings: &mut Findings<'_>) {
 
 /// Checks that the timestamp counter has one rate, independent of the core's frequency.
 fn counter(findings: &mut Findings<'_>) {
+    // The flags below are those of x86.
     if cfg!(not(target_arch = "x86_64")) {
         return findings.add("counter", Good, "the architecture's generic timer");
     }
@@ -115,6 +118,7 @@ fn counter(findings: &mut Findings<'_>) {
     let has = |flag| flags.split_whitespace().any(|word| word == flag);
     let source = read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
         .unwrap_or_else(|| "unknown".into());
+    // Both: one rate at any frequency, and none lost in sleep states.
     if has("constant_tsc") && has("nonstop_tsc") {
         findings.add("counter", Good, format!("invariant TSC; the kernel's clock is {source}"));
     } else {
@@ -142,6 +146,7 @@ fn clock(findings: &mut Findings<'_>) {
     if quality.went_back {
         let advice = "the counter cannot be used: check the machine's firmware or hypervisor";
         findings.advise("clock", Fail, format!("went back; {found}"), advice);
+    // Only beyond the uncertainty of the measurement itself.
     } else if quality.drift_ppm.abs() > DRIFT_PPM_MAX + quality.drift_ppm_uncertain {
         let advice = "pauses would be off by as much: run it again when the machine is idle, then \
                       look at time synchronisation and the hypervisor";
@@ -174,6 +179,7 @@ fn hugepages(findings: &mut Findings<'_>) {
             sizes.push(format!("{free} of {all} of {page} KiB free"));
         }
     }
+    // Pages of all sizes together: DPDK takes what there is.
     if free_kib >= MEMORY_KIB {
         return findings.add("hugepages", Good, sizes.join(", "));
     }
@@ -191,6 +197,7 @@ fn hugepages(findings: &mut Findings<'_>) {
 fn iommu(findings: &mut Findings<'_>, physical: bool) {
     let verdict = |there: bool| match (there, physical) {
         (true, _) => Good,
+        // Only a NIC among the ports makes its absence a problem.
         (false, true) => Warn,
         (false, false) => Note,
     };
@@ -227,6 +234,7 @@ fn permissions(findings: &mut Findings<'_>) {
     };
     let root = field("Uid:").is_some_and(|uid| uid == "0");
     let effective = field("CapEff:").and_then(|hex| u64::from_str_radix(&hex, 16).ok());
+    // By capability and not by user: root in a container may lack them.
     let can = |capability: u32| effective.is_some_and(|set| set >> capability & 1 == 1);
     let user = if root { "root" } else { "not root" };
     if can(CAP_NET_RAW) && can(CAP_NET_ADMIN) {
@@ -246,6 +254,7 @@ fn memlock(findings: &mut Findings<'_>) {
     let limits = read("/proc/self/limits").unwrap_or_default();
     let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
     let soft = line.and_then(|rest| rest.split_whitespace().next()).unwrap_or("unknown");
+    // A number is in bytes (proc(5)).
     let enough = match soft.parse::<u64>() {
         Ok(bytes) => bytes / 1_024 >= MEMORY_KIB,
         Err(_) => soft == "unlimited",

@@ -74,6 +74,7 @@ fn link(findings: &mut Findings<'_>, probe: &PortProbe) {
 fn frames(findings: &mut Findings<'_>, probe: &PortProbe) {
     match probe.max_frame {
         None => findings.add("longest frame", Good, "no limit but the frame pool's"),
+        // An 802.1Q frame of full length with its FCS.
         Some(max) if max >= 1_522 => {
             findings.add("longest frame", Good, format!("{max} octets with FCS"));
         }
@@ -101,6 +102,7 @@ fn mac_control(findings: &mut Findings<'_>, probe: &PortProbe) {
             "connect a peer that sends PFC and look whether pfc_rx_frames counts; if not, use \
              hardware PFC or another NIC",
         ),
+        // Nothing below a virtual device could obey or swallow a pause.
         MacControl::NoSetting { is_virtual: true, .. } => {
             findings.add(check, Good, "a virtual device has no flow control");
         }
@@ -140,6 +142,7 @@ fn stamps(findings: &mut Findings<'_>, stamps: &Stamps) {
         .iter()
         .filter_map(|(what, can)| can.as_ref().err().map(|why| format!("{what}: {why}")))
         .collect();
+    // Everything works; a list of what does not would be empty.
     if not.is_empty() {
         return findings.add("timestamps", Good, has.join(", "));
     }

@@ -82,9 +82,12 @@ pub(super) struct Opened<'a> {
 pub(super) fn open<'a>(files: &'a Files, file: &Path, test: &TestFile) -> Result<Opened<'a>> {
     let mut outputs = Outputs::new();
     outputs.input("the generator file", file);
+    // Files that are replayed are read during the run, so no output may replace them.
     test.replays.iter().for_each(|replay| outputs.input("the replay", &replay.file));
+    // A device may be a file, such as that of net_pcap.
     outputs.devices(test.plan.ports.iter().map(|port| port.location.place.to_string()))?;
     let report = files.report.as_ref().map(|path| outputs.open("--report", path)).transpose()?;
+    // All three are opened, so that none is missing after the run.
     let csv = files.csv.as_ref().map(|folder| {
         Outputs::folder("--csv", folder)?;
         let [a, b, c] = CSV.map(|name| outputs.open("--csv", &folder.join(name)));
@@ -95,6 +98,7 @@ pub(super) fn open<'a>(files: &'a Files, file: &Path, test: &TestFile) -> Result
         Outputs::folder("--hgrm", folder)?;
         for flow in &test.plan.flows {
             let option = format!("--hgrm of flow {}", flow.name);
+            // Two names may be the same as a part of a file's name: the second would replace the first.
             outputs.claim(&option, &hgrm_file(folder, &flow.name))?;
         }
     }
@@ -127,6 +131,7 @@ pub(super) fn write(opened: Opened<'_>, name: &str, command: &str, ran: &Ran) ->
     }
     if let Some(folder) = opened.hgrm {
         for flow in &ran.report.flows {
+            // Only flows that measure latency have a distribution.
             let Some(latency) = &flow.latency else { continue };
             let Some(distribution) = latency.distribution.as_deref() else { continue };
             let text = report::hgrm(latency, &distribution.histogram());

@@ -1,4 +1,5 @@
-//! Runs a generator file from start to end.
+//! Runs a generator file from start to end. Meanwhile a terminal shows a bar and tables, and any other
+//! output gets a line per interval.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -6,17 +7,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, anyhow};
-
-use super::files::{self, Format};
-#[cfg(feature = "dpdk")]
-use super::serve::whose;
-use super::show::Show;
-use super::{GenerateArgs, World};
-use crate::cli::kind::Kind;
-use crate::cli::terminal::{self, say};
-use crate::cli::{bad_input, exit, quoted, serve_metrics, stop_on_signals};
-use crate::config::Machine;
-use crate::report;
 use tester::drive::{Limits, Ran, Runner, Why, drive};
 use tester::judge::verdict;
 use tester::memory;
@@ -25,8 +15,20 @@ use tester::plan::FlowKind;
 use tester::report::Report;
 use tester::virtual_run::VirtualTest;
 
+use super::files::{self, Format};
+#[cfg(feature = "dpdk")]
+use super::serve::whose;
+use super::{GenerateArgs, World};
+use crate::cli::kind::Kind;
+use crate::cli::terminal::{self, say};
+use crate::cli::{bad_input, exit, quoted, serve_metrics, stop_on_signals};
+use crate::config::Machine;
+use crate::printable;
+use crate::report::{self, Screen};
+
 /// A generator file that was read.
-struct Loaded {
+struct Loaded<'a> {
+    file: &'a Path,
     /// Name of the test in results: the file's name without its extension.
     name: String,
     test: TestFile,
@@ -44,7 +46,7 @@ pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
     }
     fits(args, file, &test, &Machine::this())?;
     let name = file.file_stem().map_or_else(|| "test".into(), |name| name.to_string_lossy());
-    let loaded = Loaded { name: name.into_owned(), test };
+    let loaded = Loaded { file, name: name.into_owned(), test };
     if args.dry_run {
         match args.format {
             Format::Json => terminal::print_json(&report::plan_json(&loaded.test.plan))?,
@@ -60,9 +62,9 @@ pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
     match args.world {
         World::Virtual => {
             let mut test = VirtualTest::new(loaded.test.plan.clone()).map_err(bad_input)?;
-            run_on(args, file, &loaded, opened, (&mut test, anyhow::Error::from))
+            run_on(args, &loaded, opened, &mut test, anyhow::Error::from)
         }
-        World::Real => real(args, file, &loaded, opened),
+        World::Real => real(args, &loaded, opened),
     }
 }
 
@@ -77,15 +79,10 @@ fn fits(args: &GenerateArgs, file: &Path, test: &TestFile, machine: &Machine) ->
 }
 
 #[cfg(feature = "dpdk")]
-fn real(
-    args: &GenerateArgs,
-    file: &Path,
-    loaded: &Loaded,
-    opened: files::Opened<'_>,
-) -> Result<ExitCode> {
+fn real(args: &GenerateArgs, loaded: &Loaded<'_>, opened: files::Opened<'_>) -> Result<ExitCode> {
     let eal = super::serve::eal_options(args.machine);
     let mut test = tester::real_run::RealTest::new(&loaded.test, eal).map_err(whose)?;
-    let status = run_on(args, file, loaded, opened, (&mut test, whose))?;
+    let status = run_on(args, loaded, opened, &mut test, whose)?;
     let Some(folder) = &args.files.captures else { return Ok(status) };
     for port in &loaded.test.plan.ports {
         let Some(capture) = &port.capture else { continue };
@@ -97,26 +94,26 @@ fn real(
 }
 
 #[cfg(not(feature = "dpdk"))]
-fn real(_: &GenerateArgs, _: &Path, _: &Loaded, _: files::Opened<'_>) -> Result<ExitCode> {
+fn real(_: &GenerateArgs, _: &Loaded<'_>, _: files::Opened<'_>) -> Result<ExitCode> {
     Err(super::no_ports())
 }
 
 /// Runs a test in either world, then shows and writes its results.
 fn run_on<R>(
     args: &GenerateArgs,
-    file: &Path,
-    loaded: &Loaded,
+    loaded: &Loaded<'_>,
     opened: files::Opened<'_>,
-    (test, whose): (&mut R, fn(R::Error) -> anyhow::Error),
+    test: &mut R,
+    whose: fn(R::Error) -> anyhow::Error,
 ) -> Result<ExitCode>
 where
     R: Runner,
 {
     let stop = stop_on_signals()?;
     let latest = Arc::new(Mutex::new(Report::default()));
-    let seen = Arc::clone(&latest);
+    let shown = Arc::clone(&latest);
     let scrape = move || {
-        let report = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let report = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(report::tester_metrics(report))
     };
     serve_metrics(args.prometheus, None, Arc::new(scrape))?;
@@ -134,7 +131,7 @@ where
     let ran = ran.map_err(whose)?;
     keep(&latest, &ran.report);
     say(args, &ran);
-    let written = files::write(opened, &loaded.name, &command(args, file), &ran);
+    let written = files::write(opened, &loaded.name, &command(args, loaded.file), &ran);
     files::print(args.format, &ran)?;
     // After the results are printed, so that a failed file does not lose them.
     written?;
@@ -182,6 +179,56 @@ fn command(args: &GenerateArgs, file: &Path) -> String {
     command
 }
 
+/// Width of the bar in characters.
+const BAR: usize = 32;
+
+/// Display of a running test.
+pub(super) struct Show {
+    /// None disables the display.
+    screen: Option<Screen>,
+    name: String,
+    /// Seconds of the test between updates.
+    every_s: f64,
+    /// Second of the next update.
+    next_s: f64,
+}
+
+impl Show {
+    pub(super) fn new(name: &str, every_s: f64, quiet: bool) -> Self {
+        let screen = (!quiet).then(Screen::new);
+        Self { screen, name: name.to_owned(), every_s, next_s: every_s }
+    }
+
+    /// Shows a report if an update is due.
+    pub(super) fn update(&mut self, report: &Report, part: Option<f64>) {
+        let elapsed_s = report.elapsed_s.unwrap_or(0.0);
+        let Some(screen) = self.screen.as_mut().filter(|_| elapsed_s >= self.next_s) else {
+            return;
+        };
+        self.next_s = elapsed_s + self.every_s;
+        let head = format!("{} {}", printable::line(&self.name), bar(part));
+        screen.show(
+            || format!("{}\n{}", head.trim_end(), report::tester_text(report, None)),
+            || report::tester_line(report),
+        );
+    }
+
+    pub(super) fn clear(&mut self) {
+        if let Some(screen) = &mut self.screen {
+            screen.clear();
+        }
+    }
+}
+
+/// Progress bar; empty if the progress is unknown.
+fn bar(part: Option<f64>) -> String {
+    let Some(part) = part else { return String::new() };
+    let full = (part * BAR as f64).round().clamp(0.0, BAR as f64) as usize;
+    let tip = if (1..BAR).contains(&full) { ">" } else { "" };
+    let body = format!("{}{tip}", "=".repeat(full - tip.len()));
+    format!("[{body:<BAR$}] {:3.0} %", 100.0 * part)
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -218,5 +265,15 @@ mod tests {
             let refused = format!("{refused:#}");
             assert!(refused.contains("constant-rate.yaml: ports, flows: 2 `flows`"), "{refused}");
         }
+    }
+
+    #[test]
+    fn the_bar_is_as_wide_at_any_part() {
+        assert_eq!(bar(None), "");
+        let widths = [0.0, 0.01, 0.5, 0.999, 1.0].map(|part| bar(Some(part)).len());
+        assert_eq!(widths, [BAR + 8; 5]);
+        assert!(
+            bar(Some(0.5)).starts_with("[===============>   ") && bar(Some(0.5)).ends_with(" 50 %")
+        );
     }
 }

@@ -36,8 +36,9 @@ const SELF_TEST: Duration = Duration::from_secs(2);
 /// # Errors
 /// The address cannot be listened on.
 pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
-    let at = server_options(args, addr)?;
+    let listen = server_options(args, addr)?;
     let stop = stop_on_signals()?;
+    // EAL has to know PCI devices at its start; the other places are opened when a client names them.
     let devices = args.allow.iter().filter_map(|location| match &location.place {
         Place::Device(device) => Some(device),
         Place::Ring { .. } | Place::Interface(_) => None,
@@ -48,26 +49,29 @@ pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
         ..TesterOptions::default()
     };
     let engine = Arc::new(TesterEngine::new(options));
-    let server = server::serve(&at, engine.clone()).map_err(|error| match error.kind() {
+    let server = server::serve(&listen, engine.clone()).map_err(|error| match error.kind() {
+        // The file of the authority was read, and is no certificate.
         io::ErrorKind::InvalidData => bad_input(anyhow!("--client-ca: {error}")),
         _ => anyhow::Error::from(error)
             .context(format!("--listen {addr}: cannot listen there; pick another port")),
     })?;
     // Printed rather than logged: with port 0 this is the only place that shows the port.
     say!("{}", server.announcement());
-    let seen = engine.clone();
+    let watched = engine.clone();
     serve_metrics(
         args.prometheus,
         None,
         Arc::new(move || {
-            seen.report()
-                .map(|seen| report::tester_metrics((*seen).clone()))
+            watched
+                .report()
+                .map(|watched| report::tester_metrics((*watched).clone()))
                 .map_err(|refusal| format!("{refusal}\n"))
         }),
     )?;
     while !stop.load(Ordering::SeqCst) {
         thread::sleep(TICK);
     }
+    // The server first: no request may start a test while the ports are closed.
     server.stop();
     engine.close();
     Ok(ExitCode::SUCCESS)
@@ -91,6 +95,7 @@ pub(super) fn whose(refusal: Refusal) -> anyhow::Error {
 
 /// Address of the server and the clients that it accepts.
 fn server_options(args: &GenerateArgs, addr: SocketAddr) -> Result<server::Options> {
+    // Every client that reaches the address controls the ports, so the user has to allow it.
     if !addr.ip().is_loopback() && !args.allow_remote && args.client_ca.is_none() {
         return Err(bad_input(anyhow!(
             "--listen {addr} is off the loopback, and OTG has no passwords: any client that reaches the \

@@ -100,6 +100,7 @@ impl View {
 
 fn view(args: &CalcArgs) -> Result<View> {
     let model = args.model.into();
+    // An option of another model would have no effect on the estimate.
     args.link.refuse_others(model)?;
     Ok(View::new(&args.link.estimate(model)?, args.link.cell()?))
 }
@@ -167,6 +168,7 @@ pub(super) fn table(terms: &[Term]) -> Table {
         let [bits, octets] = [count(n), octets(n)].map(|n| format!("{sign}{n}"));
         table.row([t.name.into(), bits, octets, t.source.into()]);
     }
+    // Adjustments may be negative, a headroom is not.
     let sum = terms.iter().map(|t| t.bits).sum::<i64>().max(0) as u64;
     table.row(["sum".into(), count(sum), octets(sum), String::new()]);
     table
@@ -175,6 +177,7 @@ pub(super) fn table(terms: &[Term]) -> Table {
 /// Formats bits as bytes, with eighths if there are any.
 fn octets(bits: u64) -> String {
     let eighths = bits % 8;
+    // An eighth is .125, so three digits are exact.
     let rest = if eighths == 0 { String::new() } else { format!(".{:03}", eighths * 125) };
     count(bits / 8) + &rest
 }

@@ -131,6 +131,7 @@ fn rows(args: &CompareArgs) -> Result<Vec<Row>> {
     let both = [
         (Model::Ieee, "ieee", link),
         (Model::Cisco, "cisco", link),
+        // Both sums of the digest: as printed it leaves out one of its own terms.
         (Model::Cisco, "cisco complete", &complete),
         (Model::Sonic, "sonic", link),
         (Model::Mlx5, "mlx5", link),
@@ -145,6 +146,7 @@ fn rows(args: &CompareArgs) -> Result<Vec<Row>> {
                 }
                 sum(estimate.bits())
             }
+            // One model without an answer does not hide the others.
             Err(error) => Answer::None { refused: error.to_string() },
         };
         rows.push(Row { model: name.into(), max_frame, answer, formula, terms });
@@ -171,6 +173,7 @@ fn read(path: &Path, rate: BitsPerSec) -> Result<u64> {
         .context("is not what `sluice headroom measure --format json` prints")?;
     let of_link = BitsPerSec::new(measurement.rate_bps).context("has a rate of 0")?;
     ensure!(
+        // The bits of another rate would be compared with models of this one.
         of_link == rate,
         "is of a link of {of_link}, and --rate is {rate}: give the link's rate"
     );
@@ -189,6 +192,7 @@ fn relate(rows: &mut [Row]) {
     let base = *base as f64;
     for row in rows {
         if let Answer::Sum(sum) = &mut row.answer {
+            // To tenths of a percent, in JSON as in the table.
             sum.percent = Some((sum.bytes as f64 / base * 1000.0).round() / 10.0);
         }
     }
@@ -197,7 +201,7 @@ fn relate(rows: &mut [Row]) {
 fn text(args: &CompareArgs, rows: &[Row]) -> String {
     use Align::{Left, Right};
     let base = rows.first().map_or("", |row| row.model.as_str());
-    let of = format!("of {base}");
+    let share = format!("of {base}");
     let mut side_by_side = Table::new([
         ("model", Left),
         ("frame", Right),
@@ -205,7 +209,7 @@ fn text(args: &CompareArgs, rows: &[Row]) -> String {
         ("bits", Right),
         ("time", Right),
         ("cells", Right),
-        (&of, Right),
+        (&share, Right),
     ]);
     let mut refused = String::new();
     let none = || "-".to_owned();
@@ -220,6 +224,7 @@ fn text(args: &CompareArgs, rows: &[Row]) -> String {
                 sum.percent.map_or_else(none, |p| format!("{p:.1} %")),
             ],
             Answer::None { refused: why } => {
+                // Reasons are too long for a cell, so they follow the table.
                 refused += &format!("{}: {why}\n", row.model);
                 [none(), none(), none(), none(), none()]
             }

@@ -106,10 +106,10 @@ fn read(path: &Path) -> Result<Vec<Observed>> {
             }
             Err(error) => return Err(error).with_context(shown),
         };
-        let at = packet.at.with_context(|| {
+        let time = packet.at.with_context(|| {
             format!("{}: packet {} has no time, which readings need", shown(), packets.len() + 1)
         })?;
-        packets.push((at, packet.octets, packet.len as usize));
+        packets.push((time, packet.octets, packet.len as usize));
     }
     Ok(packets)
 }
@@ -119,10 +119,12 @@ fn identify(packets: &[Observed]) -> Vec<Identifier> {
     let mut peers: Vec<Identifier> = vec![];
     for (_, octets, _) in packets {
         let Some(mac) = source(octets) else { continue };
+        // Senders in the order of their first message.
         if peers.iter().all(|peer| peer.peer() != mac) {
             peers.push(Identifier::new(mac));
         }
     }
+    // Each observes all packets, those of other senders, too.
     for peer in &mut peers {
         for (at, octets, len) in packets {
             peer.observe(*at, octets, *len);
@@ -167,16 +169,19 @@ impl Peer {
                 Compensation::InResponse => "response",
             }),
         ];
+        // The length is observed and never open, unlike the other parts.
         let octets = pdu.map(|pdu| pdu.octets());
         parts.push(Part {
             part: "pdu",
             state: if octets.is_some() { "known" } else { "none" },
             reading: octets.map(|octets| octets.map_or("not padded".into(), |n| n.to_string())),
         });
+        // Padding has no option when there is none.
         let given = |part: &Part| {
             let reading = part.reading.as_ref().filter(|reading| *reading != "not padded")?;
             Some(format!("--{} {reading}", part.part))
         };
+        // Only if all parts are known, or the command would measure by a wrong reading.
         let arguments = identifier
             .dialect()
             .map(|_| parts.iter().filter_map(given).collect::<Vec<_>>().join(" "));

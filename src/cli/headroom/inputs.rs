@@ -3,8 +3,7 @@
 use anyhow::{Result, anyhow};
 use clap::Args;
 
-use super::annex::{IeeeArgs, Shared, SoftwareArgs};
-use super::names::{AsicName, kib};
+use super::options::{AsicName, IeeeArgs, Shared, SoftwareArgs, kib};
 use crate::config::quantity::{Length, LinkRate, Ratio, Size, Span};
 use crate::headroom::models::{Estimate, Model, ModelError, cisco, ieee, mlx5, sonic};
 use crate::units::Bytes;
@@ -127,8 +126,8 @@ impl SonicArgs {
             ports: self.ports.unwrap_or(default.ports),
             over_subscribe_ratio: self.over_subscribe_ratio.unwrap_or_default(),
         };
-        let said = switch != default || self.groups.is_some();
-        said.then_some(switch)
+        let is_given = switch != default || self.groups.is_some();
+        is_given.then_some(switch)
     }
 }
 
@@ -199,6 +198,7 @@ impl LinkArgs {
     /// # Errors
     /// The option, and the models that have it.
     pub fn refuse_others(&self, model: Model) -> Result<()> {
+        // An option without effect is an error: a user who gave it believes that it counts.
         let (i, w, c) = (&self.ieee, &self.software, &self.cisco);
         let (s, m) = (&self.sonic, &self.mlx5);
         let given = [
@@ -234,6 +234,7 @@ impl LinkArgs {
             ("buffer", "mlx5", m.buffer.is_some()),
         ];
         let name = model.to_string();
+        // Compared as text: the middle column is also the words of the message.
         let other = given.iter().find(|(_, of, given)| *given && !of.contains(&name));
         other.map_or(Ok(()), |(option, of, _)| {
             Err(anyhow!("--{option}: {model} has no such input; leave it out, it is one of {of}"))
@@ -268,6 +269,7 @@ impl LinkArgs {
         let name = args.asic.unwrap_or(AsicName::Spectrum1);
         let known = name.figures();
         let asic = sonic::Asic {
+            // Single values of the chip may be given; the others stay those of SONiC's tables.
             cell: self.cell()?.unwrap_or(known.cell),
             pipeline_kib: args.pipeline_latency.unwrap_or(known.pipeline_kib),
             mac_phy_kib: args.mac_phy_delay.unwrap_or(known.mac_phy_kib),
@@ -275,6 +277,7 @@ impl LinkArgs {
             ..known
         };
         let usual = match name {
+            // SONiC has a script of its own for this chip.
             AsicName::Tofino2 => sonic::Formula::Barefoot,
             _ => sonic::Formula::Current,
         };
@@ -285,7 +288,9 @@ impl LinkArgs {
             lanes: args.lanes.unwrap_or(port.lanes),
             gearbox_ns: args.gearbox_delay.unwrap_or_default().0.as_nanos_f64(),
             lossless_mtu: args.lossless_mtu.map_or(port.lossless_mtu, |size| Bytes(size.0)),
+            // Ratios are kept in millionths, and the formula has percent.
             small_packets: args.small_packets.map_or(port.small_packets, |r| f64::from(r.0) / 1e4),
+            // A ratio makes sense only for a shared pool.
             shared_pool: args.shp || args.over_subscribe_ratio.is_some(),
             switch: args.switch(),
             formula,

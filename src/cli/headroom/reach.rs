@@ -6,9 +6,8 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use serde::Serialize;
 
-use super::annex::{IeeeArgs, Shared, SoftwareArgs};
 use super::inputs::cell;
-use super::names::{MacsecName, PhyChoice};
+use super::options::{IeeeArgs, MacsecName, PhyChoice, Shared, SoftwareArgs};
 use crate::cli::{Format, bad_input, terminal};
 use crate::config::quantity::{LinkRate, Size};
 use crate::headroom::Fec;
@@ -92,6 +91,7 @@ type Secured = (Option<MacsecName>, bool);
 
 fn rows(args: &ReachArgs) -> Result<Vec<Row>> {
     let given = &args.ieee;
+    // Without a choice all combinations are tried, and those that do not exist are left out.
     let fecs = given.fec.map_or(vec![Fec::None, Fec::BaseR, Fec::Rs], |fec| vec![fec]);
     let secured: Vec<Secured> = match given.macsec {
         Some(octets) => vec![(Some(octets), given.macsec_pfc)],
@@ -118,6 +118,7 @@ fn rows(args: &ReachArgs) -> Result<Vec<Row>> {
         }
     }
     match refused {
+        // A combination that does not exist is an error only if no other one is left.
         Some(error) if rows.is_empty() => Err(named(&error)),
         _ => Ok(rows),
     }
@@ -152,14 +153,17 @@ fn row(args: &ReachArgs, link: &IeeeArgs) -> Result<Row, ModelError> {
     };
     let software = args.software.terms();
     let buffer = args.cell.map(|Size(cell)| Buffer { cell: cell as u32, software });
+    // A length of 0: the cable is what is searched for.
     let inputs = ieee::Inputs { buffer, ..link.inputs(rate, 0, args.shared)? };
     let interface = inputs.interface;
     let metres = match reach(&inputs, Bytes(args.headroom.0))? {
         Reach::None { .. } => None,
         Reach::UpTo { length_mm } => Some(length_mm as f64 / 1e3),
+        // 1000 km, the longest that the model accepts.
         Reach::Unlimited => Some(1e6),
     };
     let phy_metres = interface.phy().longest_m().map(|metres| metres as f64);
+    // A longer cable than the PHY's own would have no link.
     let metres = metres.map(|metres: f64| phy_metres.map_or(metres, |most| metres.min(most)));
     Ok(Row {
         rate_bps: rate.get(),
@@ -195,6 +199,7 @@ fn text(args: &ReachArgs, rows: &[Row]) -> String {
         let longest = match row.metres {
             None => "none".into(),
             Some(metres) if metres >= 1e6 => "1000 km or more".into(),
+            // Equal only if it was limited by the PHY above.
             Some(metres) if Some(metres) == row.phy_metres => format!("{metres} m, all of the PHY"),
             Some(metres) => format!("{metres:.3} m"),
         };

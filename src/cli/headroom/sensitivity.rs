@@ -7,8 +7,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::annex::{IeeeArgs, Shared};
 use super::inputs::cell;
+use super::options::{IeeeArgs, Shared};
 use crate::cli::{Format, bad_input, terminal};
 use crate::config::quantity::{Length, LinkRate, Size, Span};
 use crate::headroom::models::ieee;
@@ -185,6 +185,7 @@ fn from_arguments(args: &SensitivityArgs) -> Result<Vec<Row>> {
             cell,
         };
         for Span(error) in &args.error {
+            // A limit far above any delay of a link.
             ensure!(*error <= Duration::from_secs(1), "--error: is longer than a second");
             rows.push(base.row("given", *error));
         }
@@ -196,6 +197,7 @@ impl Parts {
     /// Splits the terms of the delay value as the proposal's table does.
     fn of(terms: &[Term]) -> Self {
         let is_fixed = |t: &Term| {
+            // By name, since terms have no kinds.
             ["frame begun", "PFC frame", "MACsec on"].iter().any(|name| t.name.starts_with(name))
         };
         let is_medium = |t: &Term| t.name == "cable both ways";
@@ -216,6 +218,7 @@ fn from_measurement(args: &SensitivityArgs, path: &Path) -> Result<Vec<Row>> {
         .context("is not what `sluice headroom measure --format json` prints")?;
     let rate = BitsPerSec::new(measured.rate_bps).context("a rate of 0")?;
     ensure!(!measured.measurements.is_empty(), "has no measurement that succeeded");
+    // A file may have been edited: the numbers are checked as those of arguments are.
     ensure!((64..=65_535).contains(&measured.max_frame), "max_frame is not 64 to 65535");
     let cell = cell_of(args)?;
     // The path delay of PTP is that of one direction.
@@ -231,14 +234,15 @@ fn from_measurement(args: &SensitivityArgs, path: &Path) -> Result<Vec<Row>> {
             parts: None,
             cell,
         };
-        let of = &m.delay_ns;
+        let delay = &m.delay_ns;
         for (name, ns) in [
             ("uncertainty", m.uncertainty_ns),
-            ("max - min", of.max - of.min),
-            ("max - mean", of.max - of.mean),
-            ("p99 - p50", of.p99 - of.p50),
+            ("max - min", delay.max - delay.min),
+            ("max - mean", delay.max - delay.mean),
+            ("p99 - p50", delay.p99 - delay.p50),
         ] {
             ensure!((0.0..=1e9).contains(&ns), "{name} is {ns} ns");
+            // The headroom has both directions, so an error of one counts twice.
             let picos = (ns * directions * 1e3).round() as u64;
             rows.push(base.row(name, Duration::from_picos(picos)));
         }

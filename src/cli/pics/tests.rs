@@ -68,3 +68,51 @@ fn a_table_says_why_not() {
     assert!(text.contains("A-1") && text.contains("V-R02") && text.contains("why"), "{text}");
     assert!(text.contains("1 of 2 statements supported"), "{text}");
 }
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/src/sources.md");
+const MARKS: [&str; 2] = ["<!-- readings: generated -->\n", "<!-- end -->\n"];
+
+fn markdown(readings: &[Reading]) -> String {
+    let code = |text: &str| format!("`{}`", text.replace('|', "\\|"));
+    let rows = readings.iter().map(|r| {
+        let all = r.readings.iter().map(|r| code(r)).collect::<Vec<_>>().join(", ");
+        let key = if r.key == "-" { "-".to_owned() } else { code(r.key) };
+        format!("| {} | {} | {key} | {all} | {} |\n", r.source, r.point, code(&r.default))
+    });
+    let head = "| source | point | key | readings | default |\n| --- | --- | --- | --- | --- |\n";
+    format!("\n{head}{}\n", rows.collect::<String>())
+}
+
+/// `SLUICE_BLESS=1` writes the table into the page.
+#[test]
+fn the_page_has_the_table_of_the_program() {
+    let page = fs::read_to_string(PAGE).unwrap();
+    let (before, rest) = page.split_once(MARKS[0]).expect("the mark before the table");
+    let (table, after) = rest.split_once(MARKS[1]).expect("the mark behind the table");
+    let current = markdown(&all_readings());
+    if std::env::var_os("SLUICE_BLESS").is_some() {
+        let [first, last] = MARKS;
+        fs::write(PAGE, format!("{before}{first}{current}{last}{after}")).unwrap();
+        return;
+    }
+    assert_eq!(table, current, "SLUICE_BLESS=1 writes the current table");
+}
+
+#[test]
+fn readings_and_defaults_are_those_of_files() {
+    let all = all_readings();
+    let of = |key: &str| all.iter().find(|r| r.key == key).unwrap();
+    let kinds = of("measurement.kinds");
+    assert_eq!(
+        (kinds.readings.join(" "), kinds.default.as_str()),
+        ("flags numbers".into(), "flags")
+    );
+    assert_eq!(of("dcbx.subtypes.pfc_information").default, "224");
+    assert_eq!(of("headroom.auto.statistic").default, "max");
+    for reading in &all {
+        assert!(!reading.readings.is_empty(), "{reading:?}");
+        // Only PDUs have none as their default.
+        let is_none = reading.default == "none" && reading.key != "measurement.pdu";
+        assert!(!is_none, "{reading:?}");
+    }
+}

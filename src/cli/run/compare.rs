@@ -40,6 +40,7 @@ pub(super) fn run(
             let mut jobs = jobs.iter();
             let plans = jobs.clone().map(|job| &job.resolved.plan);
             let mut begun = Wall::now();
+            // One after the other: the clocks of the real world would disturb each other.
             run_all(plans, args.world, options, |run| {
                 ended(jobs.next().expect("a run has its job"), run, begun);
                 begun = Wall::now();
@@ -76,6 +77,7 @@ fn run_together<'a>(
     let work = |job: &&Job<'_>| {
         let begun = Wall::now();
         let run = Runner::new(World::Virtual).run(&job.resolved.plan, options, show.part());
+        // The time is taken here: results are passed on in order, perhaps long after their end.
         Some(run.map(|run| (run, begun, begun.elapsed())))
     };
     let stop = options.stop.expect("signals stop the runs");
@@ -123,6 +125,7 @@ pub(in crate::cli) fn run_all<'a>(
         show.finish(&run.outcome);
         tell(&run.outcome);
         ended(run);
+        // Not after the last run, which is complete.
         if n < all && options.stop.is_some_and(|stop| stop.load(Ordering::SeqCst)) {
             say!("interrupted after {n} of {all} runs");
             break;

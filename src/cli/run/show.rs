@@ -66,6 +66,7 @@ fn introduction(plan: &LabPlan, world: World) -> String {
 fn speed(outcome: &Outcome, took: StdDuration) -> String {
     let seconds = took.as_secs_f64();
     let per_second = |n: u64, unit| scaled(n as f64 / seconds.max(1e-9), unit);
+    // Events are of the virtual world, polls of the real one.
     let work = match outcome.real {
         None => per_second(outcome.engine.events, " events/s"),
         Some(_) => per_second(outcome.engine.polls, " polls/s"),
@@ -108,6 +109,7 @@ impl All {
         move |p| {
             let part = p.at.as_secs_f64() / p.of.as_secs_f64().max(1e-12);
             let part = (part * STEPS as f64) as u64;
+            // Rarely, because the lock is shared by all runs.
             if part >= shown + PART {
                 self.steps.fetch_add(part - shown, Ordering::Relaxed);
                 shown = part;

@@ -1,22 +1,23 @@
-//! The runs of a sweep, or of a part of several runs: rows, a table, and lab files of failures.
+//! The runs of a study. A sweep, or a part of several runs, gives rows, a table and lab files of failures;
+//! a `search` finds its value for each run.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
 
-use super::data::Sets;
-use super::rows::Rows;
+use super::data::{Rows, Sets};
 use super::show::All;
 use super::{RunArgs, jobs_for, memory};
 use crate::cli::outputs::Outputs;
-use crate::cli::terminal::{self, say};
+use crate::cli::terminal::{self, Progress, say};
 use crate::cli::{Format, bad_input, exit, quoted, stop_on_signals};
 use crate::lab::study::{
-    AxisName, Part, Row, SHOWN_MAX, Shard, Studied, Study, StudyError, Sweep, in_order,
+    AxisName, Part, Row, SHOWN_MAX, Search, Shard, Studied, Study, StudyError, Sweep, in_order,
 };
 use crate::lab::{self, LabPlan, Run, Runner, World};
 use crate::verdict::Verdict;
@@ -24,7 +25,7 @@ use crate::{printable, report};
 
 /// Most runs that are resolved before the first one: enough for every value of most sweeps.
 const RESOLVED_FIRST: u64 = 512;
-/// Most lab files that are kept. A choice: nobody reads more.
+/// Most lab files that are kept. A choice: more than a person reads.
 const KEPT_MAX: usize = 1_000;
 
 /// Results as JSON.
@@ -44,14 +45,8 @@ struct Kept<'a> {
     file: &'a str,
 }
 
-/// Runs the studies, or the part of them that the arguments choose, and prints the table.
-///
-/// # Errors
-/// An error in a file or an argument, or a file that cannot be written.
-pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
-    refuse(args)?;
-    let numbers = Numbers::new(args, studies)?;
-    let planned = numbers.all().count() as u64;
+/// Refuses more runs than a table or a page shows.
+fn refuse_too_many(args: &RunArgs, planned: u64) -> Result<()> {
     if planned > SHOWN_MAX && args.rows.is_none() {
         let what = format!("{planned} runs are more than a table has; write them to a file");
         return Err(bad_input(anyhow!("--rows: {what}")));
@@ -60,6 +55,19 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
         let what = format!("{planned} runs are more than a page has; run a part with --shard");
         return Err(bad_input(anyhow!("--report: {what}")));
     }
+    Ok(())
+}
+
+/// Runs the studies, or the part of them that the arguments choose, and prints the table.
+///
+/// # Errors
+/// An error in a file or an argument, or a file that cannot be written.
+pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
+    refuse(args)?;
+    let numbers = Numbers::new(args, studies)?;
+    // Counted and not calculated: a shard has every nth number of several ranges.
+    let planned = numbers.all().count() as u64;
+    refuse_too_many(args, planned)?;
     let jobs = jobs_for(args, planned);
     check(args, studies, jobs)?;
     let mut outputs = Outputs::new();
@@ -169,8 +177,9 @@ impl Numbers {
             if args.variant.is_empty() {
                 return Ok(std::iter::once(0..study.len()).collect());
             }
-            let of = |name: &String| study.of_variant(Some(name)).map_err(bad_input);
-            let mut ranges = args.variant.iter().map(of).collect::<Result<Vec<_>>>()?;
+            let runs = |name: &String| study.of_variant(Some(name)).map_err(bad_input);
+            let mut ranges = args.variant.iter().map(runs).collect::<Result<Vec<_>>>()?;
+            // In the order of the numbers, whatever the order of the options, so that shards are the same.
             ranges.sort_by_key(|range| range.start);
             ranges.dedup();
             Ok(ranges)
@@ -190,10 +199,10 @@ impl Numbers {
 
     /// Returns each run, as the number of its study and its own.
     fn all(&self) -> impl Iterator<Item = (usize, u64)> + Send + '_ {
-        let of = |(study, ranges): (usize, &'_ Vec<std::ops::Range<u64>>)| {
+        let runs = |(study, ranges): (usize, &'_ Vec<std::ops::Range<u64>>)| {
             ranges.clone().into_iter().flatten().map(move |n| (study, n))
         };
-        let all = self.ranges.iter().enumerate().flat_map(of);
+        let all = self.ranges.iter().enumerate().flat_map(runs);
         all.filter(|(_, n)| self.shard.has(*n))
     }
 }
@@ -233,7 +242,9 @@ impl Work<'_> {
         let mut done = |study: usize, result: Result<Row, StudyError>| match result {
             Ok(row) => {
                 show.ended();
+                // Before the row is added: a row says that its run is complete, files included.
                 self.keep(study, &row);
+                // Without the file of rows a long run would be lost, so it ends here.
                 let goes_on = self.rows.add(&row);
                 self.studied.add(row);
                 if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -274,12 +285,14 @@ impl Work<'_> {
     /// Writes the lab file of a run that failed or is inconclusive.
     fn keep(&mut self, study: usize, row: &Row) {
         let Some(dir) = &self.args.keep else { return };
+        // Verdicts are in order of severity.
         if row.verdict <= Verdict::NotJudged || self.kept.len() >= KEPT_MAX {
             return;
         }
         // Labs of several files may have the same name.
         let lab = if self.studies.len() > 1 { format!("{}-", study + 1) } else { String::new() };
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' };
+        // Part of a file's name, which file systems limit to 255 bytes.
         let name: String = row.lab.chars().map(plain).take(100).collect();
         let file = dir.join(format!("{lab}{name}-{}.yaml", row.n));
         let study = &self.studies[study];
@@ -296,7 +309,103 @@ impl Work<'_> {
         });
         match written {
             Ok(()) => self.kept.push((row.study.clone(), row.n, file.display().to_string())),
+            // The first error is reported at the end; the runs go on.
             Err(error) => self.failed = self.failed.take().or(Some(error)),
         }
     }
+}
+
+/// Interval between lines of progress where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Makes all searches of a lab and prints what was found.
+///
+/// # Errors
+/// An error in the file, or an option that a search does not have.
+pub(super) fn run_search(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
+    let [study] = studies else {
+        let what = format!("{} labs; give one with a `search` at a time", studies.len());
+        return Err(bad_input(anyhow!(what)));
+    };
+    let Some(search) = study.searches() else {
+        return Err(anyhow!("the lab has no search"));
+    };
+    refuse_beside_search(args)?;
+    study.check_search(search).map_err(bad_input)?;
+    let numbers = super::wanted(args, study)?;
+    let jobs = jobs_for(args, search.runs_max().saturating_mul(numbers.len() as u64));
+    let memory = memory(args, jobs);
+    let name = study.file().name();
+    let fits = |resolved: &lab::Resolved| lab::refuse_memory(name, &resolved.plan, memory);
+    let (_, warnings) =
+        study.check(study.len().min(RESOLVED_FIRST), jobs, fits).map_err(bad_input)?;
+    warnings.iter().for_each(|warning| say!("warning: {}", warning.line(name)));
+    searched(args, study, search, &numbers, jobs)
+}
+
+/// Refuses options of runs that are planned before they begin.
+fn refuse_beside_search(args: &RunArgs) -> Result<()> {
+    for (option, given) in [
+        ("--world", args.world != World::Virtual),
+        ("--number", args.number.is_some()),
+        ("--rows", args.rows.is_some()),
+        ("--csv", args.csv.is_some()),
+        ("--shard", args.shard.is_some()),
+        ("--keep", args.keep.is_some()),
+        ("--pcapng", !args.pcapng.is_empty()),
+        ("--outcomes", args.outcomes),
+    ] {
+        if given {
+            let what = "does not apply to a lab with a `search`, which chooses its runs by the \
+                        results so far, in the virtual world; leave it out";
+            return Err(bad_input(anyhow!("{option} {what}")));
+        }
+    }
+    Ok(())
+}
+
+fn searched(
+    args: &RunArgs,
+    study: &Study,
+    search: &Search,
+    numbers: &[u64],
+    jobs: usize,
+) -> Result<ExitCode> {
+    let mut outputs = Outputs::new();
+    args.files.iter().for_each(|file| outputs.input("the lab file", file));
+    let page = args.report.as_ref().map(|path| outputs.open("--report", path)).transpose()?;
+    let stop = stop_on_signals()?;
+    let planned = numbers.len() as u64;
+    let most = search.runs_max().saturating_mul(planned);
+    let progress = std::sync::Mutex::new(Progress::new(
+        "{bar:32} {msg}, {eta} left",
+        "",
+        Some(most),
+        LINE_EVERY,
+    ));
+    let searched = study.search(search, numbers, jobs, &stop, |ended, runs| {
+        let text = format!("{runs} runs, {ended} of {planned} searches");
+        // Ended searches count with their most runs, so that the time left is not too long.
+        let step = runs.max(ended * search.runs_max());
+        let mut progress = progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        progress.update(step.min(most), text, |text| text);
+    });
+    progress.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).clear();
+    let searched = searched.map_err(|error| match error {
+        StudyError::Config(error) => bad_input(error),
+        other if other.is_bad_input() => bad_input(other),
+        other => other.into(),
+    })?;
+    if (searched.found.len() as u64) < planned {
+        say!("interrupted after {} of {planned} searches", searched.found.len());
+    }
+    let written = page
+        .map(|page| page.write(report::searched_html(&searched, &super::command(args)).as_bytes()));
+    match args.format {
+        Format::Json => terminal::print_json(&searched)?,
+        Format::Table => terminal::print(report::searched_text(&searched))?,
+    }
+    // After the results are printed, so that a failed page does not lose them.
+    written.transpose()?;
+    Ok(exit(searched.verdict()))
 }

@@ -8,8 +8,7 @@ use dpdk_sys as sys;
 
 use super::control::PortControl;
 use super::device;
-use super::error::{strerror, string};
-use super::log;
+use super::error::{self, strerror, string};
 use super::probe::names;
 use super::queues::queues_behind;
 
@@ -124,7 +123,7 @@ fn checked(call: impl FnOnce() -> c_int) -> Result<c_int, DriverCode> {
         code if code < 0 => Err(code),
         code => Ok(code),
     };
-    log::capture(run).map_err(|(code, _)| DriverCode::new(code))
+    error::capture(run).map_err(|(code, _)| DriverCode::new(code))
 }
 
 fn firmware(id: u16) -> Result<String, DriverCode> {

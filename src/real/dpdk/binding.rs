@@ -47,9 +47,11 @@ impl Binding {
         if !device.exists() {
             return Self::Absent;
         }
+        // The link exists only while a driver is bound.
         let Ok(link) = fs::read_link(device.join("driver")) else { return Self::Unbound };
         let driver = link.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match driver.as_str() {
+            // VFIO without an IOMMU translates nothing.
             VFIO => Self::Usable { physical: no_iommu() },
             name if SHARED.contains(&name) => Self::Usable { physical: false },
             name if UNTRANSLATED.contains(&name) => Self::Usable { physical: true },
@@ -74,6 +76,7 @@ impl Allowed {
         let mut allowed = Self::default();
         for device in devices {
             let name = device.split(',').next().unwrap_or_default();
+            // Virtual devices are not on the bus.
             let Some(address) = pci_address(name) else { continue };
             if let Binding::Usable { physical } = binding(&address) {
                 allowed.devices.push(device.clone());

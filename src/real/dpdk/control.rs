@@ -6,10 +6,9 @@ use std::sync::Arc;
 use dpdk_sys as sys;
 
 use super::device::Device;
-use super::error::{Error, Logged, strerror};
+use super::error::{self, Error, Logged, strerror};
 use super::interface::Interface;
 use super::life::{Life, PortStats};
-use super::log;
 use contracts::stats::NicCounters;
 use ground::units::{BitsPerSec, Mac};
 
@@ -126,7 +125,7 @@ impl MacControl {
             }
             Err(refused)
         };
-        log::capture(ask).unwrap_or_else(|(code, _)| Self::NoSetting {
+        error::capture(ask).unwrap_or_else(|(code, _)| Self::NoSetting {
             reason: strerror(code),
             is_virtual: device.is_virtual,
         })
@@ -250,7 +249,7 @@ impl PortControl {
             };
             if code == 0 { Ok(()) } else { Err(code) }
         };
-        log::capture(set).map_err(|(code, logged)| self.0.error(step, code, logged))
+        error::capture(set).map_err(|(code, logged)| self.0.error(step, code, logged))
     }
 
     /// The interface of the kernel that the device works on, as it is now.
@@ -265,8 +264,8 @@ impl PortControl {
         self.0.has_lost_interface()
     }
 
-    /// Opens the device anew if there is an interface of its name again; whether there is. The thread
-    /// that polls it goes on, and finds nothing to receive meanwhile.
+    /// Opens the device again if an interface of its name exists again; returns whether it does. The
+    /// thread that polls it goes on, and finds nothing to receive meanwhile.
     ///
     /// # Errors
     /// As [`DpdkPort::open`](super::DpdkPort::open); it may be tried again.

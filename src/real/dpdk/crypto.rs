@@ -20,8 +20,7 @@ use dpdk_sys as sys;
 use dpdk_sys::rte_mempool;
 
 use super::eal::Eal;
-use super::error::{Error, Logged, errno, strerror};
-use super::log;
+use super::error::{self, Error, Logged, errno, strerror};
 use super::pool::memory_remedy;
 use secure::{Aead, BATCH, Ciphers, Direction, Job, Sak};
 use wire::macsec::ICV_LEN;
@@ -100,7 +99,7 @@ impl Inner {
             what: "crypto driver".into(),
             why: "a zero byte cannot stand in its name".into(),
         })?;
-        log::capture(|| {
+        error::capture(|| {
             // SAFETY: EAL runs while `eal` is alive; the text ends with a zero and is copied.
             match unsafe { sys::rte_dev_probe(name.as_ptr()) } {
                 0 => device_id(&name).ok_or(-libc::ENODEV),
@@ -134,7 +133,7 @@ impl Inner {
             nb_queue_pairs: 1,
             ..Default::default()
         };
-        let started = log::capture(|| {
+        let started = error::capture(|| {
             // SAFETY: the device exists, and `config` is readable.
             match unsafe { sys::rte_cryptodev_configure(id, &mut config) } {
                 0 => {}
@@ -150,7 +149,7 @@ impl Inner {
         // SAFETY: the device exists.
         let octets = unsafe { sys::rte_cryptodev_sym_get_private_session_size(id) };
         let name = CString::new(format!("{driver}_keys")).expect("it had no zero before");
-        let made = log::capture(|| {
+        let made = error::capture(|| {
             // SAFETY: the name ends with a zero and is copied; the pool has no cache, so the lock
             // alone decides which elements are in use.
             let pool = unsafe {
@@ -265,7 +264,7 @@ impl Session {
         let inner = &device.0;
         let _changing = locked(&inner.changing);
         // A failure is not an error: the built-in cipher is used instead, and the SecY reports it.
-        let made = log::capture(|| {
+        let made = error::capture(|| {
             // SAFETY: device and pool exist, and the key has the length that is passed.
             let session = unsafe {
                 sys::sluice_crypto_session(

@@ -1,23 +1,29 @@
 //! A device by its EAL name: from its name to a DPDK port number, and back. It is attached while EAL
 //! runs.
+//!
+//! Drivers handle the peers of their sockets on EAL's interrupt thread. DPDK 22.11's memif driver frees a
+//! connection's memory when the peer disconnects (on the interrupt thread) and when the device is stopped
+//! (on the caller's), without mutual exclusion: two ends that stop at the same time free it twice. So such a
+//! device is stopped and closed on the interrupt thread, where no other callback runs meanwhile.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 use std::ffi::CString;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use dpdk_sys as sys;
 
 use super::binding::Binding;
 use super::eal::Eal;
-use super::error::{Error, Logged, strerror, string};
+use super::error::{self, Error, Logged, strerror, string};
 use super::gate::Gate;
 use super::kernel::KernelSide;
 use super::life::Life;
+use super::pair::Ring;
 use super::pool::{Pool, memory_remedy};
 use super::queues::QUEUES_MAX;
-use super::ring::Ring;
+use super::sockets;
 use super::spec::{Claim, Spec, VIRTUAL, is_pci_address, pci_address};
-use super::{fanout, interrupt, log};
 
 /// Pools whose frames a device, or a pair of devices, may hold. They must outlive it.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +59,16 @@ pub(super) struct Device {
     _claim: Claim,
 }
 
+/// Parts of a device that exist before its port is adopted.
+pub(super) struct Adopted {
+    pub(super) spec: Spec,
+    pub(super) kernel: KernelSide,
+    pub(super) claim: Claim,
+    /// Rings in memory that it sends to and receives from, if it is one of a pair.
+    pub(super) rings: Vec<Arc<Ring>>,
+    pub(super) pools: Pools,
+}
+
 impl Device {
     /// Attaches the device that `text` names.
     pub(super) fn open(eal: &Eal, text: &str) -> Result<Arc<Self>, Error> {
@@ -68,20 +84,16 @@ impl Device {
                 spec.attach(eal)?
             }
         };
-        let device = Self::adopt(eal, id, (spec, kernel), claim, Vec::new(), Pools::default())?;
+        let pools = Pools::default();
+        let device =
+            Self::adopt(eal, id, Adopted { spec, kernel, claim, rings: Vec::new(), pools })?;
         device.kernel.attach(info(id).map_or(0, |info| info.if_index));
         Ok(device)
     }
 
     /// Adopts an existing port.
-    pub(super) fn adopt(
-        eal: &Eal,
-        id: u16,
-        (spec, kernel): (Spec, KernelSide),
-        claim: Claim,
-        rings: Vec<Arc<Ring>>,
-        pools: Pools,
-    ) -> Result<Arc<Self>, Error> {
+    pub(super) fn adopt(eal: &Eal, id: u16, parts: Adopted) -> Result<Arc<Self>, Error> {
+        let Adopted { spec, kernel, claim, rings, pools } = parts;
         let step = "ask what it can do";
         let failed = |code| spec.failed(step, strerror(code), Logged::default());
         let info = info(id).map_err(failed)?;
@@ -132,7 +144,7 @@ impl Device {
     /// Runs `work` while the driver handles no event of a peer.
     fn apart(&self, work: impl FnOnce() + Send) {
         match self.spec.virtual_driver() {
-            Some("net_memif") => interrupt::run(work),
+            Some("net_memif") => run_on_interrupt_thread(work),
             _ => work(),
         }
     }
@@ -193,7 +205,7 @@ impl Spec {
                 code => Err(code),
             }
         };
-        fanout::attach(|| log::capture(probe))
+        sockets::attach(|| error::capture(probe))
             .map_err(|(code, logged)| self.explain(eal, code, logged))?;
         port_by_name(&self.name).ok_or_else(|| Error::NoDriver {
             device: self.full.clone(),
@@ -295,7 +307,7 @@ impl Spec {
                 Error::Absent { device, remedy: self.pci_remedy(eal), logged }
             }
             _ if !is_virtual => Error::NoDriver { device, remedy: self.pci_remedy(eal), logged },
-            _ if fanout::is_taken(&logged) => {
+            _ if sockets::is_taken(&logged) => {
                 let reason = "other processes have its packet fanout group, whose number comes from \
                               the process's and the interface's; start it again";
                 self.failed("attach it", reason, logged)
@@ -365,4 +377,38 @@ fn may_open_packet_socket() -> bool {
 
 fn may_write(path: &str) -> bool {
     std::fs::OpenOptions::new().write(true).open(path).is_ok()
+}
+
+/// Work to do, and the channel that reports its end.
+struct Errand<F> {
+    work: F,
+    done: SyncSender<()>,
+}
+
+/// Runs `work` on the interrupt thread and waits for its end. If EAL accepts no alarm, it runs on
+/// the calling thread.
+///
+/// The calling thread must not be the interrupt thread, which would wait for itself.
+fn run_on_interrupt_thread<F: FnOnce() + Send>(work: F) {
+    let (done, ended) = sync_channel(1);
+    let errand = Box::into_raw(Box::new(Errand { work, done }));
+    // SAFETY: `errand` is a box of this type, which the callback takes over, and it is called once.
+    let code = unsafe { sys::rte_eal_alarm_set(1, Some(callback::<F>), errand.cast()) };
+    if code == 0 {
+        // The borrows of `work` live until here. A panic in it ends the process, as the callback is
+        // C's.
+        ended.recv().expect("the callback tells of its end");
+        return;
+    }
+    // SAFETY: EAL did not take the callback, so the box is still ours.
+    let Errand { work, .. } = *unsafe { Box::from_raw(errand) };
+    work();
+}
+
+unsafe extern "C" fn callback<F: FnOnce() + Send>(argument: *mut c_void) {
+    // SAFETY: `argument` is the box that `run_on_interrupt_thread` made for this call.
+    let Errand { work, done } = *unsafe { Box::from_raw(argument.cast::<Errand<F>>()) };
+    work();
+    // `run_on_interrupt_thread` waits for this, so there is a receiver.
+    let _ = done.send(());
 }

@@ -3,9 +3,9 @@
 //!
 //! Nothing is shared with another process: memory is either anonymous hugepages (`--in-memory`,
 //! which needs neither a mount nor root) or ordinary pages (`--no-huge`). Addresses are virtual
-//! (`--iova-mode=va`), unless a device needs physical ones. EAL's threads stay on the CPUs that the starting thread may use, or
-//! on the one of [`EalOptions::main_cpu`]. The affinity of the starting thread is restored, so that
-//! threads it starts later are not pinned.
+//! (`--iova-mode=va`), unless a device needs physical ones. EAL's threads stay on the CPUs that the
+//! starting thread may use, or on the one of [`EalOptions::main_cpu`]. The affinity of the starting
+//! thread is restored, so that threads it starts later are not pinned.
 
 use core::ffi::{c_char, c_int};
 use core::marker::PhantomData;
@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dpdk_sys as sys;
 
 use super::binding::{Allowed, Binding};
-use super::error::{Error, errno, strerror, string};
+use super::error::{self, Error, errno, strerror, string};
 use super::spec::is_pci_address;
-use super::{hot, leftovers, log};
+use super::{hot, leftovers};
 
 /// Memory in MiB that a process without hugepages reserves. Pages are not touched before they are
 /// used, so an excess costs address space alone.
@@ -197,17 +197,17 @@ impl Eal {
         if STARTED.swap(true, Ordering::SeqCst) {
             return Err(Error::AlreadyStarted);
         }
-        log::take_over();
+        error::take_over();
         leftovers::claim(&prefix_of(&arguments));
         remove_runtime_dir_at_exit();
         // A successful start warns of conditions that do not concern the user, such as hugepages of
         // one size and not of another.
         let warns_only = options.log_level <= sys::RTE_LOG_WARNING;
-        log::echo_up_to(if warns_only { sys::RTE_LOG_ERR } else { options.log_level });
+        error::echo_up_to(if warns_only { sys::RTE_LOG_ERR } else { options.log_level });
         // EAL's threads inherit the affinity that the starting thread has at this moment.
         cpus.apply();
-        let result = log::capture(|| init(&owned));
-        log::echo_up_to(options.log_level);
+        let result = error::capture(|| init(&owned));
+        error::echo_up_to(options.log_level);
         before.apply();
         hot::refresh_lcore();
         match result {

@@ -276,13 +276,14 @@ unsafe fn ops(port: u16) -> &'static sys::rte_eth_fp_ops {
     unsafe { &*entry }
 }
 
-/// Receives up to `n` frames from a receive queue of the port.
+/// Receives up to `n` frames at `place`, a port and its receive queue.
 ///
 /// # Safety
 /// The port is started with this queue, `out` has room for `n` pointers, and no other thread
 /// receives on the queue.
 #[inline(always)]
-pub(super) unsafe fn rx_burst((port, queue): (u16, u16), out: *mut *mut rte_mbuf, n: u16) -> u16 {
+pub(super) unsafe fn rx_burst(place: (u16, u16), out: *mut *mut rte_mbuf, n: u16) -> u16 {
+    let (port, queue) = place;
     // SAFETY: started, by contract.
     let ops = unsafe { ops(port) };
     let burst = ops.rx_pkt_burst.expect("a started port receives");
@@ -294,18 +295,15 @@ pub(super) unsafe fn rx_burst((port, queue): (u16, u16), out: *mut *mut rte_mbuf
     unsafe { burst(queue, out, n) }
 }
 
-/// Hands up to `n` frames to a transmit queue of the port. Returns the number of frames, from the
+/// Hands up to `n` frames to `place`, a port and its transmit queue. Returns the number of frames, from the
 /// front, that belong to the driver then.
 ///
 /// # Safety
 /// The port is started with this queue, `frames` has `n` mbufs of the caller's own, and no other
 /// thread sends on the queue.
 #[inline(always)]
-pub(super) unsafe fn tx_burst(
-    (port, queue): (u16, u16),
-    frames: *mut *mut rte_mbuf,
-    n: u16,
-) -> u16 {
+pub(super) unsafe fn tx_burst(place: (u16, u16), frames: *mut *mut rte_mbuf, n: u16) -> u16 {
+    let (port, queue) = place;
     // SAFETY: started, by contract.
     let ops = unsafe { ops(port) };
     let burst = ops.tx_pkt_burst.expect("a started port sends");

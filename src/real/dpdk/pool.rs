@@ -8,14 +8,14 @@ use core::ptr::NonNull;
 use std::ffi::CString;
 use std::sync::Arc;
 
+use contracts::frame::{BURST, Burst, FCS_BYTES};
 use dpdk_sys as sys;
 use dpdk_sys::{rte_mbuf, rte_mempool};
 
 use super::eal::Eal;
-use super::error::{Error, errno, strerror};
-use super::mbuf::Mbuf;
-use super::{hot, log, mbuf};
-use contracts::frame::{BURST, Burst, FCS_BYTES};
+use super::error::{self, Error, errno, strerror};
+use super::hot;
+use super::mbuf::{self, Mbuf};
 
 /// Bytes of a frame besides its room: DPDK's header (128) and the pool's (64).
 const OVERHEAD_BYTES: u64 = 192;
@@ -114,7 +114,7 @@ impl Pool {
         let flags = if eal.hugepages() { 0 } else { sys::RTE_MEMPOOL_F_NO_IOVA_CONTIG };
         let data_room = (sys::SLUICE_HEADROOM + room) as u16;
         let any_socket = sys::SLUICE_SOCKET_ID_ANY_BITS as i32;
-        let made = log::capture(|| {
+        let made = error::capture(|| {
             // SAFETY: EAL runs while `eal` is alive; the name ends with a zero and is copied.
             let pool = unsafe {
                 sys::sluice_mbuf_pool_create(
@@ -293,4 +293,14 @@ pub(super) fn memory_remedy(eal: &Eal) -> &'static str {
     } else {
         "start with more memory, or take fewer or shorter frames"
     }
+}
+
+/// Returns freed memory to the system. The allocator would keep it, and a test of ten thousand
+/// flows uses some hundred megabytes that the next one may not need.
+pub fn give_back_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it may be called at any time by any thread, and changes nothing that is allocated.
+    unsafe {
+        libc::malloc_trim(0)
+    };
 }

@@ -5,33 +5,30 @@
 //! or queues by priority. A device may be started as several ports of one queue each, which share it.
 //! Received frames have no FCS; the device adds it to sent frames.
 
-mod stamped;
-
 use std::sync::Arc;
 
 use dpdk_sys as sys;
 
-use super::classes::{self, CONTROL_QUEUE, Classes, TX_QUEUES};
 use super::clock::TscClock;
 use super::control::{Link, MacControl, PortControl, PortInfo};
 use super::device::{self, Device};
 use super::eal::Eal;
-use super::error::{Error, Logged};
+use super::error::Error;
 use super::gate::Gate;
-use super::hardware_pfc::check_hardware_pfc;
 use super::hot;
-use super::life::{PortStats, Setup};
+use super::life::{Limits, PortStats, Setup, control_pool, set_up};
 use super::mbuf::Mbuf;
-use super::pool::{Pool, PoolOptions};
-use super::queues::{QUEUES_MAX, check_buffers, check_number, queues_behind};
-use super::setup::set_up;
+use super::pool::Pool;
+use super::queues::{
+    self, CONTROL_QUEUE, Classes, QUEUES_MAX, TX_QUEUES, check_buffers, check_hardware_pfc,
+    check_number, queues_behind,
+};
 use super::spec::Spec;
 use super::stamps::{DeviceClock, SentStamps, StampField};
-use contracts::frame::{BURST, Burst, FCS_BYTES, Frame};
+use contracts::frame::{Burst, FCS_BYTES, Frame};
 use contracts::port::{CONTROL_FRAME_MAX, Port, PortCaps, StampSource, Stamps};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
-use secure::Secy;
 
 /// Settings of a port.
 #[derive(Clone, Debug)]
@@ -92,7 +89,7 @@ pub struct Stopped(());
 /// State of a port that sends and receives.
 #[derive(Debug)]
 pub struct Started {
-    id: u16,
+    pub(super) id: u16,
     /// Number of its queue in each direction.
     queue: u16,
     caps: PortCaps,
@@ -101,9 +98,9 @@ pub struct Started {
     data: Pool,
     info: PortInfo,
     /// Decoding of receive timestamps, if the device provides them.
-    stamps: Option<(StampField, DeviceClock)>,
+    pub(super) stamps: Option<(StampField, DeviceClock)>,
     /// The device's PTP clock, if it can timestamp sent frames.
-    sent: Option<SentStamps>,
+    pub(super) sent: Option<SentStamps>,
     /// Clock of the polling thread.
     clock: Option<TscClock>,
     /// Queues by priority, if it has them.
@@ -115,7 +112,7 @@ pub struct Started {
 /// A port on a device. See the module documentation.
 #[derive(Debug)]
 pub struct DpdkPort<State = Started> {
-    state: State,
+    pub(super) state: State,
     device: Arc<Device>,
 }
 
@@ -237,7 +234,7 @@ impl DpdkPort<Stopped> {
         let offered = options.rx_stamps.is_some()
             && device::info(self.id()).is_ok_and(|i| i.rx_offload_capa & offload != 0);
         let offloads = if offered { offload } else { 0 };
-        let mut ports = self.start_with(options, pool, (queues, offloads))?;
+        let mut ports = self.start_with(options, pool, queues, offloads)?;
         if let Some(tsc) = &options.rx_stamps {
             for port in &mut ports {
                 let stamps = match offered {
@@ -259,30 +256,18 @@ impl DpdkPort<Stopped> {
         self,
         options: &PortOptions,
         pool: &Pool,
-        (ports, rx_offloads): (u16, u64),
+        ports: u16,
+        rx_offloads: u64,
     ) -> Result<Vec<DpdkPort<Started>>, Error> {
         let device = self.device;
-        let max_frame = options.max_frame.unwrap_or(pool.max_frame());
-        if max_frame > pool.max_frame() {
-            return Err(Error::Option {
-                what: format!("{}: frames of {max_frame} octets", device.spec.full),
-                why: format!("the pool has room for {} octets", pool.max_frame()),
-            });
-        }
+        let max_frame = longest_frame(&device, options, pool)?;
         let lossless = options.queues.or(options.hardware_pfc.map(|pfc| pfc.priorities));
-        if lossless.is_some() && ports > 1 {
-            let what = format!("{}: {ports} ports", device.spec.full);
-            let why = "with queues by priority it is one port".into();
-            return Err(Error::Option { what, why });
-        }
-        let queues = lossless.map_or((ports, ports), |set| (classes::rx_queues(set), TX_QUEUES));
-        if let Some(pfc) = &options.hardware_pfc {
-            check_hardware_pfc(&device, pfc, queues)?;
-        }
+        let queues = queues_each_way(&device, options, lossless, ports)?;
         let limits = Limits::of(&device, options)?;
         let mtu = limits.mtu(&device, max_frame)?;
         check_buffers(&device, pool.room(), max_frame)?;
         let control = control_pool(&device, &limits, ports)?;
+        // From here on frames of both pools may be in the device's rings, even if a later step fails.
         device.hold(pool);
         device.hold(&control);
         let setup = Setup {
@@ -512,75 +497,35 @@ impl Port for DpdkPort<Started> {
     }
 }
 
-/// Limits of the device's queues.
-#[derive(Clone, Copy, Debug)]
-struct Limits {
-    rx_descriptors: u16,
-    tx_descriptors: u16,
-    /// Frames that can wait on the receiving side of the link.
-    rx_backlog: u32,
-    /// Frames that can wait behind `tx_burst`.
-    tx_committed: u32,
-    /// Longest frame, FCS included, for drivers that report no valid limit.
-    max_frame: Option<u32>,
-}
-
-impl Limits {
-    fn of(device: &Device, options: &PortOptions) -> Result<Self, Error> {
-        let (mut rx, mut tx) = (options.rx_descriptors, options.tx_descriptors);
-        // SAFETY: both numbers are writable.
-        let code = unsafe { sys::rte_eth_dev_adjust_nb_rx_tx_desc(device.id, &mut rx, &mut tx) };
-        if code != 0 {
-            return Err(device.error("fit its descriptors", code, Logged::default()));
-        }
-        let (rx_backlog, tx_committed, max_frame) =
-            queues_behind(&device.driver, &device.spec, u32::from(rx), u32::from(tx));
-        Ok(Self { rx_descriptors: rx, tx_descriptors: tx, rx_backlog, tx_committed, max_frame })
-    }
-
-    /// MTU that lets frames of `max_frame` bytes pass, or 0 to keep the driver's.
-    fn mtu(&self, device: &Device, max_frame: u32) -> Result<u16, Error> {
-        let too_long = |limit: u32, more: &str| Error::Option {
+/// Returns the longest frame of the options, by default that of the pool, which must have room for it.
+fn longest_frame(device: &Device, options: &PortOptions, pool: &Pool) -> Result<u32, Error> {
+    let max_frame = options.max_frame.unwrap_or(pool.max_frame());
+    if max_frame > pool.max_frame() {
+        return Err(Error::Option {
             what: format!("{}: frames of {max_frame} octets", device.spec.full),
-            why: format!("{} takes up to {limit}{more}", device.driver),
-        };
-        if let Some(limit) = self.max_frame {
-            if max_frame > limit {
-                return Err(too_long(limit, "; its frame size is an argument of the device"));
-            }
-            return Ok(0);
-        }
-        let info = device::info(device.id)
-            .map_err(|code| device.error("ask for its limits", code, Logged::default()))?;
-        // DPDK's rule for the bytes of a frame besides its payload.
-        let overhead = if info.max_mtu != u16::MAX && info.max_rx_pktlen > info.max_mtu.into() {
-            info.max_rx_pktlen - u32::from(info.max_mtu)
-        } else {
-            14 + FCS_BYTES
-        };
-        let limit = info.max_rx_pktlen.min(u32::from(info.max_mtu).saturating_add(overhead));
-        if max_frame > limit {
-            return Err(too_long(limit, ""));
-        }
-        let mtu = max_frame.saturating_sub(overhead).max(info.min_mtu.into());
-        Ok(u16::try_from(mtu).unwrap_or(u16::MAX))
+            why: format!("the pool has room for {} octets", pool.max_frame()),
+        });
     }
+    Ok(max_frame)
 }
 
-/// Memory for control frames: as many as can wait to be sent, and two bursts more, for each port. A
-/// device that is started again has it already.
-fn control_pool(device: &Device, limits: &Limits, ports: u16) -> Result<Pool, Error> {
-    let waiting = limits.tx_committed.max(limits.tx_descriptors.into());
-    let frames = (waiting + 2 * BURST as u32) * u32::from(ports);
-    let name = format!("control{}x{frames}", device.id);
-    if let Some(pool) = device.held(&name) {
-        return Ok(pool);
+/// Returns the number of receive and of transmit queues of a device that is started as `ports` ports.
+fn queues_each_way(
+    device: &Device,
+    options: &PortOptions,
+    lossless: Option<PrioritySet>,
+    ports: u16,
+) -> Result<(u16, u16), Error> {
+    if lossless.is_some() && ports > 1 {
+        let what = format!("{}: {ports} ports", device.spec.full);
+        let why = "with queues by priority it is one port".into();
+        return Err(Error::Option { what, why });
     }
-    // No caches: they could hold all of it out of reach.
-    // The frames have room for MACsec protection, too.
-    let max_frame = CONTROL_FRAME_MAX + Secy::OVERHEAD_MAX as u32;
-    let options = PoolOptions { name, frames, max_frame, cache: 0 };
-    Pool::for_sending(&device.eal, &options)
+    let (rx, tx) = lossless.map_or((ports, ports), |set| (queues::rx_queues(set), TX_QUEUES));
+    if let Some(pfc) = &options.hardware_pfc {
+        check_hardware_pfc(device, pfc, rx, tx)?;
+    }
+    Ok((rx, tx))
 }
 
 /// Negotiated rate of a device with a wire; virtual devices report a fictitious one.

@@ -148,7 +148,7 @@ fn try_rx_stamps(
         return Ok((port, Err("the driver does not offer it".into())));
     }
     let (eal, device) = (pool.eal().clone(), port.device().to_string());
-    match port.start_with(&PortOptions::default(), pool, (1, offload)) {
+    match port.start_with(&PortOptions::default(), pool, 1, offload) {
         Ok(mut started) => Ok((started.swap_remove(0).stop(), Ok(()))),
         Err(err) => Ok((DpdkPort::open(&eal, &device)?, Err(err.to_string()))),
     }

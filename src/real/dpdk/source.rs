@@ -84,6 +84,7 @@ impl Source for SourcePort {
         let octets = frame.append((wire_len - FCS_BYTES) as usize)?;
         let (front, rest) = octets.split_at_mut(head.len());
         front.copy_from_slice(head);
+        // The room still has the octets of an earlier frame, perhaps of another flow.
         rest.fill(0);
         Some(frame)
     }

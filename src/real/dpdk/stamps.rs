@@ -1,4 +1,4 @@
-//! Receive timestamps of a device, converted to the time of a [`TscClock`].
+//! Timestamps of a port's frames by its device, converted to the time of a [`TscClock`].
 //!
 //! A device counts in its own clock. Its count is read between two reads of the TSC, which gives a
 //! pair of readings and their uncertainty; two such pairs give the rate. The longer the time
@@ -8,12 +8,13 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use dpdk_sys as sys;
+use ground::time::{Duration, Instant};
 
 use super::clock::TscClock;
 use super::eal::Eal;
 use super::error::{Error, Logged, strerror};
 use super::mbuf::Mbuf;
-use ground::time::{Duration, Instant};
+use super::port::{DpdkPort, Started};
 
 /// Time of the first measurement of the rate. A choice: with reads of 2 us the rate is known to 40
 /// ppm then, and to 1 ppm after two seconds.
@@ -153,8 +154,8 @@ impl DeviceClock {
         // Before or after the last reading, whichever is nearer on a counter that wraps.
         let since = ticks.wrapping_sub(self.last.ticks) as i64;
         let picos = (i128::from(since) * i128::from(self.ps_per_tick)) >> SHIFT;
-        let at = self.last.at.as_picos().checked_add_signed(picos);
-        at.map_or(Instant::ZERO, Instant::from_picos)
+        let time = self.last.at.as_picos().checked_add_signed(picos);
+        time.map_or(Instant::ZERO, Instant::from_picos)
     }
 
     /// Current accuracy of the timestamps.
@@ -281,6 +282,47 @@ pub(super) fn read_device_clock(port: u16) -> Result<u64, String> {
     match unsafe { sys::rte_eth_read_clock(port, &mut ticks) } {
         0 => Ok(ticks),
         code => Err(format!("its clock cannot be read: {}", strerror(code))),
+    }
+}
+
+impl DpdkPort<Started> {
+    /// Sets up the decoding of the timestamps that the device writes to frames.
+    pub(super) fn device_stamps(&mut self, eal: &Eal, tsc: &TscClock) -> Result<(), String> {
+        let field = StampField::register(eal).map_err(|error| error.to_string())?;
+        let id = self.state.id;
+        let clock = DeviceClock::calibrate(tsc, || read_device_clock(id))?;
+        self.stamp_by(field, clock);
+        Ok(())
+    }
+
+    /// Turns on the device's timestamps of sent frames. A driver may take requests for them and give none.
+    pub(super) fn sent_stamps(&mut self, tsc: &TscClock) -> Result<(), String> {
+        self.state.sent = Some(SentStamps::enable(self.state.id, tsc)?);
+        Ok(())
+    }
+
+    /// Interprets `field` of received frames as readings of `clock`.
+    /// [`PortOptions::rx_stamps`](super::PortOptions::rx_stamps) does so for a device with timestamps.
+    pub fn stamp_by(&mut self, field: StampField, clock: DeviceClock) {
+        self.state.stamps = Some((field, clock));
+    }
+
+    /// Current accuracy of receive timestamps; none without timestamps.
+    #[must_use]
+    pub fn stamp_quality(&self) -> Option<StampQuality> {
+        self.state.stamps.as_ref().map(|(_, clock)| clock.quality())
+    }
+
+    /// Reads the device's clock again if it timestamps; must be called every few seconds.
+    ///
+    /// # Errors
+    /// The reason why the clock could not be read; timestamps continue with the last reading.
+    pub fn refresh_stamps(&mut self) -> Result<(), String> {
+        let id = self.state.id;
+        match &mut self.state.stamps {
+            Some((_, clock)) => clock.refresh(|| read_device_clock(id)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -42,6 +42,7 @@ impl<P: Port> AgentPort<P> {
     }
 
     fn take_in(&mut self, now: Instant) {
+        // After the burst that found them: a stamp of software is never too early.
         let found = self.port.clock(now);
         for frame in self.found.drain(..) {
             let head = frame.head();
@@ -59,15 +60,18 @@ impl<P: Port> AgentPort<P> {
             self.port.tx_burst(&mut self.waiting);
         }
         let mut sent = false;
+        // One frame at a time: a frame behind a refused one would have an old stamp.
         while self.waiting.is_empty() && self.agents.is_due(now) {
             let (frame, dated) = match self.agents.send(now, &mut self.port) {
                 Made::Frame(frame, dated) => (frame, dated),
                 Made::Nothing => break,
+                // Not idle: it is to be tried again at once.
                 Made::NoMemory => return true,
             };
             sent = true;
             self.waiting.push(frame);
             self.port.tx_burst(&mut self.waiting);
+            // The time between stamp and hand-over is the error of the stamp.
             self.agents.handed_over(self.port.clock(now).since(dated));
         }
         sent

@@ -87,6 +87,7 @@ impl Registry {
         allowed: &[usize],
         spare: usize,
     ) -> (Placement, Claims, Option<OwnedFd>) {
+        // Threads of this process are excluded by the mutex, other processes by the file.
         let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let choosing = match patiently(&folder.join("sluice-cpus.lock")) {
             Ok(choosing) => choosing,
@@ -100,7 +101,9 @@ impl Registry {
                 return (placement, Claims::default(), None);
             }
         };
+        // Claims of switches that have ended in this process.
         own.retain(|_, lock| lock.strong_count() > 0);
+        // Every allowed CPU is locked for a moment: one that cannot be locked is taken.
         let claim = |cpu: &usize| {
             let shared = own.get(cpu).and_then(Weak::upgrade);
             (*cpu, shared.or_else(|| lock(&lock_file(folder, *cpu)).ok().map(Arc::new)))
@@ -113,6 +116,7 @@ impl Registry {
         for claimed in &mut placement.claimed {
             claimed.process = holder(&lock_file(folder, claimed.cpu));
         }
+        // Locks of CPUs that were not chosen are released at the end of this function.
         let mut claims = Claims::default();
         for cpu in placement.cpus.iter().flatten() {
             if let Some(Some(lock)) = locks.get(cpu) {
@@ -171,6 +175,7 @@ fn patiently(path: &Path) -> io::Result<OwnedFd> {
 fn lock(path: &Path) -> io::Result<OwnedFd> {
     let how = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match open(path, how, Mode::empty()) {
+        // Not made if it exists: with O_CREAT the kernel refuses files of others in sticky folders (protected_regular).
         Err(rustix::io::Errno::NOENT) => {
             let readable = Mode::from_raw_mode(0o644);
             let made = open(path, how | OFlags::CREATE | OFlags::EXCL, readable)?;

@@ -9,9 +9,8 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
-use super::polls::PollMeter;
-use super::snapshot::{RunSnapshot, WorkerSnapshot, merge};
 use super::watch::LossWatch;
+use super::watch::{PollMeter, RunSnapshot, WorkerSnapshot, merge};
 use super::worker::{Idle, Order, Seal, Worker};
 use congestion::isolation::Peer;
 use congestion::proxy::Cached;
@@ -160,6 +159,7 @@ where
     C: FnMut() -> Instant + Send + 'static,
     G: 'static,
 {
+    // Checked for all before the first thread starts, so that the error names the worker of the file.
     check_cpus(parts.iter().map(|part| part.place))?;
     let mut senders = Vec::new();
     let mut threads = Vec::new();
@@ -180,6 +180,7 @@ where
                 }
             };
             let _ = ready.send(Ok(()));
+            // The first gap begins here and not at the creation of the thread, whose start is no late poll.
             let polls = PollMeter::new(poll_gap, clock());
             let last = Worker { switch, clock, orders, idle: place.idle, polls, seal }.run();
             drop(guard);
@@ -189,6 +190,7 @@ where
             .name(format!("worker{worker}"))
             .spawn(body)
             .map_err(|error| StartError::Thread { worker, error })?;
+        // One after the other: the senders of earlier workers are dropped on an error, which ends their threads.
         match started.recv() {
             Ok(Ok(())) => {}
             Ok(Err(why)) => return Err(StartError::Prepare { worker, why }),
@@ -197,6 +199,7 @@ where
         senders.push(sender);
         threads.push(thread);
     }
+    // Devices count from their start on, and a run from here.
     let base = Mutex::new((nics(), StdInstant::now()));
     let controller = Controller(Arc::new(Shared { workers: senders, owners, nics, sealed, base }));
     Ok(Workers { controller, threads })
@@ -209,6 +212,7 @@ fn seal(nics: &NicReader, sealed: &Sealed, mine: Vec<usize>) -> Seal {
         let now = nics();
         let mut sealed = sealed.lock().unwrap_or_else(PoisonError::into_inner);
         for port in &mine {
+            // Only the first reading counts: a second drain must not replace it.
             let _ = sealed[*port].get_or_insert(now[*port]);
         }
     })
@@ -286,8 +290,10 @@ impl Controller {
             None => (0..self.0.workers.len()).collect(),
         };
         for worker in asked {
+            // In turn: all workers have the same plan, so a change that is refused is refused by the first one.
             self.one(worker, |answer| Order::Apply(change, answer))??;
         }
+        // Devices cannot be cleared: their counts at this moment are subtracted from later ones.
         if change == Change::ClearCounters {
             let base = ((self.0.nics)(), StdInstant::now());
             *self.0.base.lock().unwrap_or_else(PoisonError::into_inner) = base;
@@ -301,6 +307,7 @@ impl Controller {
     /// # Errors
     /// [`OrderError::Secy`] if nothing was changed; another error if the worker did not answer.
     pub fn change_secy(&self, port: PortId, change: &SecyChange) -> Result<(), OrderError> {
+        // Keys go to the one worker that has the port: no other thread ever holds them.
         let owner = self.0.owners.get(port.index()).ok_or(SecyRefused::Port(port))?;
         Ok(self.one(*owner, |answer| Order::Secy(port, change.clone(), answer))??)
     }
@@ -348,6 +355,7 @@ impl Controller {
             let mut from = Some(0);
             while let Some(place) = from {
                 let page = self.one(worker, |answer| Order::Streams(of, place, answer))?;
+                // Unique across workers: each has a range of its own.
                 let handle = |row: &StreamRow| (worker * STREAMS_MAX) as u64 + u64::from(row.place);
                 let room = most.saturating_sub(rows.len()).min(page.rows.len());
                 more += (page.rows.len() - room) as u64;
@@ -389,6 +397,7 @@ impl Controller {
     /// Sends the same order to all workers and waits for all answers.
     fn ask<T>(&self, order: impl Fn(Sender<T>) -> Order) -> Result<Vec<T>, OrderError> {
         let send = |worker| self.send(worker, &order);
+        // All orders are sent before the first answer is awaited, so that the readings are close in time.
         let answers = (0..self.0.workers.len()).map(send).collect::<Result<Vec<_>, _>>()?;
         answers.iter().enumerate().map(|(worker, answer)| wait(worker, answer)).collect()
     }
@@ -402,6 +411,7 @@ impl Controller {
         worker: usize,
         order: &impl Fn(Sender<T>) -> Order,
     ) -> Result<Receiver<T>, OrderError> {
+        // Room for the answer: a worker never waits for a client that has gone.
         let (answer, receiver) = bounded(1);
         match self.0.workers[worker].send_timeout(order(answer), ANSWER) {
             Ok(()) => Ok(receiver),
@@ -448,8 +458,10 @@ impl Workers {
     /// rest under [`Flushed`](contracts::stats::DropReason::Flushed), and ends the threads.
     #[must_use]
     pub fn stop(self, patience: StdDuration) -> Ended {
+        // Before the drain: the time for sending the rest is not part of the run.
         let elapsed = self.controller.elapsed();
         let drained = self.drain(patience);
+        // A worker that has ended is reported by its panic below.
         let _ = self.flush();
         for worker in &self.controller.0.workers {
             // A worker that has ended ignores the order.
@@ -463,6 +475,7 @@ impl Workers {
                 Err(panic) => panics.push((worker, words(&*panic))),
             }
         }
+        // A sum without one worker's counters would not balance.
         let snapshot = panics.is_empty().then(|| self.controller.merge(parts));
         Ended { snapshot, elapsed, drained, panics }
     }
@@ -492,6 +505,7 @@ impl Workers {
             if start.elapsed() >= patience {
                 return false;
             }
+            // Not without a pause: each question costs the workers time for sending.
             thread::sleep(StdDuration::from_millis(1));
             match self.controller.ask(Order::Show) {
                 Ok(now) => parts = now,

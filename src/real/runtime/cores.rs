@@ -71,6 +71,7 @@ fn shared_cores(
     }
     for (n, a) in pinned.iter().enumerate() {
         let Some(core) = siblings(*a) else { continue };
+        // Each pair once.
         for b in pinned[n + 1..].iter().filter(|b| core.contains(**b)) {
             warnings.push(format!(
                 "polling threads on CPUs {} and {} share a core, and so its speed; choose CPUs of \
@@ -102,6 +103,7 @@ impl Cores {
         if let Some(cpu) = set.iter().find(|cpu| !is_usable(cpu)) {
             return Err(NotUsable(cpu));
         }
+        // A second choice has no effect.
         let _ = CHOSEN.set(set);
         Ok(())
     }
@@ -122,6 +124,7 @@ impl Cores {
     pub fn find(threads: usize) -> Self {
         let usable = Self::usable();
         let pins: Vec<Pin> = match CHOSEN.get() {
+            // Chosen CPUs are all or none: the user said which ones.
             Some(_) if usable.len() < threads => return Self::unpinned(threads),
             Some(_) => usable[..threads].iter().rev().map(|cpu| Pin::Cpu(*cpu)).collect(),
             None => vec![Pin::Auto; threads],
@@ -216,6 +219,7 @@ impl Cores {
     /// Called between two polls: yields the CPU if the thread `waits` for another one.
     #[inline]
     pub fn rest(&self, progressed: bool, waits: bool) {
+        // Without a setting threads yield only where they share CPUs, whatever they found to do.
         let yields = match self.idle {
             None => self.shared(),
             Some(Idle::Spin) => false,

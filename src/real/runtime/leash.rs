@@ -8,9 +8,9 @@
 //! as one step at most, and it waits while it is ahead of any other by the span of the leash.
 //! Excluded time is reported as stalled, and counts neither as latency nor for throughput.
 
-use crossbeam::utils::CachePadded;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::SharedInstant;
+use crossbeam::utils::CachePadded;
 use ground::time::{Duration, Instant, Total};
 
 /// State that the clocks share.
@@ -49,6 +49,7 @@ impl Leash {
     /// Limits the time that a gap between two polls counts for to `step`.
     #[must_use]
     pub fn with_step(mut self, step: Duration) -> Self {
+        // A step beyond the span could not be made: the leash would hold the clock back.
         self.step = step.min(self.span);
         self
     }
@@ -102,10 +103,13 @@ impl Tether<'_> {
         let passed = real.since(self.last).div(slow_down);
         // A remainder below one picosecond is carried to the next tick.
         self.last = self.last.saturating_add(passed.saturating_mul(slow_down));
+        // Its own time is not in the minimum, or a single thread would wait for itself.
         let most = self.leash.slowest(self.side).saturating_add(self.leash.span);
         let step = passed.min(self.leash.step);
+        // Never back: a limit in the past only holds the clock where it is.
         let next = self.now.saturating_add(step).min(most).min(limit).max(self.now);
         self.waits = next >= most;
+        // Whatever did not count: the gap beyond a step, and the wait for others.
         self.stalled += passed - next.since(self.now);
         self.now = next;
         next
@@ -143,6 +147,46 @@ impl Tether<'_> {
     pub const fn stalled(&self) -> Total {
         self.stalled
     }
+}
+
+/// The high word is kept in units of 2^48 ps (281 s).
+const COARSE_SHIFT: u32 = 48;
+
+/// A time that its writer advances, by less than 2^63 ps (106 days) from one write to the next.
+///
+/// The two words are written and read one after the other. That is safe: the coarse one only
+/// selects one of the instants with the same low word, and those are 2^64 ps apart.
+#[derive(Debug, Default)]
+pub struct SharedInstant {
+    low: AtomicU64,
+    coarse: AtomicU64,
+}
+
+impl SharedInstant {
+    /// Sets the time. A thread that reads it sees all earlier writes of this thread.
+    #[inline]
+    pub fn store(&self, at: Instant) {
+        // The coarse word first: the release of the low one makes it visible with it.
+        self.coarse.store((at.as_picos() >> COARSE_SHIFT) as u64, Ordering::Relaxed);
+        self.low.store(at.as_picos() as u64, Ordering::Release);
+    }
+
+    /// Returns the time last set.
+    #[inline]
+    #[must_use]
+    pub fn load(&self) -> Instant {
+        let low = self.low.load(Ordering::Acquire);
+        nearest(low, self.coarse.load(Ordering::Relaxed))
+    }
+}
+
+/// The instant with the low word `low` that is nearest to `coarse`.
+#[inline]
+const fn nearest(low: u64, coarse: u64) -> Instant {
+    let near = (coarse as u128) << COARSE_SHIFT;
+    // The distance as a signed word: the coarse time may be before or after by less than 2^63 ps.
+    let ahead = low.wrapping_sub(near as u64) as i64;
+    Instant::from_picos(near.wrapping_add_signed(ahead as i128))
 }
 
 #[cfg(test)]
@@ -188,5 +232,22 @@ mod tests {
         assert_eq!(clock.tick_to(us(50), us(30)), us(30));
         assert_eq!(clock.tick(us(60)), us(40));
         assert_eq!(clock.stalled(), Duration::from_micros(20));
+    }
+
+    proptest! {
+        #[test]
+        fn a_word_of_the_next_write_does_no_harm(
+            years in 0_u64..20, ps in 0_u64..1 << 63, step in 0_u64..1 << 62,
+        ) {
+            let mut at = Instant::from_picos(ps.into());
+            (0..years * 2).for_each(|_| at += Duration::MAX);
+            let next = at + Duration::from_picos(step);
+            let shared = SharedInstant::default();
+            shared.store(at);
+            prop_assert_eq!(shared.load(), at);
+            let coarse = |at: Instant| (at.as_picos() >> COARSE_SHIFT) as u64;
+            prop_assert_eq!(nearest(at.as_picos() as u64, coarse(next)), at);
+            prop_assert_eq!(nearest(next.as_picos() as u64, coarse(at)), next);
+        }
     }
 }

@@ -7,17 +7,12 @@ mod agent_port;
 mod claims;
 mod controller;
 mod cores;
-mod cpu_set;
 mod leash;
 mod placement;
-mod polls;
 mod preemption;
 mod pressure;
 #[cfg(feature = "dpdk")]
 pub mod real;
-mod shared_instant;
-mod slack;
-mod snapshot;
 mod watch;
 mod worker;
 
@@ -32,17 +27,14 @@ pub use controller::{
     Controller, Ended, NicReader, OrderError, Part, Place, StartError, Workers, start,
 };
 pub use cores::{Cores, NotUsable};
-pub use cpu_set::{CpuSet, CpuSetError};
-pub use leash::{Leash, Tether};
-pub use placement::{CONTROL_CPUS, Claimed, Cpus, Pin, Placement, Unpinned, place};
-pub use polls::PollRecord;
+pub use leash::{Leash, SharedInstant, Tether};
+pub use placement::{
+    CONTROL_CPUS, Claimed, CpuSet, CpuSetError, Cpus, Pin, Placement, Unpinned, place,
+};
 pub use preemption::{Disturbance, GAP_COUNTED, Patience, PollGaps, Preemption, SLICE};
 pub use pressure::CpuAccount;
-pub use shared_instant::SharedInstant;
-pub use slack::slack_for;
-pub use snapshot::{RunSnapshot, WorkerSnapshot, merge};
-pub use watch::{LossWatch, LosslessLosses};
-pub use worker::Idle;
+pub use watch::{LossWatch, LosslessLosses, PollRecord, RunSnapshot, WorkerSnapshot, merge};
+pub use worker::{Idle, slack_for};
 
 #[cfg(test)]
 mod tests;

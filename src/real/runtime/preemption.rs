@@ -39,7 +39,7 @@ pub const SLICE: StdDuration = StdDuration::from_millis(50);
 pub struct Preemption {
     slots: Box<[CachePadded<Slot>]>,
     /// By thread: the kernel's account at the last read. Observers only.
-    seen: Mutex<Vec<Seen>>,
+    accounts: Mutex<Vec<Account>>,
 }
 
 /// Counters that a polling thread writes.
@@ -55,7 +55,7 @@ struct Slot {
 
 /// The kernel's account of one thread.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Account {
     /// Time on the processor and time runnable without one, in nanoseconds.
     account: (u64, u64),
     /// `run_delay` when the thread was first seen.
@@ -88,16 +88,21 @@ impl Preemption {
     /// Account of `threads` threads that have not begun.
     #[must_use]
     pub fn new(threads: usize) -> Self {
-        let seen =
-            Seen { account: (0, 0), first: None, changed: StdInstant::now(), cleared: Total::ZERO };
+        let account = Account {
+            account: (0, 0),
+            first: None,
+            changed: StdInstant::now(),
+            cleared: Total::ZERO,
+        };
         let slots = (0..threads).map(|_| CachePadded::default()).collect();
-        Self { slots, seen: Mutex::new(vec![seen; threads]) }
+        Self { slots, accounts: Mutex::new(vec![account; threads]) }
     }
 
     /// Registers the calling thread as number `thread`; `now` is the time of its first poll.
     #[must_use]
     pub fn enter(&self, thread: usize, now: Instant) -> PollGaps<'_> {
         let slot = &self.slots[thread];
+        // Without an id only the gaps between polls are known.
         slot.tid.store(own_tid().unwrap_or(0), Ordering::Relaxed);
         PollGaps { slot, last: now }
     }
@@ -113,8 +118,8 @@ impl Preemption {
     #[must_use]
     pub fn disturbance(&self) -> Disturbance {
         let totals = self.totals();
-        let seen = self.seen();
-        let since = totals.iter().zip(seen.iter()).map(|(t, s)| t.saturating_sub(s.cleared));
+        let accounts = self.accounts();
+        let since = totals.iter().zip(accounts.iter()).map(|(t, s)| t.saturating_sub(s.cleared));
         let longest = self.slots.iter().map(|slot| slot.longest.load(Ordering::Relaxed)).max();
         // Of equal ones the first.
         let most = since.enumerate().max_by_key(|(n, lost)| (*lost, Reverse(*n)));
@@ -125,37 +130,43 @@ impl Preemption {
     /// Begins a new run: time lost before does not disturb it.
     pub fn clear(&self) {
         let totals = self.totals();
-        for ((slot, seen), total) in self.slots.iter().zip(self.seen().iter_mut()).zip(totals) {
+        for ((slot, account), total) in
+            self.slots.iter().zip(self.accounts().iter_mut()).zip(totals)
+        {
+            // Only the longest is reset; the sums grow on, and are compared with those at this moment.
             slot.longest.store(0, Ordering::Relaxed);
-            seen.cleared = total;
+            account.cleared = total;
         }
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Vec<Seen>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn accounts(&self) -> std::sync::MutexGuard<'_, Vec<Account>> {
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn totals(&self) -> Vec<Total> {
-        let mut seen = self.seen();
-        let of = |(slot, seen): (&CachePadded<Slot>, &mut Seen)| {
+        let mut accounts = self.accounts();
+        let of = |(slot, account): (&CachePadded<Slot>, &mut Account)| {
             let gaps = Total::from_nanos(slot.gaps.load(Ordering::Relaxed));
             match slot.tid.load(Ordering::Relaxed) {
                 0 => gaps,
-                tid => seen.look(tid).max(gaps),
+                // The two sources overlap, so the larger one counts and not the sum.
+                tid => account.update(tid).max(gaps),
             }
         };
-        self.slots.iter().zip(seen.iter_mut()).map(of).collect()
+        self.slots.iter().zip(accounts.iter_mut()).map(of).collect()
     }
 }
 
-impl Seen {
+impl Account {
     /// Time without a processor since the thread was first seen. The kernel adds a wait to its
     /// account when it is over, so a wait in progress is measured here.
-    fn look(&mut self, tid: u64) -> Total {
+    fn update(&mut self, tid: u64) -> Total {
         let now = StdInstant::now();
         let Some(account) = schedstat(tid) else { return self.known() };
         let first = self.first.is_none();
+        // Waits before the first look, such as at the creation of the thread, are not part of the run.
         self.first.get_or_insert(account.1);
+        // A wait in progress is not in the account: while it stands still, the time since its last change counts.
         if first || account != self.account {
             (self.account, self.changed) = (account, now);
             return self.known();
@@ -198,6 +209,7 @@ impl PollGaps<'_> {
 
 impl fmt::Display for Disturbance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Rounded up: a disturbance is never 0 ms.
         let longest = self.preempted.max(self.longest.into());
         write!(f, "the machine was busy for {} ms", longest.as_picos().div_ceil(1_000_000_000))
     }
@@ -232,9 +244,11 @@ impl<'a> Patience<'a> {
     /// True if the wait is over. Must be called at least once in [`SLICE`].
     pub fn is_over(&mut self) -> bool {
         let now = StdInstant::now();
+        // A longer step means that the waiting thread itself did not run, which is no fault of the others.
         self.waited += (now - self.last).min(2 * SLICE);
         self.last = now;
         self.from.get_or_insert_with(|| self.preemption.total());
+        // The first comparison alone decides most calls, and saves the reads of the accounts.
         self.waited >= self.base && self.waited >= self.base + self.stolen().min(GROWTH_MAX)
     }
 
@@ -363,7 +377,7 @@ mod tests {
             let is_accounted = || {
                 let total = preemption.total();
                 total > Duration::ZERO
-                    && preemption.seen().iter().any(|s| s.known() > Duration::ZERO)
+                    && preemption.accounts().iter().any(|s| s.known() > Duration::ZERO)
             };
             while !is_accounted() && StdInstant::now() < deadline {
                 thread::sleep(StdDuration::from_millis(20));

@@ -37,7 +37,6 @@ pub struct CpuAccount {
 }
 
 impl CpuAccount {
-    /// Reads the accounts.
     #[must_use]
     pub fn read() -> Self {
         let pressure = text("/proc/pressure/cpu").and_then(|text| some_waited(&text));
@@ -45,6 +44,7 @@ impl CpuAccount {
         let own = tasks("/proc/self/task");
         Self {
             read: Instant::now(),
+            // Pressure counts time in which any thread waited once; run queues count each waiting thread.
             waited: pressure.or_else(run_queues),
             own: own.filter_map(|task| waits(&task)).sum(),
             processes: processes(),
@@ -58,6 +58,7 @@ impl CpuAccount {
     pub fn since(&self, earlier: &Self) -> Option<Duration> {
         let others = match (&self.processes, &earlier.processes) {
             (Some(now), Some(before)) => {
+                // Processes that began or ended in between are left out: their accounts have no difference.
                 let both = now.iter().filter_map(|(id, now)| Some((now, before.get(id)?)));
                 both.map(|(now, before)| now.saturating_sub(*before)).max().unwrap_or_default()
             }
@@ -66,7 +67,9 @@ impl CpuAccount {
                 waited.saturating_sub(self.own.saturating_sub(earlier.own))
             }
         };
+        // Stolen time is of all CPUs, and any of them may have been the device's.
         let most = others + self.stolen?.saturating_sub(earlier.stolen?);
+        // Nothing waits for longer than the time between the reads.
         Some(most.min(self.read.saturating_duration_since(earlier.read)))
     }
 }
@@ -90,21 +93,24 @@ fn waits(task: &Path) -> Option<Duration> {
 /// kernel keeps no account.
 fn processes() -> Option<BTreeMap<u32, Duration>> {
     let (id, name) = KERNEL;
+    // In a container number 2 is another process or none, and then not all processes are visible.
     let parent = text(&format!("/proc/{id}/comm"))?;
     waits(Path::new("/proc/self"))?;
     let own = std::process::id();
-    let of = |folder: PathBuf| {
+    let waits_of = |folder: PathBuf| {
         let id = folder.file_name()?.to_str()?.parse().ok().filter(|id| *id != own)?;
         let may_be_one = may_forward(&fs::read_to_string(folder.join("stat")).ok()?);
         may_be_one.then(|| (id, tasks(folder.join("task")).filter_map(|task| waits(&task)).sum()))
     };
-    (parent.trim_end() == name).then(|| tasks("/proc").filter_map(of).collect())
+    (parent.trim_end() == name).then(|| tasks("/proc").filter_map(waits_of).collect())
 }
 
 /// True for the `stat` of a program, and of a thread of the kernel that handles packets.
 fn may_forward(stat: &str) -> bool {
+    // The name may contain spaces and brackets, so the last bracket ends it.
     let Some((front, rest)) = stat.rsplit_once(") ") else { return false };
     let name = front.split_once('(').map_or("", |(_, name)| name);
+    // The second field behind the name is the parent.
     let is_kernel = rest.split_ascii_whitespace().nth(1) == Some(KERNEL.0) || name == KERNEL.1;
     !is_kernel || PACKETS.iter().any(|packets| name.starts_with(packets))
 }
@@ -131,6 +137,7 @@ fn queues_waited(schedstat: &str) -> Option<Duration> {
 /// Returns the time that the hypervisor gave to others, of `/proc/stat`.
 fn stolen(stat: &str) -> Option<Duration> {
     let all = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    // user, nice, system, idle, iowait, irq, softirq, steal (proc(5)).
     let ticks: u32 = all.split_ascii_whitespace().nth(7)?.parse().ok()?;
     Some(TICK * ticks)
 }

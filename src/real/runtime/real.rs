@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::claims::Claims;
 use super::controller::{NicReader, Part, Place, StartError, Workers, start};
 use super::placement::{CONTROL_CPUS, Pin, Placement};
-use super::slack::slack_for;
 use super::watch::LossWatch;
 use super::worker::Idle;
+use super::worker::slack_for;
 use super::{Mesh, mesh};
 use contracts::port::{Port, Secured};
 use contracts::world::World;
@@ -94,6 +94,7 @@ impl RealSwitch {
         let frame = u64::from(self.frame_room()).next_multiple_of(1_024) + 128 + 256;
         let mib = (u64::from(self.frames()) * frame).div_ceil(1 << 20);
         let ports = self.ports.len() as u64;
+        // A sixteenth, 64 MiB, and 4 MiB for each port in reserve: choices, for what is small in comparison.
         u32::try_from(mib + mib / 16 + 64 + 4 * ports).unwrap_or(u32::MAX)
     }
 }
@@ -180,11 +181,13 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
     let (frames, room) = (what.frames(), what.frame_room());
     let RealSwitch { plan, ports, workers, idle, .. } = what;
     let owners = owners(ports.len(), &workers);
+    // Before anything is opened: it is an error of the file and needs no device.
     let need = slack_for(&plan, &owners);
     if plan.buffer.slack < need {
         return Err(RealError::Slack { workers: workers.len(), need, has: plan.buffer.slack });
     }
     let pool = pool(eal, frames, room)?;
+    // One clock for all ports and workers: times of different workers are compared.
     let clock = dpdk::TscClock::new();
     let is_protected = plan.ports.iter().any(|port| port.secy.is_some());
     let ciphers = is_protected.then(|| dpdk::ciphers(eal)).flatten();
@@ -193,12 +196,16 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         plan.ports.iter().zip(&ports).enumerate()
     {
         let name = &port.name;
-        let at = |error| RealError::Dpdk { what: format!("ports[{index}].device ({name})"), error };
+        let named =
+            |error| RealError::Dpdk { what: format!("ports[{index}].device ({name})"), error };
         let mut options = PortOptions { clock: Some(clock), ..options.clone() };
+        // Only ports that measure need stamps.
         if port.agents.as_ref().is_some_and(AgentsPlan::measures) {
             (options.rx_stamps, options.tx_stamps) = (Some(clock), Some(clock));
         }
-        let open = DpdkPort::open(eal, device).map_err(at)?.start(&options, &pool).map_err(at)?;
+        let open =
+            DpdkPort::open(eal, device).map_err(named)?.start(&options, &pool).map_err(named)?;
+        // More frames would arrive after a pause than the headroom has room for. A slower link is no problem.
         if let Some(link) = open.caps().link_rate.filter(|link| link > rate_max) {
             let plan = *rate_max;
             return Err(RealError::TooFast { index, name: name.clone(), link, plan });
@@ -214,6 +221,7 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         opened.push(Some(secured));
     }
     let pins: Vec<Pin> = workers.iter().map(|worker| worker.pin).collect();
+    // After the devices are open: another process keeps its CPUs if this one cannot start.
     let (placement, claims) = Claims::take(&pins, CONTROL_CPUS);
     let idle = idle.unwrap_or_else(|| idle_for(&placement.cpus));
     let mut parts = Vec::new();
@@ -229,20 +237,32 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         let gaps = worker.ports.iter().filter_map(|id| ports[id.index()].poll_gap);
         parts.push(Part { switch, clock: move || clock.now(), place, poll_gap: gaps.min() });
     }
-    for (id, device) in (0..).filter_map(PortId::new).zip(&devices) {
-        let link = device.link();
-        if !link.up {
+    take_links_down(&mut parts, &owners, &devices, clock)?;
+    let readers = devices.clone();
+    let nics: NicReader = Arc::new(move || readers.iter().map(|d| d.stats().nic).collect());
+    let eal = eal.clone();
+    // In the worker's own thread: the registration is that of the calling thread.
+    let prepare = move || eal.register_worker().map_err(|error| error.to_string());
+    let workers = start(parts, owners, nics, prepare)?;
+    Ok(Running { workers, devices, notes, placement, _claims: claims })
+}
+
+/// Tells each worker which of its links are down: a switch begins with all links up. Links that come up later are
+/// reported by the daemon.
+fn take_links_down<C>(
+    parts: &mut [Part<Real, C>],
+    owners: &[usize],
+    devices: &[PortControl],
+    clock: dpdk::TscClock,
+) -> Result<(), ChangeError> {
+    for (id, device) in (0..).filter_map(PortId::new).zip(devices) {
+        if !device.link().up {
             let part = &mut parts[owners[id.index()]];
             let change = Change::Link { port: id, up: false, rate: None };
             part.switch.apply(clock.now(), change)?;
         }
     }
-    let readers = devices.clone();
-    let nics: NicReader = Arc::new(move || readers.iter().map(|d| d.stats().nic).collect());
-    let eal = eal.clone();
-    let prepare = move || eal.register_worker().map_err(|error| error.to_string());
-    let workers = start(parts, owners, nics, prepare)?;
-    Ok(Running { workers, devices, notes, placement, _claims: claims })
+    Ok(())
 }
 
 /// Worker of each port.
@@ -266,10 +286,12 @@ fn pool(eal: &Eal, frames: u32, max_frame: u32) -> Result<Pool, RealError> {
 /// Capacity in frames of a ring between two workers: all that the ledger can have admitted at once,
 /// so that it is never full and no lossless frame is lost in between.
 fn ring(plan: &SwitchPlan) -> usize {
+    // The most frames are the shortest ones.
     (plan.buffer.total.0 / plan.buffer.cells_for(64).0) as usize + 1
 }
 
 fn idle_for(workers: &[Option<usize>]) -> Idle {
+    // Workers with the same CPU count once, so they are not apart.
     let cpus: BTreeSet<_> = workers.iter().flatten().collect();
     let pinned_apart = cpus.len() == workers.len();
     let there = std::thread::available_parallelism().map_or(1, usize::from);

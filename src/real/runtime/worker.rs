@@ -3,23 +3,22 @@
 //! The loop makes no system call and takes no lock: a check without orders is one load. The sender
 //! of an order waits for the answer, never the worker.
 
-use std::hint;
 use std::sync::Arc;
-use std::thread;
+use std::{hint, thread};
 
-use crossbeam::channel::{Receiver, Sender, TryRecvError};
-
-use super::polls::PollMeter;
-use super::snapshot::WorkerSnapshot;
-use super::watch::LossWatch;
 use congestion::isolation::Peer;
+use contracts::frame::BURST;
 use contracts::world::{Next, World};
+use crossbeam::channel::{Receiver, Sender, TryRecvError};
 use ground::time::{Duration, Instant};
-use ground::units::PortId;
+use ground::units::{Cells, PortId, Vid};
 use link::{AgentsSnapshot, News};
 use secure::SecyChange;
 use switch::managed::{CachePage, StreamPage, Streams};
 use switch::{Change, ChangeError, SecyRefused, Switch, SwitchPlan};
+
+use super::exchange::slack_cells;
+use super::watch::{LossWatch, PollMeter, WorkerSnapshot};
 
 /// Polls between two checks of the orders: often enough for an answer within microseconds, rarely
 /// enough that the check costs nothing compared with the polls.
@@ -113,6 +112,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                     hint::spin_loop();
                 }
             }
+            // No sender is left when the handle was dropped: the worker ends as if it were told to.
             match self.orders.try_recv() {
                 Err(TryRecvError::Empty) => {}
                 Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return self.stop(),
@@ -147,35 +147,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                 let _ = answer.try_send(self.switch.peers());
             }
             Order::Apply(change, answer) => {
-                let now = (self.clock)();
-                let result = self.switch.apply(now, change);
-                if result.is_ok() {
-                    match change {
-                        Change::Group { port, group, plan } => {
-                            self.switch.events_mut().set_kind(port, group, plan.kind);
-                        }
-                        Change::ClearCounters => {
-                            self.switch.events_mut().clear();
-                            self.polls.clear();
-                        }
-                        Change::Link { .. }
-                        | Change::Leak { .. }
-                        | Change::Ecn { .. }
-                        | Change::Meter { .. }
-                        | Change::Pfc { .. }
-                        | Change::Ets { .. }
-                        | Change::Topology { .. }
-                        | Change::Advertise { .. }
-                        | Change::Locator { .. }
-                        | Change::Level(_)
-                        | Change::Peer { .. }
-                        | Change::SfcHost { .. }
-                        | Change::Object { .. }
-                        | Change::Measure(_)
-                        | Change::FlushFdb => {}
-                    }
-                }
-                let _ = answer.try_send(result);
+                let _ = answer.try_send(self.apply(change));
             }
             Order::Sections(plan, answer) => {
                 let now = (self.clock)();
@@ -200,6 +172,37 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
         }
     }
 
+    /// Applies a change, and tells those who count beside the switch of it.
+    fn apply(&mut self, change: Change) -> Result<(), ChangeError> {
+        let now = (self.clock)();
+        self.switch.apply(now, change)?;
+        match change {
+            Change::Group { port, group, plan } => {
+                self.switch.events_mut().set_kind(port, group, plan.kind);
+            }
+            Change::ClearCounters => {
+                self.switch.events_mut().clear();
+                self.polls.clear();
+            }
+            Change::Link { .. }
+            | Change::Leak { .. }
+            | Change::Ecn { .. }
+            | Change::Meter { .. }
+            | Change::Pfc { .. }
+            | Change::Ets { .. }
+            | Change::Topology { .. }
+            | Change::Advertise { .. }
+            | Change::Locator { .. }
+            | Change::Level(_)
+            | Change::Peer { .. }
+            | Change::SfcHost { .. }
+            | Change::Object { .. }
+            | Change::Measure(_)
+            | Change::FlushFdb => {}
+        }
+        Ok(())
+    }
+
     fn snapshot(&mut self) -> WorkerSnapshot {
         let now = (self.clock)();
         let switch = self.switch.snapshot(now);
@@ -213,6 +216,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
     fn flush(&mut self) {
         let mut taken = self.snapshot().switch.taken;
         loop {
+            // Each poll takes a part of the rings; it ends when one takes nothing more.
             self.switch.poll((self.clock)());
             let before = taken;
             taken = self.snapshot().switch.taken;
@@ -241,8 +245,37 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
     }
 }
 
+/// Smallest `BufferPlan::slack` with which the workers of `plan` can never overdraw the shared
+/// pool, where port n belongs to worker `owners[n]`; 0 for one worker.
+///
+/// Between two exchanges, that is in one poll, a worker takes a burst from each of its ports, and
+/// each frame may be flooded: a charge for every other member of the largest VLAN.
+#[must_use]
+pub fn slack_for(plan: &SwitchPlan, owners: &[usize]) -> Cells {
+    // Owners are numbers of workers without a gap.
+    let workers = owners.iter().max().map_or(0, |most| most + 1);
+    let ports = |worker| owners.iter().filter(|o| **o == worker).count();
+    let ports = (0..workers).map(ports).max().unwrap_or(0);
+    let frame = plan.buffer.cells_for(plan.max_frame);
+    slack_cells(workers, ports * BURST * copies_max(plan), frame)
+}
+
+/// Most times that one frame can be charged.
+fn copies_max(plan: &SwitchPlan) -> usize {
+    let mut members = vec![0_usize; usize::from(Vid::MAX.get()) + 1];
+    for port in &plan.ports {
+        for member in &port.vlan.members {
+            members[member.vid.index()] += 1;
+        }
+    }
+    // Without the port that it came in by; a frame that is not flooded is charged once.
+    members.into_iter().max().unwrap_or(0).saturating_sub(1).max(1)
+}
+
 #[cfg(test)]
 mod tests {
+    use switch::rig::plan;
+
     use super::*;
 
     #[test]
@@ -259,5 +292,14 @@ mod tests {
         // A full ring: its reader needs the CPU.
         assert!(Idle::Yield.yields(now, after(false, Duration::ZERO)));
         assert!(!Idle::Spin.yields(now, after(false, Duration::from_secs(1))));
+    }
+
+    #[test]
+    fn slack_covers_a_flooded_burst_of_every_port_of_all_workers_but_one() {
+        let plan = plan(4);
+        let frame = plan.buffer.cells_for(plan.max_frame).0;
+        assert_eq!(slack_for(&plan, &[0, 0, 0, 0]), Cells(0));
+        assert_eq!(slack_for(&plan, &[0, 1, 0, 1]), Cells(2 * 32 * 3 * frame));
+        assert_eq!(slack_for(&plan, &[0, 1, 2, 0]), Cells(2 * 2 * 32 * 3 * frame));
     }
 }

@@ -10,7 +10,7 @@ mod running;
 pub mod socket;
 
 #[cfg(feature = "dpdk")]
-pub use running::{Daemon, launch::eal_options, launch::real_switch, launch::seed};
+pub use running::{Daemon, eal_options, real_switch, seed};
 
 use config::{Core, SwitchFile, WorkerPlan};
 use runtime::{CONTROL_CPUS, Claims, Pin, Placement};

@@ -227,7 +227,7 @@ pub struct PortSecured {
 pub struct PortsFound {
     pub ports: Vec<PortFound>,
     /// Latest steps, the oldest first.
-    pub steps: Vec<StepTold>,
+    pub steps: Vec<StepReport>,
     /// Number of earlier steps, which are no longer kept.
     pub steps_before: u64,
 }
@@ -241,7 +241,7 @@ pub struct PortFound {
 
 /// A step of reconciling the switch with the ports' results.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct StepTold {
+pub struct StepReport {
     /// Time since the switch started.
     pub at_ns: u64,
     pub port: String,

@@ -1,42 +1,40 @@
-//! The life of a running switch: start, watch, end.
+//! The life of a running switch: start, from a switch file to what DPDK and the workers start with, watch,
+//! end.
 
-mod addresses;
-mod deadlocks;
-pub(crate) mod launch;
 mod links;
-mod polls;
 mod session;
 mod telemetry;
+mod warnings;
 
 use std::collections::BTreeMap;
-use std::io;
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use anyhow::Result;
-
-use crate::LOG;
-use crate::socket::{self, ControlSocket};
-use addresses::AddressWarnings;
-use config::SwitchFile;
-use deadlocks::Deadlocks;
-use dpdk::{Eal, TelemetryCommand};
-use links::Links;
-use polls::PollWarnings;
+use config::{DevicePlan, Hugepages, SwitchFile};
+use dpdk::{Eal, EalOptions, HardwarePfc, Memory, PortOptions, TelemetryCommand};
 use report::Scrape;
 use results::Summary;
-use runtime::real::{self, RealSwitch, Running};
+use runtime::Idle;
+use runtime::real::{self, RealPort, RealSwitch, RealWorker, Running};
+use switch::{PortPlan, SwitchPlan};
+
+use crate::socket::{self, ControlSocket};
+use crate::{LOG, pin};
+use links::Links;
 use session::Session;
+use warnings::{AddressWarnings, Deadlocks, PollWarnings};
 
 /// Log target of the steps that ports' results cause.
 const STEPS: &str = "sluice::steps";
 /// Period at which the main thread checks for the end.
 const TICK: Duration = Duration::from_millis(20);
 /// Period at which alarms are evaluated and telemetry is refreshed.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const ALARMS_EVERY: Duration = Duration::from_millis(200);
 /// Period at which the counters behind warnings are read.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
 /// Period at which a persistent alarm is repeated.
@@ -70,6 +68,7 @@ impl Daemon {
         let session = Session::new(file, &running, Arc::clone(&stop), late_polls_ignored);
         let session = Arc::new(session);
         let telemetry = file.telemetry.then(|| telemetry::serve(eal, &session)).transpose()?;
+        // Last: its thread reports links to the switch as soon as it runs.
         let links = Links::follow(file, &running.devices, &session)?;
         let telemetry = telemetry.unwrap_or_default();
         Ok(Self { links, telemetry, session, running, stop })
@@ -104,7 +103,7 @@ impl Daemon {
     ) {
         let start = Instant::now();
         let mut warnings = Warnings::default();
-        let (mut look_at, mut count_at, mut show_at) = (Duration::ZERO, Duration::ZERO, every);
+        let (mut alarms_at, mut count_at, mut show_at) = (Duration::ZERO, Duration::ZERO, every);
         let end = length.unwrap_or(Duration::MAX);
         loop {
             let ran = start.elapsed();
@@ -112,8 +111,9 @@ impl Daemon {
             if ran >= end || is_stopped || self.running.workers.is_broken() {
                 break;
             }
-            if ran >= look_at {
-                look_at = ran + LOOK_EVERY;
+            // The next time counts from this turn: after a stall the periods are not made up for.
+            if ran >= alarms_at {
+                alarms_at = ran + ALARMS_EVERY;
                 warnings.tell_alarms(&self.session);
                 if !self.telemetry.is_empty() {
                     self.session.refresh();
@@ -123,6 +123,7 @@ impl Daemon {
                 count_at = ran + COUNT_EVERY;
                 warnings.tell_counters(&self.session);
             }
+            // At every turn, because a headroom that was measured is to apply soon.
             settle(&self.session);
             if show_at.is_some_and(|at| ran >= at) {
                 show_at = every.map(|every| ran + every);
@@ -130,19 +131,22 @@ impl Daemon {
                     show(summary);
                 }
             }
+            // Not beyond the end, so that a run of 10 s is one.
             thread::sleep(TICK.min(end - ran));
         }
     }
 
-    /// Stops the switch: sends what is held for at most `patience`, and drops the rest.
+    /// Stops the switch: sends held frames for at most `patience`, and drops the rest.
     ///
     /// # Errors
     /// Numbers and messages of the workers that panicked.
     pub fn stop(self, patience: Duration) -> Result<Summary, Vec<(usize, String)>> {
         // Link protocols end with their workers; one that has ended has no results.
         let agents = self.session.agents().unwrap_or_default();
+        // The link thread first: it would report the links of devices that are being stopped as lost.
         drop(self.links);
         let ended = self.running.workers.stop(patience);
+        // A kernel interface would stay down after the program, though only a client of it asked for that.
         self.session.restore_links();
         let run = ended.snapshot.ok_or(ended.panics)?;
         if !ended.drained {
@@ -174,12 +178,12 @@ impl Warnings {
                 let addresses = self.addresses.due(now, &summary);
                 let due = addresses.into_iter().chain(self.polls.due(now, &summary));
                 due.for_each(|warning| tracing::warn!(target: LOG, "{warning}"));
-                let told = self.deadlocks.look(&summary);
-                for (egress, warning) in told.suspected {
+                let found = self.deadlocks.examine(&summary);
+                for (egress, warning) in found.suspected {
                     session.count_deadlock(egress);
                     tracing::warn!(target: LOG, "{warning}");
                 }
-                told.ended.iter().for_each(|end| tracing::info!(target: LOG, "{end}"));
+                found.ended.iter().for_each(|end| tracing::info!(target: LOG, "{end}"));
             }
             Err(error) => tracing::error!(target: LOG, "the counters: {error:#}"),
         }
@@ -191,9 +195,11 @@ impl Warnings {
             Ok(alarms) => alarms,
             Err(error) => return tracing::error!(target: LOG, "MACsec of ports: {error:#}"),
         };
+        // An alarm that ended and comes again is new, whatever the time since the last one.
         self.alarms.retain(|port, _| alarms.iter().any(|(name, _)| name == port));
         for (port, alarm) in alarms {
             let last = self.alarms.get(&port);
+            // Repeated, since traffic stops when the packet numbers run out, and the first line may be long ago.
             if last.is_none_or(|last| last.elapsed() >= ALARM_EVERY) {
                 tracing::warn!(target: LOG, "{port}: {alarm}");
                 self.alarms.insert(port, Instant::now());
@@ -215,5 +221,68 @@ fn settle(session: &Session) {
             }
         }
         Err(error) => tracing::error!(target: LOG, "what ports found out: {error:#}"),
+    }
+}
+
+/// Generates a random seed if the file has none: a known seed would allow an attacker to direct
+/// flows to one slot of a hash table.
+pub fn seed(plan: &mut SwitchPlan) {
+    if plan.seed == 0 {
+        // The system seeds the standard library's hash tables, too.
+        plan.seed = RandomState::new().hash_one(plan.name.as_str());
+        config::seed_congestion(&mut plan.congestion, plan.seed);
+    }
+}
+
+/// Settings of EAL for a switch. `memory` overrides the file.
+#[must_use]
+pub fn eal_options(file: &SwitchFile, memory: Option<Memory>, what: &RealSwitch) -> EalOptions {
+    let configured = match file.eal.hugepages {
+        Hugepages::On => Memory::Hugepages,
+        Hugepages::Off => Memory::NoHuge,
+        Hugepages::Auto => Memory::Auto,
+    };
+    let options = EalOptions {
+        memory: memory.unwrap_or(configured),
+        // Without a configured size it is what the ports' pools need.
+        memory_mib: file.eal.memory_mib.or_else(|| Some(what.memory_mib())),
+        telemetry: file.telemetry,
+        // Several switches on one machine each have a runtime directory.
+        file_prefix: socket::file_name(&file.plan.name),
+        extra: file.eal.args.clone(),
+        ..EalOptions::default()
+    };
+    options.for_devices(file.devices.iter().map(|d| d.device.as_str()))
+}
+
+/// Ports, workers and frames of the switch in a file.
+#[must_use]
+pub fn real_switch(file: &SwitchFile, idle: Option<Idle>) -> RealSwitch {
+    // All groups of a port have the gap of its link, so any of them will do.
+    let gap = |n| file.headroom.iter().find(|h| h.port.index() == n).map(|h| h.poll_gap);
+    let port = |(n, (device, port)): (usize, (&DevicePlan, &PortPlan))| RealPort {
+        device: device.device.clone(),
+        options: PortOptions {
+            rx_descriptors: device.rx_descriptors,
+            tx_descriptors: device.tx_descriptors,
+            max_frame: Some(file.plan.max_frame),
+            hardware_pfc: device
+                .hardware_pfc
+                .then(|| HardwarePfc { priorities: port.pfc.mode.pfc(), pause: port.pfc.quanta }),
+            ..PortOptions::default()
+        },
+        rate_max: port.rate,
+        poll_gap: gap(n),
+    };
+    RealSwitch {
+        plan: file.plan.clone(),
+        ports: file.devices.iter().zip(&file.plan.ports).enumerate().map(port).collect(),
+        workers: file
+            .workers
+            .iter()
+            .map(|w| RealWorker { pin: pin(w), ports: w.ports.clone() })
+            .collect(),
+        pool_frames: u32::try_from(file.pool_frames).unwrap_or(u32::MAX),
+        idle,
     }
 }

@@ -6,9 +6,9 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use anyhow::{Result, anyhow};
-use crossbeam::channel::{RecvTimeoutError, Sender, unbounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
-use crate::open::{Opened, is_up};
+use crate::inputs::{Opened, is_up};
 use contracts::port::{Port, Stamps};
 use dpdk::{DpdkPort, Eal, PortControl, Started, TscClock};
 use ground::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use link::{AgentsPlan, AgentsSnapshot, Failure, Found, Method, News, PortAgents}
 use runtime::{AgentPort, Cores, Disturbance, Preemption};
 
 /// Period of progress reports. A choice: people perceive it as immediate.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const REPORT_EVERY: Duration = Duration::from_millis(50);
 
 /// Period at which link states are read.
 const LINK_EVERY: StdDuration = StdDuration::from_millis(100);
@@ -47,7 +47,7 @@ pub struct Measured {
 
 /// Events at the first port.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum Event {
     /// Number of finished rounds of the measurement, or of answered requests.
     Progress { rounds: u64 },
     /// A measurement has finished.
@@ -61,7 +61,6 @@ pub enum Told {
 pub(crate) enum Why {
     /// All measurements have finished, or the duration is over.
     Done,
-    /// A measurement failed.
     Failed(Failure),
     /// A signal arrived, or a thread has ended.
     Stopped,
@@ -105,7 +104,7 @@ pub(crate) fn drive(
     job: Job,
     ports: Vec<(Opened, AgentsPlan)>,
     stop: &AtomicBool,
-    mut tell: impl FnMut(Told),
+    tell: impl FnMut(Event),
 ) -> Result<(Why, Vec<PortEnd>, Disturbance)> {
     // Threads are not pinned unless CPUs were chosen: the other end may be another process on this
     // machine, which would be on the same CPU. Ends of a pair in memory share a thread, because
@@ -128,43 +127,31 @@ pub(crate) fn drive(
         let port = AgentPort::new(opened.port, agents);
         seats[n % threads].push((n, Seat { name: opened.name, port, up: false }));
     }
-    let (told, news) = unbounded();
+    let (events, news) = unbounded();
     thread::scope(|scope| {
         let handles: Vec<_> = seats
             .into_iter()
             .enumerate()
             .map(|(thread, seats)| {
-                let (told, shared) = (told.clone(), &shared);
+                let (events, shared) = (events.clone(), &shared);
                 scope.spawn(move || -> Result<_> {
                     let worker = eal.register_worker();
                     // A thread that failed still waits here, so that the others start and end.
                     shared.begin.wait();
                     let _worker =
                         worker.inspect_err(|_| shared.end.store(true, Ordering::Relaxed))?;
-                    Ok(run(seats, job, shared, thread, &told))
+                    Ok(run(seats, job, shared, thread, &events))
                 })
             })
             .collect();
-        drop(told);
+        drop(events);
         shared.preemption.clear();
-        let mut looked = StdInstant::now();
-        loop {
-            match news.recv_timeout(LINK_EVERY) {
-                Ok(what) => tell(what),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            if looked.elapsed() >= LINK_EVERY {
-                looked = StdInstant::now();
-                for (link, control) in shared.links.iter().zip(&controls) {
-                    link.store(is_up(control), Ordering::Relaxed);
-                }
-            }
-        }
+        follow(&news, &shared, &controls, tell);
         let mut why = Why::Stopped;
         let mut ends = Vec::new();
         for handle in handles {
             let ended = handle.join().map_err(|_| anyhow!("a thread that polls panicked"))??;
+            // Only the thread of the first port has a reason.
             why = ended.0.unwrap_or(why);
             ends.extend(ended.1);
         }
@@ -172,6 +159,31 @@ pub(crate) fn drive(
         let ends = ends.into_iter().map(|(_, end)| end).collect();
         Ok((why, ends, shared.preemption.disturbance()))
     })
+}
+
+/// Reports the news of the threads until all have ended, and tells them the state of their links meanwhile.
+fn follow(
+    news: &Receiver<Event>,
+    shared: &Shared<'_>,
+    controls: &[PortControl],
+    mut tell: impl FnMut(Event),
+) {
+    let mut checked = StdInstant::now();
+    loop {
+        match news.recv_timeout(LINK_EVERY) {
+            Ok(what) => tell(what),
+            Err(RecvTimeoutError::Timeout) => {}
+            // The last thread dropped its end.
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        // A driver may take long to answer, so the polling threads never ask it themselves.
+        if checked.elapsed() >= LINK_EVERY {
+            checked = StdInstant::now();
+            for (link, control) in shared.links.iter().zip(controls) {
+                link.store(is_up(control), Ordering::Relaxed);
+            }
+        }
+    }
 }
 
 type ThreadEnd = (Option<Why>, Vec<(usize, PortEnd)>);
@@ -182,14 +194,16 @@ fn run(
     job: Job,
     shared: &Shared<'_>,
     thread: usize,
-    told: &Sender<Told>,
+    events: &Sender<Event>,
 ) -> ThreadEnd {
+    // Pinned before the clock is read, so that the move to another CPU is not a gap.
     shared.cores.pin(thread);
     let started = shared.clock.now();
     let mut lead = Lead::new(job, started);
     let mut why = None;
     let mut gaps = shared.preemption.enter(thread, started);
     while !shared.end.load(Ordering::Relaxed) && !shared.stop.load(Ordering::Relaxed) {
+        // Read again for each port: the second one would otherwise be late by the first one's poll.
         let mut progressed = false;
         for (n, seat) in &mut seats {
             let now = shared.clock.now();
@@ -201,11 +215,13 @@ fn run(
             }
             progressed |= seat.port.poll(now);
             if *n == 0 {
-                why = lead.look(now, &mut seat.port, told);
+                why = lead.advance(now, &mut seat.port, events);
             } else {
+                // Taken out all the same: unread news would stay at the port.
                 while seat.port.next_news().is_some() {}
             }
         }
+        // The other threads end with the lead, whatever their ports still answer.
         if why.is_some() {
             shared.end.store(true, Ordering::Relaxed);
             break;
@@ -232,36 +248,37 @@ struct Lead {
     made: u32,
     /// Start of the next measurement.
     next: Option<Instant>,
-    looked: Instant,
+    reported: Instant,
 }
 
 impl Lead {
     fn new(job: Job, now: Instant) -> Self {
-        Self { job, started: now, began: now, made: 0, next: None, looked: now }
+        Self { job, started: now, began: now, made: 0, next: None, reported: now }
     }
 
     /// Reports events. Returns the reason if the run has ended.
-    fn look(
+    fn advance(
         &mut self,
         now: Instant,
         port: &mut AgentPort<DpdkPort<Started>>,
-        told: &Sender<Told>,
+        events: &Sender<Event>,
     ) -> Option<Why> {
         while let Some(news) = port.next_news() {
             match news {
                 News::Measuring(_) => self.began = now,
                 News::Found(found) => {
                     // A closed channel is no reason to stop.
-                    let _ = told.send(Told::Measured(Box::new(self.measured(found, now, port))));
+                    let _ = events.send(Event::Measured(Box::new(self.measured(found, now, port))));
                     self.made += 1;
                     if self.made >= self.job.count {
                         return Some(Why::Done);
                     }
+                    // The period begins at the end of a measurement: a long one is followed by a pause all the same.
                     self.next = Some(now.saturating_add(self.job.period));
                 }
                 News::Failed(failure) => return Some(Why::Failed(failure)),
                 News::Switched { from, to, why } => {
-                    let _ = told.send(Told::Switched { from, to, why });
+                    let _ = events.send(Event::Switched { from, to, why });
                 }
                 // It ended with the failure before.
                 News::Again(_) | News::Negotiated(_) | News::Neighbours | News::Surroundings(_) => {
@@ -272,10 +289,11 @@ impl Lead {
             self.next = None;
             port.agents_mut().measure_now(now);
         }
-        if now.since(self.looked) >= LOOK_EVERY {
-            self.looked = now;
-            let _ = told.send(Told::Progress { rounds: progress(self.job, port) });
+        if now.since(self.reported) >= REPORT_EVERY {
+            self.reported = now;
+            let _ = events.send(Event::Progress { rounds: progress(self.job, port) });
         }
+        // A duration that passes is a complete run, also without a measurement.
         let over = self.job.duration.is_some_and(|long| now.since(self.started) >= long);
         over.then_some(Why::Done)
     }

@@ -8,7 +8,6 @@
 
 mod drive;
 mod inputs;
-mod open;
 mod outcome;
 pub mod selftest;
 mod text;
@@ -18,9 +17,8 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Result;
 use dpdk::Eal;
 
-pub use drive::{Job, Told};
-pub use inputs::{Inputs, RateFrom};
-pub use open::{Opened, open};
+pub use drive::{Event, Job};
+pub use inputs::{Inputs, Opened, RateFrom, open};
 pub use outcome::Outcome;
 pub use text::text;
 
@@ -35,7 +33,7 @@ pub fn run(
     job: Job,
     ports: Vec<Opened>,
     stop: &AtomicBool,
-    mut tell: impl FnMut(&Told),
+    mut tell: impl FnMut(&Event),
 ) -> Result<Outcome> {
     let names: Vec<_> = ports.iter().map(|port| port.name.clone()).collect();
     let answers = job.count == 0;
@@ -44,12 +42,12 @@ pub fn run(
         let plan = inputs.plan(&port, n == 0 && !answers);
         (port, plan)
     });
-    let (why, ends, disturbance) = drive::drive(eal, job, planned.collect(), stop, |told| {
-        tell(&told);
-        match told {
-            Told::Measured(measured) => outcome.add(inputs, &measured),
-            Told::Switched { from, to, why } => outcome.switch(from, to, why),
-            Told::Progress { .. } => {}
+    let (why, ends, disturbance) = drive::drive(eal, job, planned.collect(), stop, |event| {
+        tell(&event);
+        match event {
+            Event::Measured(measured) => outcome.add(inputs, &measured),
+            Event::Switched { from, to, why } => outcome.switch(from, to, why),
+            Event::Progress { .. } => {}
         }
     })?;
     outcome.end(why, &ends, disturbance, inputs.measure.spacing_max);

@@ -66,7 +66,6 @@ pub struct Outcome {
     pub(crate) ports: Vec<PortCounts>,
 }
 
-/// One measurement.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Measurement {
     pub(crate) rounds: u16,
@@ -112,7 +111,6 @@ pub(crate) struct Spread {
     pub(crate) max: f64,
 }
 
-/// A headroom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct Sum {
     pub(crate) bytes: u64,
@@ -160,10 +158,10 @@ impl Outcome {
         }
     }
 
-    /// Adds a measurement.
     pub(crate) fn add(&mut self, inputs: &Inputs, measured: &Measured) {
         let one = Measurement::new(inputs, measured);
         self.method = measured.found.method.name();
+        // The largest of all measurements counts: headroom must suffice for the worst of them.
         let most = |a: Option<Sum>, b: Option<Sum>| a.into_iter().chain(b).max_by_key(|s| s.bits);
         self.headroom = most(self.headroom, Some(one.headroom));
         self.headroom_macsec = most(self.headroom_macsec, one.headroom_macsec);
@@ -201,15 +199,18 @@ impl Outcome {
             Why::Done if self.state != "answered" => self.state = "measured",
             Why::Done | Why::Stopped => {}
         }
+        // A sum that was limited at zero would be a headroom that is too small.
         if self.measurements.iter().any(|measurement| measurement.limited) {
             self.state = "failed";
             self.failure = Some(LIMITED.into());
             (self.headroom, self.headroom_macsec) = (None, None);
         }
         self.verdict = match self.state {
+            // A gap as long as the delay may be the delay, so the headroom is an upper limit and no result.
             "measured" => Verdict::unless(!self.is_a_gap(disturbance), true),
             "answered" => Verdict::of_judged(true, self.answered()),
             "failed" => {
+                // Late requests are this end's fault and say nothing about the peer.
                 let late = matches!(why, Why::Failed(Failure::Late { .. }));
                 Verdict::unless(false, late || disturbance.longest > waits)
             }
@@ -222,11 +223,11 @@ impl Outcome {
 
     /// Responses sent to peers, by either method.
     fn answered(&self) -> u64 {
-        let of = |port: &PortCounts| {
+        let answers = |port: &PortCounts| {
             let sent = |counts: &BTreeMap<_, u64>| counts.get("responses_sent").copied();
             sent(&port.measurement).unwrap_or(0) + sent(&port.ptp).unwrap_or(0)
         };
-        self.ports.iter().map(of).sum()
+        self.ports.iter().map(answers).sum()
     }
 
     /// True if a measured delay is no longer than a gap in which no thread polled.
@@ -236,6 +237,7 @@ impl Outcome {
             && self
                 .measurements
                 .iter()
+                // Gaps below the counted length are unknown, so none of them can be told from a delay of that length.
                 .any(|m| m.chosen_ns >= GAP_COUNTED.as_nanos_f64().min(longest))
     }
 }
@@ -253,10 +255,12 @@ impl Measurement {
             inputs.cell.map(|cell| u64::from(needs(cell).cells.0))
         };
         let sum = |value: &DelayValue, frames| Sum::new(value.bits(), cells(value, frames));
+        // A peer delay is one way (802.1AS), a round trip both.
         let both_ways = match found.method {
             Method::RoundTrip => chosen,
             Method::PeerDelay => chosen.saturating_mul(2),
         };
+        // Picoseconds times bits per second: 64 bits overflow from 184 us on at 100 Gb/s.
         let bits = u128::from(both_ways.as_picos()) * u128::from(inputs.rate.get());
         Self {
             rounds: found.rounds,
@@ -310,6 +314,7 @@ fn sum_of(
             ends,
             formula: inputs.formula,
             round_trip: chosen,
+            // A reaction of the command line overrides what the peer advertises.
             reaction: match m.found.peer_reaction.filter(|_| !inputs.reaction_given) {
                 Some(PeerReaction { time, from }) => {
                     Reaction::told(time, from.describe(), inputs.reaction)
@@ -319,7 +324,8 @@ fn sum_of(
             shims_measured: None,
         }),
         Method::PeerDelay => {
-            let said = inputs.peer_internal.or(m.found.peer_internal);
+            // The option has precedence over DCBX, and the assumed peer comes last.
+            let internal = inputs.peer_internal.or(m.found.peer_internal);
             let source = match (inputs.peer_internal, m.found.peer_internal) {
                 (Some(_), _) => "--internal",
                 (None, Some(_)) => "as the peer says by DCBX",
@@ -329,8 +335,9 @@ fn sum_of(
                 ends,
                 path: chosen,
                 own_internal: inputs.own_internal,
-                peer_internal: said.unwrap_or_else(|| inputs.usual_peer()),
+                peer_internal: internal.unwrap_or_else(|| inputs.usual_peer()),
             });
+            // The model does not know where these two values come from.
             for term in &mut value.terms {
                 match term.name {
                     "internal delay of the peer" => term.source = source,
@@ -353,13 +360,13 @@ impl Sum {
 
 impl Spread {
     fn new(samples: &Samples) -> Self {
-        let at = |n| samples.percentile(n).as_nanos_f64();
+        let percentile = |n| samples.percentile(n).as_nanos_f64();
         Self {
             min: samples.min().as_nanos_f64(),
             mean: samples.mean().as_nanos_f64(),
-            p50: at(50),
-            p90: at(90),
-            p99: at(99),
+            p50: percentile(50),
+            p90: percentile(90),
+            p99: percentile(99),
             max: samples.max().as_nanos_f64(),
         }
     }

@@ -51,6 +51,7 @@ pub fn text(outcome: &Outcome) -> String {
 
 /// Counters of a port that are worth showing.
 fn counted(outcome: &Outcome, port: &PortCounts) -> String {
+    // Counters of the method in use come first and without its name; those of the other only if they counted.
     let (of_method, others, prefix) = match outcome.method {
         "ptp" => (&port.ptp, &port.measurement, "measurement "),
         _ => (&port.measurement, &port.ptp, "PTP "),
@@ -68,9 +69,10 @@ fn counted(outcome: &Outcome, port: &PortCounts) -> String {
 /// Possible causes if no peer answered.
 fn remedies(outcome: &Outcome) -> String {
     let heard = outcome.ports.first().map_or(0, |port| {
-        let of = |name| port.measurement.get(name).copied().unwrap_or_default();
+        let counter = |name| port.measurement.get(name).copied().unwrap_or_default();
+        // Any frame counts here: the question is whether the link carries anything.
         let other = port.other.values().sum::<u64>();
-        of("responses_received") + of("requests_received") + other
+        counter("responses_received") + counter("requests_received") + other
     });
     let what = match outcome.method {
         "ptp" => "PTP's peer delay (P2P, over Ethernet, the same --domain)",
@@ -91,6 +93,7 @@ fn remedies(outcome: &Outcome) -> String {
 fn silence(method: &str, heard: u64, ptp: &BTreeMap<&'static str, u64>) -> &'static str {
     let came = |name| ptp.get(name).is_some_and(|n| *n > 0);
     match method {
+        // The most specific cause first: a message of the wrong profile or domain says what to change.
         "ptp" if came("messages_of_802_1as") => {
             "the peer speaks 802.1AS (majorSdoId 1): try --gptp"
         }
@@ -115,6 +118,7 @@ fn silence(method: &str, heard: u64, ptp: &BTreeMap<&'static str, u64>) -> &'sta
 fn one(outcome: &Outcome, m: &Measurement) -> String {
     use Align::{Left, Right};
     let rate = scaled(outcome.rate_bps as f64, "b/s");
+    // A rate that is assumed scales every term, so the text says where it comes from.
     let whose = match outcome.rate_from {
         "line" => "the port's line",
         "argument" => "--rate",
@@ -150,6 +154,7 @@ fn one(outcome: &Outcome, m: &Measurement) -> String {
     let mut sum = Table::new([("headroom", Left), ("bits", Right), ("bytes", Right), ("", Left)]);
     for term in &m.terms {
         let bytes = format!("{:.1}", term.bits as f64 / 8.0);
+        // Adjustments may take off bits, and `count` groups the digits of unsigned numbers alone.
         let sign = if term.bits < 0 { "-" } else { "" };
         let bits = format!("{sign}{}", count(term.bits.unsigned_abs()));
         sum.row([term.name.to_owned(), bits, bytes, term.source.to_owned()]);
@@ -161,6 +166,7 @@ fn one(outcome: &Outcome, m: &Measurement) -> String {
         other => format!("the {other} of the delays"),
     };
     let _ = writeln!(out);
+    // The failure below says why there is no sum.
     if m.limited {
         return out;
     }

@@ -16,7 +16,7 @@ use ground::units::{BitsPerSec, PortId};
 
 /// Period at which link states are read without events: the kernel reports a lost carrier up to a
 /// second late.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// The thread that follows the links; dropping it ends the thread.
 pub(crate) struct Links {
@@ -39,7 +39,7 @@ impl Links {
             is_virtual: file.devices[n].is_virtual,
             device: device.clone(),
             is_gone: false,
-            told: None,
+            reported: None,
         };
         let mut followed: Vec<_> = devices.iter().enumerate().map(one).collect();
         let (session, ended) = (Arc::clone(session), Arc::clone(&stop));
@@ -47,10 +47,10 @@ impl Links {
             // Without events, the periodic reads alone find changes.
             let events = LinkEvents::listen().ok();
             while !ended.load(Ordering::Acquire) {
-                followed.iter_mut().for_each(|one| one.look(&session));
+                followed.iter_mut().for_each(|one| one.update(&session));
                 match &events {
-                    Some(events) => events.wait(LOOK_EVERY),
-                    None => thread::sleep(LOOK_EVERY),
+                    Some(events) => events.wait(CHECK_EVERY),
+                    None => thread::sleep(CHECK_EVERY),
                 }
             }
         };
@@ -80,17 +80,18 @@ struct Followed {
     /// True if its interface was removed.
     is_gone: bool,
     /// Last reported error, so that a persistent error is reported once.
-    told: Option<String>,
+    reported: Option<String>,
 }
 
 impl Followed {
-    fn look(&mut self, session: &Session) {
-        let looked = self.restore(session).and_then(|()| self.tell(session));
-        let error = looked.err().map(|error| format!("{error:#}"));
-        if let Some(error) = error.as_ref().filter(|error| self.told.as_ref() != Some(error)) {
+    fn update(&mut self, session: &Session) {
+        let result = self.restore(session).and_then(|()| self.tell(session));
+        let error = result.err().map(|error| format!("{error:#}"));
+        // The same error in a row is one line, not twenty in a second.
+        if let Some(error) = error.as_ref().filter(|error| self.reported.as_ref() != Some(error)) {
             tracing::error!(target: LOG, "{}: {error}", self.name);
         }
-        self.told = error;
+        self.reported = error;
     }
 
     /// Reopens an interface that was removed and created again.
@@ -104,6 +105,7 @@ impl Followed {
         }
         // The device gets no frames while it has no interface or is being reopened.
         session.link_is(self.id, false, None)?;
+        // The link state follows with the next reading, by `tell`.
         if self.device.reopen()? {
             self.is_gone = false;
             tracing::warn!(target: LOG, "{}: its network interface is back, and in use", self.name);
@@ -116,6 +118,7 @@ impl Followed {
         let link = self.device.link();
         // The rate of a virtual device is meaningless.
         let rate = link.rate.filter(|_| !self.is_virtual);
+        // Headroom was calculated for the planned rate: at a higher one the link's frames would overflow it.
         let too_fast = rate.is_some_and(|rate| rate > self.planned);
         match session.link_is(self.id, link.up && !too_fast, rate)? {
             false => {}

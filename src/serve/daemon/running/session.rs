@@ -2,35 +2,31 @@
 //!
 //! A change that would break the configuration is refused by the same calculation as a switch file.
 
-mod about;
 mod macsec;
 mod measured;
-mod memory;
 mod objects;
-mod saved;
 mod saving;
+mod thresholds;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 
 use crate::LOG;
-use crate::messages::{PortFound, PortsFound, Request, Response, SetEcn, SetGroup, StepTold};
-use buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
+use crate::messages::{PortFound, PortsFound, Request, Response, StepReport};
 use config::SwitchFile;
-use congestion::{EcnPlan, MarkAt, NotEct};
 use dpdk::PortControl;
 use ground::printable;
 use ground::time::{Instant, Total};
-use ground::units::{BitsPerSec, Bytes, Cells, PortId, PriorityGroup, TrafficClass};
+use ground::units::{BitsPerSec, Cells, PortId, PriorityGroup};
 use link::AgentsSnapshot;
-use memory::Memory;
+use measured::Memory;
 use results::{AgentsSummary, Summary};
 use runtime::real::Running;
 use runtime::{Controller, OrderError, RunSnapshot};
-use saved::Saved;
+use saving::Saved;
 use switch::{Change, Reconciler, Refused, StepKind, SwitchPlan};
 
 /// A running switch as seen and changed by clients.
@@ -68,7 +64,7 @@ struct LinkState {
     /// Link state of its device, and the negotiated rate.
     device: (bool, Option<BitsPerSec>),
     /// Link state and rate that the switch was last informed of.
-    told: (bool, Option<BitsPerSec>),
+    reported: (bool, Option<BitsPerSec>),
     /// Number of times that its device went down.
     losses: u64,
 }
@@ -97,7 +93,7 @@ impl Session {
         let headroom = file.headroom.iter().map(|h| ((h.port, h.group), h.required.cells));
         let links = running.devices.iter().map(|device| {
             let state = (device.link().up, None);
-            LinkState { wanted: true, device: state, told: state, losses: 0 }
+            LinkState { wanted: true, device: state, reported: state, losses: 0 }
         });
         Self {
             controller: running.workers.controller().clone(),
@@ -130,6 +126,7 @@ impl Session {
         agents: BTreeMap<PortId, AgentsSummary>,
     ) -> Summary {
         let summary = Summary::new(run, elapsed).with_agents(agents);
+        // Cloned: no lock is held while the summary is made.
         let deadlocks = lock(&self.deadlocks).clone();
         summary
             .with_link_losses(self.link_losses())
@@ -176,7 +173,7 @@ impl Session {
             let (before, steps) = reconciler.steps();
             found.steps_before = before;
             found.steps = steps
-                .map(|step| StepTold {
+                .map(|step| StepReport {
                     at_ns: step.at.as_nanos(),
                     port: name(step.port),
                     step: step.kind.to_string(),
@@ -194,10 +191,12 @@ impl Session {
         let now = Instant::ZERO + self.controller.elapsed();
         let mut reconciler = lock(reconciler);
         let mut plan = lock(&self.plan);
-        let told = reconciler.has_advertised(&plan);
-        if news.is_empty() && now < reconciler.next_deadline() && told {
+        // The usual case: nothing happened, nothing is due, and neighbours know the settings.
+        let is_advertised = reconciler.has_advertised(&plan);
+        if news.is_empty() && now < reconciler.next_deadline() && is_advertised {
             return Ok(Vec::new());
         }
+        // Clients may have changed the plan since the last turn.
         reconciler.adopt(&plan);
         let apply = |change| {
             self.controller.apply(change).map_err(|error| match error {
@@ -205,11 +204,13 @@ impl Session {
                 other => Refused::Never(other.to_string()),
             })
         };
+        // Steps are kept up to a number, so those that are new are found by their count.
         let before = reconciler.steps_total();
         reconciler.retry(now, apply);
         for (port, news) in &news {
             reconciler.reconcile(now, *port, news, apply);
         }
+        // Under the same lock as the changes, so that no request sees one without the other.
         *plan = reconciler.plan().clone();
         let (first, steps) = reconciler.steps();
         let new = steps.skip(before.saturating_sub(first) as usize);
@@ -252,7 +253,7 @@ impl Session {
         let null = serde_json::Value::Null;
         match request {
             Request::Show {} => return Ok(serde_json::to_value(self.summary()?)?),
-            Request::About {} => return Ok(serde_json::to_value(about::about())?),
+            Request::About {} => return Ok(serde_json::to_value(objects::about())?),
             Request::Drops {} => return Ok(serde_json::to_value(self.summary()?.drops)?),
             Request::SetGroup(set) => self.set_group(&set)?,
             Request::SetEcn(set) => self.set_ecn(&set)?,
@@ -269,8 +270,8 @@ impl Session {
             Request::Set(set) => self.set_object(&set)?,
             Request::Yang {} => return self.yang(),
             Request::Measurements { port, samples } => {
-                let told = self.measurements(port.as_deref(), samples)?;
-                return Ok(serde_json::to_value(told)?);
+                let found = self.measurements(port.as_deref(), samples)?;
+                return Ok(serde_json::to_value(found)?);
             }
             Request::Notifications { after } => {
                 return Ok(serde_json::to_value(self.notifications(after))?);
@@ -290,11 +291,13 @@ impl Session {
                 let port = self.port(&port)?;
                 self.controller.apply(Change::Measure(port))?;
             }
+            // Losses of links are counted here and not by the workers.
             Request::Clear {} => {
                 self.controller.apply(Change::ClearCounters)?;
                 lock(&self.links).iter_mut().for_each(|link| link.losses = 0);
             }
             Request::FlushFdb {} => self.controller.apply(Change::FlushFdb)?,
+            // Only the flag: the thread that watches the switch stops it after this answer.
             Request::Stop {} => self.stop.store(true, Ordering::SeqCst),
         }
         Ok(null)
@@ -304,6 +307,7 @@ impl Session {
     pub(crate) fn link_is(&self, port: PortId, up: bool, rate: Option<BitsPerSec>) -> Result<bool> {
         let mut links = lock(&self.links);
         let link = &mut links[port.index()];
+        // Only a change from up to down is a loss; a link that is still down is reported again and again.
         link.losses += u64::from(link.device.0 && !up);
         link.device = (up, rate);
         self.tell_link(port, link)
@@ -317,6 +321,7 @@ impl Session {
         // A link that goes down gets no more frames; one that comes up waits for its device.
         self.tell_link(port, link)?;
         drop(links);
+        // After the lock is released: a driver may take long.
         self.set_device(port.index(), up);
         Ok(())
     }
@@ -339,17 +344,20 @@ impl Session {
     /// Informs the switch of a changed link state. Returns true if it had changed.
     fn tell_link(&self, port: PortId, link: &mut LinkState) -> Result<bool> {
         let (up, rate) = link.device;
-        let now = (up && link.wanted, rate.or(link.told.1));
-        if now == link.told {
+        // A link that goes down has no rate; the last one stays valid until another is negotiated.
+        let now = (up && link.wanted, rate.or(link.reported.1));
+        if now == link.reported {
             return Ok(false);
         }
         self.controller.apply(Change::Link { port, up: now.0, rate: now.1 })?;
-        link.told = now;
+        // Only after the workers took it, so that a failed change is tried again.
+        link.reported = now;
         Ok(true)
     }
 
     fn port(&self, name: &str) -> Result<PortId> {
         let plan = lock(&self.plan);
+        // A name that is a number has precedence over the number of a port.
         let by_name = plan.ports.iter().position(|p| p.name == name);
         let number = by_name.or_else(|| name.parse().ok().filter(|n| *n < plan.ports.len()));
         let id = number.and_then(|n| PortId::new(n as u16));
@@ -358,62 +366,6 @@ impl Session {
             anyhow!("there is no port {}; there are {}", printable::excerpt(name), names.join(", "))
         })
     }
-
-    fn set_group(&self, set: &SetGroup) -> Result<()> {
-        let port = self.port(&set.port)?;
-        let group = PriorityGroup::new(set.group).context("group: 0 to 7")?;
-        changes_something(set)?;
-        let needed = self.headroom_needed(port, group);
-        let mut plan = lock(&self.plan);
-        let finds_headroom = plan.finds_headroom(port);
-        ensure!(
-            !finds_headroom || set.xoff.is_none(),
-            "xoff: port {} finds the headroom of group {group} by itself (`headroom: auto`); leave it \
-             out, or write `headroom: computed` into the switch file",
-            plan.ports[port.index()].name,
-        );
-        // Such a port keeps the headroom that it has found.
-        let needed = needed.filter(|_| !finds_headroom);
-        let old = plan.buffer.groups[port.index()][group.index()];
-        let new = with(old, set, &plan.buffer)?;
-        if let (GroupKind::Lossless { headroom, .. }, Some(need)) = (new.kind, needed) {
-            let octets = |cells: Cells| u64::from(cells.0) * u64::from(plan.buffer.cell_bytes);
-            ensure!(
-                headroom >= need,
-                "xoff: the round trip of the link needs {} bytes of headroom, {} were requested",
-                octets(need),
-                octets(headroom),
-            );
-        }
-        self.controller.apply(Change::Group { port, group, plan: new })?;
-        plan.buffer.groups[port.index()][group.index()] = new;
-        lock(&self.saved).group(port);
-        Ok(())
-    }
-
-    /// Least headroom of a lossless group: from the measured link, otherwise from the plan.
-    fn headroom_needed(&self, port: PortId, group: PriorityGroup) -> Option<Cells> {
-        let reconciler = self.reconciler.as_ref().map(lock);
-        let measured = reconciler.as_ref().and_then(|s| s.headroom(port));
-        let measured = measured.filter(|headroom| headroom.set).map(|h| h.required.cells);
-        measured.or_else(|| self.headroom.get(&(port, group)).copied())
-    }
-
-    fn set_ecn(&self, set: &SetEcn) -> Result<()> {
-        let port = self.port(&set.port)?;
-        let class = TrafficClass::new(set.class).context("class: 0 to 7")?;
-        ensure!(
-            set.off || set.kmin.is_some() || set.kmax.is_some() || set.pmax.is_some(),
-            "nothing to change: give kmin, kmax or pmax, or off"
-        );
-        let mut plan = lock(&self.plan);
-        let ecn = &mut plan.ports[port.index()].ecn[class.index()];
-        let new = curve(*ecn, set)?;
-        self.controller.apply(Change::Ecn { port, class, plan: new })?;
-        *ecn = new;
-        lock(&self.saved).curve(port, class);
-        Ok(())
-    }
 }
 
 /// Returns a worker's message with the names of its ports in place of their numbers.
@@ -421,6 +373,7 @@ fn with_port_names(text: &str, plan: &SwitchPlan) -> String {
     let mut parts = text.split("port ");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
+        // Only whole numbers are replaced: `port 12` is not `port 1` and a 2.
         let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let number = part[..digits].parse::<usize>().ok();
         out += "port ";
@@ -432,86 +385,10 @@ fn with_port_names(text: &str, plan: &SwitchPlan) -> String {
     out
 }
 
-/// Refuses a request about a group that names no threshold.
-fn changes_something(set: &SetGroup) -> Result<()> {
-    let (port, group) = (set.port.clone(), set.group);
-    ensure!(
-        *set != SetGroup { port, group, ..SetGroup::default() },
-        "nothing to change: give reserved, dynamic_th, static_th, unlimited, xoff, xon or xon_offset"
-    );
-    Ok(())
-}
-
-/// Thresholds of a group after a request.
-fn with(old: GroupPlan, set: &SetGroup, buffer: &BufferPlan) -> Result<GroupPlan> {
-    // Reserved space is rounded up to whole cells, so that it is never less than requested.
-    let cells = |octets: u64| {
-        let cells = octets.div_ceil(buffer.cell_bytes.into());
-        u32::try_from(cells).map(Cells).context("a size is larger than any buffer")
-    };
-    let keep = |new: Option<u64>, old: Cells| new.map_or(Ok(old), cells);
-    let limit = match (set.dynamic_th, set.static_th, set.unlimited) {
-        (None, None, None) => old.limit,
-        (Some(n), None, None) => {
-            SharedLimit::Dynamic(Alpha::new(n).context("dynamic_th: -8 to 8")?)
-        }
-        (None, Some(octets), None) => SharedLimit::Static(cells(octets)?),
-        (None, None, Some(true)) => SharedLimit::Unlimited,
-        _ => bail!("one of dynamic_th, static_th and unlimited (true)"),
-    };
-    let kind = match old.kind {
-        GroupKind::Lossless { headroom, xon, xon_offset } => GroupKind::Lossless {
-            headroom: keep(set.xoff, headroom)?,
-            xon: keep(set.xon, xon)?,
-            xon_offset: keep(set.xon_offset, xon_offset)?,
-        },
-        GroupKind::Lossy => {
-            let lossless = [set.xoff, set.xon, set.xon_offset];
-            ensure!(
-                lossless.iter().all(Option::is_none),
-                "the group is lossy and has no xoff, xon or xon_offset; make it lossless in the \
-                 switch file"
-            );
-            GroupKind::Lossy
-        }
-    };
-    Ok(GroupPlan { reserved: keep(set.reserved, old.reserved)?, limit, kind })
-}
-
-/// Marking curve of a class after a request.
-fn curve(old: Option<EcnPlan>, set: &SetEcn) -> Result<Option<EcnPlan>> {
-    if set.off {
-        ensure!(set.kmin.is_none() && set.kmax.is_none() && set.pmax.is_none(), "off, or a curve");
-        return Ok(None);
-    }
-    let pmax = match set.pmax {
-        None => None,
-        Some(p) if (0.0..=1.0).contains(&p) => Some((p * 65_536.0).round() as u32),
-        Some(_) => bail!("pmax: 0 to 1"),
-    };
-    let missing = "the class has no curve yet: it needs kmin, kmax and pmax";
-    Ok(Some(EcnPlan {
-        kmin: set.kmin.map(Bytes).or(old.map(|o| o.kmin)).context(missing)?,
-        kmax: set.kmax.map(Bytes).or(old.map(|o| o.kmax)).context(missing)?,
-        pmax: pmax.or(old.map(|o| o.pmax)).context(missing)?,
-        at: old.map_or(MarkAt::Enqueue, |o| o.at),
-        not_ect: old.map_or(NotEct::Pass, |o| o.not_ect),
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const LOSSLESS: GroupPlan = GroupPlan {
-        reserved: Cells(1),
-        limit: SharedLimit::Unlimited,
-        kind: GroupKind::Lossless { headroom: Cells(10), xon: Cells(2), xon_offset: Cells(3) },
-    };
-
-    fn buffer() -> BufferPlan {
-        BufferPlan { cell_bytes: 256, total: Cells(1_000), groups: vec![], slack: Cells(0) }
-    }
+    use crate::messages::{SetEcn, SetGroup};
 
     #[test]
     fn messages_of_workers_name_ports() {
@@ -520,54 +397,6 @@ mod tests {
         let named = |text: &str| with_port_names(text, &plan);
         assert_eq!(named("port 1 cannot measure: its link"), "port right cannot measure: its link");
         assert_eq!(named("from port 0 to port 7, any port"), "from port left to port 7, any port");
-    }
-
-    #[test]
-    fn what_a_request_leaves_out_stays() {
-        assert_eq!(with(LOSSLESS, &SetGroup::default(), &buffer()).unwrap(), LOSSLESS);
-        let set = SetGroup { xoff: Some(257), dynamic_th: Some(-8), ..SetGroup::default() };
-        let new = with(LOSSLESS, &set, &buffer()).unwrap();
-        // A size is rounded up to whole cells.
-        let kind = GroupKind::Lossless { headroom: Cells(2), xon: Cells(2), xon_offset: Cells(3) };
-        let limit = SharedLimit::Dynamic(Alpha::new(-8).unwrap());
-        assert_eq!(new, GroupPlan { limit, kind, ..LOSSLESS });
-    }
-
-    #[test]
-    fn a_request_without_a_threshold_is_refused() {
-        let none = SetGroup { port: "a".into(), group: 3, ..SetGroup::default() };
-        assert!(changes_something(&none).unwrap_err().to_string().starts_with("nothing to change"));
-        changes_something(&SetGroup { xon_offset: Some(0), ..none }).unwrap();
-    }
-
-    #[test]
-    fn thresholds_that_make_no_sense_are_refused() {
-        let lossy = GroupPlan { kind: GroupKind::Lossy, ..LOSSLESS };
-        let refuse = |old, set: SetGroup| with(old, &set, &buffer()).unwrap_err().to_string();
-        let both = SetGroup { dynamic_th: Some(0), static_th: Some(1), ..SetGroup::default() };
-        assert!(refuse(LOSSLESS, both).contains("one of dynamic_th, static_th"));
-        let alpha = SetGroup { dynamic_th: Some(9), ..SetGroup::default() };
-        assert_eq!(refuse(LOSSLESS, alpha), "dynamic_th: -8 to 8");
-        let xon = SetGroup { xon: Some(1), ..SetGroup::default() };
-        assert!(refuse(lossy, xon).contains("the group is lossy"));
-        let huge = SetGroup { reserved: Some(u64::MAX), ..SetGroup::default() };
-        assert!(refuse(lossy, huge).contains("larger than any buffer"));
-    }
-
-    #[test]
-    fn a_curve_is_made_changed_and_taken_away() {
-        let full = SetEcn { kmin: Some(1), kmax: Some(2), pmax: Some(0.5), ..SetEcn::default() };
-        let made = curve(None, &full).unwrap();
-        assert_eq!(made.unwrap().pmax, 32_768);
-        let more = SetEcn { kmax: Some(9), ..SetEcn::default() };
-        let changed = curve(made, &more).unwrap().unwrap();
-        assert_eq!((changed.kmin, changed.kmax, changed.pmax), (Bytes(1), Bytes(9), 32_768));
-        assert_eq!(curve(made, &SetEcn { off: true, ..SetEcn::default() }).unwrap(), None);
-        assert!(curve(None, &more).is_err());
-        assert!(curve(None, &SetEcn { off: true, ..full.clone() }).is_err());
-        for pmax in [-0.1, 1.1, f64::NAN] {
-            assert!(curve(None, &SetEcn { pmax: Some(pmax), ..full.clone() }).is_err());
-        }
     }
 
     #[test]

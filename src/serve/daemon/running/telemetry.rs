@@ -26,6 +26,7 @@ const COMMANDS: [(&str, &str, Answer); 5] = [
 
 /// Registers the commands; dropping the returned guards removes them.
 pub(crate) fn serve(eal: &Eal, session: &Arc<Session>) -> Result<Vec<TelemetryCommand>> {
+    // A client may ask before the first period of the main thread has passed.
     session.refresh();
     let register = |(name, help, answer): (&str, &str, Answer)| {
         let session = Arc::clone(session);
@@ -62,6 +63,7 @@ fn names(s: &Summary, _: &str) -> Value {
 }
 
 fn find<'s>(s: &'s Summary, parameter: &str) -> Option<&'s results::PortSummary> {
+    // As for requests at the control socket: a name first, then a number.
     let by_name = s.ports.iter().find(|p| p.port.name == parameter);
     by_name.or_else(|| s.ports.get(parameter.parse::<usize>().ok()?))
 }
@@ -69,6 +71,7 @@ fn find<'s>(s: &'s Summary, parameter: &str) -> Option<&'s results::PortSummary>
 fn port(s: &Summary, parameter: &str) -> Value {
     let mut port = find(s, parameter).map(value).unwrap_or_default();
     if let Some(fields) = port.as_object_mut() {
+        // Too much for one object of DPDK's telemetry (255 entries); they have a command of their own.
         fields.remove("priorities");
     }
     port

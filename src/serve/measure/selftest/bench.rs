@@ -17,7 +17,7 @@ use ground::units::Mac;
 use tester::plan::Place;
 use tester::session::interface_device;
 
-use crate::open::is_up;
+use crate::inputs::is_up;
 
 /// Longest frame of the test in bytes, FCS included: the usual limit of jumbo frames, 9,000 bytes
 /// of payload with header and FCS, and a tag.
@@ -116,6 +116,7 @@ impl<'a> Bench<'a> {
     pub(super) fn open(eal: &'a Eal, places: &[Place]) -> Result<Self, Refused> {
         let stopped = open_all(eal, places, 0)?;
         let room = places.iter().map(|place| receive_room(&device(0, place))).max().unwrap_or(0);
+        // One pool serves both ends, so the end with the larger need decides.
         let in_powers = stopped.iter().any(|port| POWERS_OF_TWO.contains(&port.driver()));
         let frame = if in_powers { BUFFER } else { FRAME_LONGEST };
         let options = PoolOptions {
@@ -141,17 +142,16 @@ impl<'a> Bench<'a> {
         self.places.iter().map(named).collect()
     }
 
-    /// Number of ports.
+    /// True if a port is at the other end of the cable.
     pub(super) fn has_peer(&self) -> bool {
         self.places.len() > 1
     }
 
-    /// Closes the ports.
     pub(super) fn close(&mut self) {
         self.stopped.clear();
     }
 
-    /// Opens the ports anew.
+    /// Opens the ports again.
     ///
     /// # Errors
     /// A port that cannot be opened.
@@ -167,7 +167,6 @@ impl<'a> Bench<'a> {
         self.stopped.iter().map(DpdkPort::control).collect()
     }
 
-    /// The stopped ports.
     pub(super) fn all_stopped(&self) -> &[DpdkPort<Stopped>] {
         &self.stopped
     }
@@ -181,9 +180,11 @@ impl<'a> Bench<'a> {
         port: &PortOptions,
         peer: &PortOptions,
     ) -> Result<Pair, Refused> {
+        // A step that failed to start them kept none.
         if self.stopped.len() < self.places.len() {
             self.reopen()?;
         }
+        // Taken out: whatever fails from here on, the next step opens all ports again.
         let mut ports = std::mem::take(&mut self.stopped).into_iter();
         let mut start = |end: End, options: &PortOptions| {
             let Some(port) = ports.next() else { return Ok(None) };
@@ -220,6 +221,7 @@ impl Pair {
         while !all() && started.elapsed() < LINK_WAIT {
             thread::sleep(StdDuration::from_millis(20));
         }
+        // Asked once more: the wait may have ended by its time.
         self.up_after = all().then(|| started.elapsed());
         self.port.refresh_link_rate();
         // The first frames of a device that has just started are often its own, or of its peer.
@@ -230,6 +232,7 @@ impl Pair {
     pub(super) fn settle(&mut self) -> (u64, u64) {
         let (mut found, mut seen) = (Burst::new(), (0, 0));
         let mut last = StdInstant::now();
+        // It ends when nothing has arrived for a while, not after a fixed time.
         while last.elapsed() < SETTLE {
             self.port.rx_burst(&mut found);
             let here = found.drain(..).count() as u64;
@@ -263,12 +266,14 @@ impl Pair {
             End::Port => (peer, &mut self.port),
             End::Peer => (&mut self.port, peer),
         };
+        // Each frame is unique, so an arrival takes one out of those that are due, in any order.
         let mut due: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
         let (mut next, mut last) = (0, StdInstant::now());
         let (mut staged, mut found, mut back) = (Burst::new(), Burst::new(), Burst::new());
         while !(due.is_empty() && next == frames.len() && staged.is_empty())
             && last.elapsed() < QUIET
         {
+            // Few at a time: both rings are polled by this thread, and must not overflow by the test itself.
             while next < frames.len() && staged.len() < 8 {
                 let Some(frame) = self.pool.frame(&frames[next]) else { break };
                 staged.push(frame);
@@ -280,6 +285,7 @@ impl Pair {
                 passed.taken += (before - staged.len()) as u64;
                 last = StdInstant::now();
             }
+            // What the peer sends back is drained, or a full receive ring could stop its sender.
             from.rx_burst(&mut back);
             back.clear();
             into.rx_burst(&mut found);
@@ -292,6 +298,7 @@ impl Pair {
                         last = StdInstant::now();
                     }
                     None => {
+                        // Behind the two addresses, which a report must not contain.
                         passed.other.get_or_insert_with(|| {
                             frame.head().iter().skip(12).take(20).copied().collect()
                         });
@@ -311,6 +318,7 @@ fn ring_name(opened: u32) -> String {
 fn open_all(eal: &Eal, places: &[Place], opened: u32) -> Result<Vec<DpdkPort<Stopped>>, Refused> {
     if let [Place::Ring { end, .. }, _] = places {
         let options = RingOptions { name: ring_name(opened), entries: RING_ENTRIES, queues: 1 };
+        // A pair has both ends, so there is nothing to open for the second place.
         let (a, b) = ring_pair(eal, &options)
             .map_err(|error| Refused { end: End::Port, why: error.to_string() })?;
         return Ok(if *end == 0 { vec![a, b] } else { vec![b, a] });

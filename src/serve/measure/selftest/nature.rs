@@ -74,6 +74,7 @@ pub(super) fn nature(
     pci: Option<&Pci>,
     machine: &Machine,
 ) -> (Nature, String) {
+    // The most certain evidence comes first: a driver on an interface shows nothing of the NIC below it.
     if let Some(interface) = interface {
         return (Nature::KernelInterface, format!("the kernel's interface {interface}"));
     }
@@ -100,6 +101,7 @@ pub(super) fn nature(
         let evidence = format!("{ids}: no board has this subsystem; {}", machine.model);
         return (Nature::Emulated, evidence);
     }
+    // Only then the driver's name: an emulated device may use the driver of a real one.
     if FUNCTIONS.iter().any(|word| driver.contains(word)) {
         return (Nature::VirtualFunction, format!("{ids}, driver {driver}"));
     }

@@ -69,6 +69,7 @@ fn mac_control(pair: &mut Pair, context: &Context<'_>) -> Line {
 fn addresses(pair: &mut Pair, context: &Context<'_>) -> [Line; 2] {
     let (port, peer) = pair.macs();
     let [unicast, multicast, broadcast] = Maker::new(port, peer).addressed(EACH);
+    // Towards the tested port alone: its filters are in question, not those of the peer.
     let mut pass = |(name, frames): (&str, Vec<Vec<u8>>)| to(name, pair.pass(End::Port, &frames));
     let unicast = [pass(unicast)];
     let groups = [pass(multicast), pass(broadcast)];
@@ -93,13 +94,14 @@ fn both_ways(
     mut make: impl FnMut(&mut Maker) -> Vec<Vec<u8>>,
 ) -> Vec<(String, Passed)> {
     let (port, peer) = pair.macs();
+    // Both sets are made before the first frame is sent, each with numbers of its own.
     let received = make(&mut Maker::new(port, peer));
     let sent = make(&mut Maker::new(peer, port));
     vec![to("received", pair.pass(End::Port, &received)), to("sent", pair.pass(End::Peer, &sent))]
 }
 
 fn tags(pair: &mut Pair) -> [Line; 2] {
-    let mut of = |tags: &[(&str, &[u8])], longest: u32| {
+    let mut pass_with = |tags: &[(&str, &[u8])], longest: u32| {
         let mut parts = Vec::new();
         for (name, tag) in tags {
             for (way, passed) in both_ways(pair, |maker| {
@@ -112,8 +114,9 @@ fn tags(pair: &mut Pair) -> [Line; 2] {
         }
         parts
     };
-    let tags: Vec<_> = of(TAGS, 1_522);
-    let service = of(SERVICE_TAGS, 1_518);
+    let tags: Vec<_> = pass_with(TAGS, 1_522);
+    // Two tags must pass, but not in a frame that is longer than a tagged one.
+    let service = pass_with(SERVICE_TAGS, 1_518);
     let remedy = "A VLAN offload removes or changes tags: switch it off (ethtool -K .. rxvlan off \
                   txvlan off where the kernel has the interface)";
     [
@@ -131,6 +134,7 @@ fn counters(pair: &mut Pair) -> Line {
     let before = pair.port.stats();
     let rx = pair.pass(End::Port, &Maker::new(port_mac, peer_mac).plain(64, 200));
     let tx = pair.pass(End::Peer, &Maker::new(peer_mac, port_mac).plain(64, 200));
+    // Frames that arrived after the last expected one were counted by the device, too.
     let more = pair.settle().0;
     let after = pair.port.stats();
     let all = [
@@ -159,6 +163,7 @@ fn overrun(pair: &mut Pair, is_emulated: bool) -> Line {
     let (mut staged, mut back) = (Burst::new(), Burst::new());
     let mut overrun = Overrun { is_emulated, ..Overrun::default() };
     let started = std::time::Instant::now();
+    // The time limit is for a peer whose ring refuses all frames while the port is not polled.
     while overrun.taken < OVERRUN && started.elapsed() < super::WINDOW * 5 {
         if !pair.pool.fill(&mut staged, BURST, &octets) && staged.is_empty() {
             break;
@@ -172,6 +177,7 @@ fn overrun(pair: &mut Pair, is_emulated: bool) -> Line {
     staged.clear();
     // Frames that are still in the peer's ring leave before the port is polled.
     std::thread::sleep(super::WINDOW);
+    // What the peer's own device dropped never was on the link.
     let dropped = peer.stats().nic.tx_dropped - peer_before.nic.tx_dropped;
     overrun.taken = overrun.taken.saturating_sub(dropped);
     overrun.received = pair.settle().0;
@@ -190,6 +196,7 @@ fn jumbo_reason(abilities: &Abilities, interface: Option<&str>) -> Result<(), St
     if let Some(max) = abilities.max_frame.filter(|max| *max < JUMBO) {
         return Err(format!("the driver takes frames of up to {max} bytes"));
     }
+    // An MTU is the payload: 14 bytes of header and 4 of FCS come on top.
     if let Some((_, max)) = abilities.mtu.filter(|(_, max)| u32::from(*max) + 18 < JUMBO) {
         return Err(format!("the driver takes an MTU of up to {max} bytes"));
     }
@@ -237,6 +244,7 @@ pub(super) fn jumbo(context: &mut Context<'_>) -> Line {
         }
     };
     let mut parts = both_ways(&mut pair, |maker| maker.plain(JUMBO, EACH));
+    // Short frames again: a device that was set up for long ones must still pass them.
     let again = both_ways(&mut pair, |maker| maker.plain(64, EACH));
     parts.extend(again.into_iter().map(|(way, passed)| (format!("64 bytes {way}"), passed)));
     context.bench.give_back(pair);

@@ -54,6 +54,7 @@ pub(super) fn by_nic(pair: &mut Pair, claimed: Option<String>) -> Vec<Line> {
     ];
     let mut lines = Vec::new();
     for (check, pauses, resume) in kinds {
+        // The share without pauses is the scale: a slow machine sends less in either window.
         let mut watch = PauseWatch::default();
         window(pair, &mut watch, 0, &[]);
         // Pauses, and frames that were sent before, may take their time to arrive.
@@ -75,6 +76,7 @@ fn window(pair: &mut Pair, watch: &mut PauseWatch, n: usize, pauses: &[Vec<u8>])
     let started = StdInstant::now();
     let (mut turn, mut due) = (0, started);
     while started.elapsed() < WINDOW {
+        // By the schedule and not from now on, so that a late turn does not stretch the interval.
         if !pauses.is_empty() && StdInstant::now() >= due {
             due += std::time::Duration::from_nanos(REFRESH.as_nanos());
             turn = (turn + 1) % pauses.len();
@@ -92,8 +94,8 @@ fn window(pair: &mut Pair, watch: &mut PauseWatch, n: usize, pauses: &[Vec<u8>])
         peer.rx_burst(&mut found);
         watch.arrived[n] += found.drain(..).filter(|frame| is_ours(frame, &octets)).count() as u64;
         pair.port.rx_burst(&mut found);
-        let seen = found.drain(..).filter(is_control).count();
-        watch.pauses_seen += seen as u64;
+        let pauses_found = found.drain(..).filter(is_control).count();
+        watch.pauses_seen += pauses_found as u64;
     }
     // Frames that are on the way belong to this window.
     let settled = StdInstant::now();
@@ -135,11 +137,35 @@ pub(super) fn by_station(context: &mut Context<'_>) -> Line {
 
 /// A pause of up to 2 ms at this rate, and the time to the next one.
 fn pause_of(rate: BitsPerSec) -> (Quanta, Duration) {
+    // A quantum is 512 bit times of the link (802.3 31B), here in picoseconds.
     let quantum = (512 * 1_000_000_000_000 / rate.get().max(1)).max(1);
     let quanta = (PAUSE.as_picos() / quantum).clamp(1, 0xffff);
+    // Sent again after a quarter of it, so that one that is late does not let the pause expire.
     (Quanta(quanta as u16), Duration::from_picos((quanta * quantum / 4).max(1_000_000)))
 }
 
+/// Polls both stations, and returns the frames of each flow that arrived until each of these times.
+fn counts_at(
+    edges: &[Instant],
+    sender: &mut Station<SourcePort>,
+    receiver: &mut Station<SourcePort>,
+    clock: dpdk::TscClock,
+) -> Vec<(u64, u64)> {
+    let mut marks = Vec::new();
+    while marks.len() < edges.len() {
+        let now = clock.now();
+        sender.poll(now);
+        receiver.poll(now);
+        // A poll may be late for several edges; they have the same counts then.
+        while edges.get(marks.len()).is_some_and(|edge| *edge <= now) {
+            let frames_of = |id| receiver.sink(FlowId(id)).map_or(0, |sink| sink.frames);
+            marks.push((frames_of(1), frames_of(2)));
+        }
+    }
+    marks
+}
+
+/// Sends two flows to a station that pauses one of them in the second of four phases.
 fn stations(pair: Pair, rate: BitsPerSec, clock: dpdk::TscClock) -> Result<Obeyed, String> {
     let (port_mac, peer_mac) = pair.macs();
     let Pair { port, peer, pool, .. } = pair;
@@ -164,6 +190,7 @@ fn stations(pair: Pair, rate: BitsPerSec, clock: dpdk::TscClock) -> Result<Obeye
     let sender = StationPlan {
         flow_control: FlowControl::Pfc {
             send: PrioritySet::EMPTY,
+            // Only one of the two is obeyed, so the other shows whether something else stops the port.
             obey: [paused].into_iter().collect(),
         },
         flows: vec![flow(1, paused), flow(2, other)],
@@ -184,19 +211,10 @@ fn stations(pair: Pair, rate: BitsPerSec, clock: dpdk::TscClock) -> Result<Obeye
     let failed = |error: host::PlanError| error.to_string();
     let mut sender = Station::new(&sender, SourcePort::new(port, pool.clone())).map_err(failed)?;
     let mut receiver = Station::new(&receiver, SourcePort::new(peer, pool)).map_err(failed)?;
-    // Counts at the edges of the windows: after the edge of each phase, and at its end.
-    let mut marks = Vec::new();
-    let edges = (0..4).flat_map(|phase| [at(phase) + EDGE, at(phase + 1)]);
-    let edges: Vec<Instant> = edges.collect();
-    while marks.len() < edges.len() {
-        let now = clock.now();
-        sender.poll(now);
-        receiver.poll(now);
-        while edges.get(marks.len()).is_some_and(|edge| *edge <= now) {
-            let of = |id| receiver.sink(FlowId(id)).map_or(0, |sink| sink.frames);
-            marks.push((of(1), of(2)));
-        }
-    }
+    // The edges of the windows: after the edge of each phase, and at its end.
+    let edges: Vec<Instant> = (0..4).flat_map(|phase| [at(phase) + EDGE, at(phase + 1)]).collect();
+    let marks = counts_at(&edges, &mut sender, &mut receiver, clock);
+    // Two marks for each phase: the frames of the first part of a phase are in no window.
     let window = |phase: usize| {
         let (from, to) = (marks[2 * phase], marks[2 * phase + 1]);
         (to.0 - from.0, to.1 - from.1)

@@ -36,6 +36,7 @@ pub(super) fn rates(context: &mut Context<'_>, jumbo: bool) -> Result<Vec<SizeRa
     };
     let pair = context.bench.start(&options, &options).map_err(|refused| refused.why)?;
     let sizes: Vec<_> = SIZES.into_iter().filter(|size| *size <= 1_518 || jumbo).collect();
+    // Without a line the CPU alone limits the rate.
     let rate = context.link_rate.and_then(BitsPerSec::new).unwrap_or(UNLIMITED);
     let result = run(pair, rate, &sizes, context.bench.clock);
     // The stations have taken the ports.
@@ -53,6 +54,7 @@ fn run(
     let Pair { port, peer, pool, .. } = pair;
     let peer = peer.ok_or("needs a peer")?;
     let begin = clock.now() + Duration::from_millis(5);
+    // A rest after each size lets the rings drain, so that no frame counts for the next size.
     let start = |n: u64| begin + (BURST + REST).saturating_mul(n);
     let flow = |(n, size): (u32, &u32)| FlowPlan {
         id: FlowId(n),
@@ -62,6 +64,7 @@ fn run(
         priority: Priority::MIN,
         headers: Headers::Ethernet,
         size: *size,
+        // In millionths: the whole line.
         rate: Rate::LineShare(1_000_000),
         start: start(n.into()),
         stop: start(n.into()) + BURST,
@@ -86,6 +89,7 @@ fn run(
         let now = clock.now();
         sender.poll(now);
         receiver.poll(now);
+        // After the last rest, so that the frames of the last burst have arrived.
         if now >= end {
             break;
         }
@@ -98,6 +102,7 @@ fn run(
             frame_bytes: *size,
             sent_per_second: (sent[n as usize] as f64 / seconds).round(),
             received_per_second: (received / seconds).round(),
+            // With preamble and gap, as the line counts.
             line_bps: (received * f64::from((size + LINE_OVERHEAD_BYTES) * 8) / seconds).round(),
         }
     };

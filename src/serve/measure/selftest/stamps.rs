@@ -152,6 +152,7 @@ fn send_stamped(pair: &mut Pair, kind: Kind, n: u8, reads: bool, wrong: &mut u64
     pair.port.tx_burst(&mut burst);
     let started = StdInstant::now();
     let mut found = Burst::new();
+    // A device has one stamp of a sent frame: it is read before the next request.
     while reads && started.elapsed() < PATIENCE {
         if let Some(stamp) = pair.port.sent_stamp() {
             *wrong += u64::from(is_far(stamp, handed_over));
@@ -166,7 +167,7 @@ fn send_stamped(pair: &mut Pair, kind: Kind, n: u8, reads: bool, wrong: &mut u64
 }
 
 /// A frame that went from the peer to the port.
-struct Seen {
+struct OneWay {
     /// Time at which it was handed over.
     sent: Instant,
     /// Time after the burst that found it.
@@ -176,11 +177,12 @@ struct Seen {
 }
 
 /// Sends one frame to the port and waits for it; `None` if it does not come, or without a peer.
-fn one_way(pair: &mut Pair, octets: &[u8]) -> Option<Seen> {
+fn one_way(pair: &mut Pair, octets: &[u8]) -> Option<OneWay> {
     let (port, peer) = (&mut pair.port, pair.peer.as_mut()?);
     port.refresh_clock();
     let mut burst: Burst<_> = peer.control_frame(octets).into_iter().collect();
     let mut found = Burst::new();
+    // Before the hand-over, so that the way is never measured too short.
     let sent = port.clock(Instant::ZERO);
     let started = StdInstant::now();
     while started.elapsed() < PATIENCE {
@@ -188,10 +190,12 @@ fn one_way(pair: &mut Pair, octets: &[u8]) -> Option<Seen> {
             peer.tx_burst(&mut burst);
         }
         port.rx_burst(&mut found);
+        // After the burst, for the same reason.
         let now = port.clock(Instant::ZERO);
         for frame in found.drain(..) {
+            // Frames of others are dropped: they say nothing about this one.
             if octets.starts_with(contracts::frame::Frame::head(&frame)) {
-                return Some(Seen { sent, found: now, stamp: port.rx_stamp(&frame) });
+                return Some(OneWay { sent, found: now, stamp: port.rx_stamp(&frame) });
             }
         }
     }
@@ -224,21 +228,21 @@ fn jitter(pair: &mut Pair) -> Line {
         ::text::delay(stamps.resolution.as_nanos_f64()),
         ::text::delay(stamps.uncertainty.as_nanos_f64())
     ));
-    let counts = (samples.count(), SAMPLES);
-    if counts.0 == 0 {
-        return judge::at_rest(CHECK, claimed, counts, String::new());
+    let arrived = samples.count();
+    if arrived == 0 {
+        return judge::at_rest(CHECK, claimed, arrived, SAMPLES, String::new());
     }
     samples.finish();
-    let of = |percent| samples.percentile(percent).as_nanos_f64();
+    let percentile = |percent| samples.percentile(percent).as_nanos_f64();
     let (min, max) = (samples.min().as_nanos_f64(), samples.max().as_nanos_f64());
-    let spread = judge::spread(min, of(50), of(99), max);
-    let tried = format!("{} single frames: {spread}", counts.0);
-    judge::at_rest(CHECK, claimed, counts, tried)
+    let spread = judge::spread(min, percentile(50), percentile(99), max);
+    let tried = format!("{arrived} single frames: {spread}");
+    judge::at_rest(CHECK, claimed, arrived, SAMPLES, tried)
         .value("resolution_ns", stamps.resolution.as_nanos_f64())
         .value("uncertainty_ns", stamps.uncertainty.as_nanos_f64())
         .value("one_way_min_ns", min)
-        .value("one_way_p50_ns", of(50))
-        .value("one_way_p99_ns", of(99))
+        .value("one_way_p50_ns", percentile(50))
+        .value("one_way_p99_ns", percentile(99))
         .value("one_way_max_ns", max)
 }
 
@@ -249,6 +253,7 @@ pub(super) fn round_trips(context: &mut Context<'_>, stop: &AtomicBool) -> Vec<L
     if !context.bench.has_peer() {
         return methods.map(|(check, ..)| Line::not_tried(check, None, "needs a peer")).into();
     }
+    // The measurement opens the ports itself, and a device is open once.
     context.bench.close();
     let mut lines = Vec::new();
     for (check, method, rounds) in methods {
@@ -265,6 +270,7 @@ fn measure(check: &str, eal: &Eal, places: &[Place], inputs: &Inputs, stop: &Ato
         .and_then(|opened| crate::run(eal, inputs, job, opened, stop, |_| {}));
     let outcome = match outcome {
         Ok(outcome) => outcome,
+        // No verdict on the port: the failure may be one of the way to open it.
         Err(error) => return Line::unknown(check, None, None, format!("{error:#}")),
     };
     let why = outcome.failure.clone().or(outcome.disturbance.clone());

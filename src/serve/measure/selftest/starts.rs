@@ -11,7 +11,7 @@ use super::judge::{self, LinkTry, RingTry};
 use super::passes::few;
 use super::report::Line;
 use super::{Context, options};
-use crate::open::is_up;
+use crate::inputs::is_up;
 
 /// Ring sizes to try, as far as the driver takes them.
 const RINGS: [u16; 4] = [64, 256, 1_024, 2_048];
@@ -24,6 +24,7 @@ const LINK_SEEN: StdDuration = StdDuration::from_secs(4);
 const PRIORITY: PrioritySet = PrioritySet(1 << 3);
 
 fn within(limits: RingLimits, n: u16) -> Option<u16> {
+    // A driver would round another size to its steps, and the result would be about a size that was not requested.
     let fits = (limits.min..=limits.max).contains(&n) && n % limits.align == 0;
     fits.then_some(n)
 }
@@ -48,6 +49,7 @@ pub(super) fn rings(context: &mut Context<'_>) -> Line {
         limits("transmit", abilities.tx_rings)
     ));
     let mut tries = Vec::new();
+    // A copy, because the steps borrow the context mutably.
     for asked in sizes(&context.abilities.clone()) {
         let usual = options(context.bench.clock);
         let sized =
@@ -71,6 +73,7 @@ pub(super) fn rings(context: &mut Context<'_>) -> Line {
 pub(super) fn restarts(context: &mut Context<'_>) -> Line {
     let mut all = Vec::new();
     for what in ["stop and start", "again", "close and open"] {
+        // Closed ports are opened by the next start.
         if what == "close and open" {
             context.bench.close();
         }
@@ -96,7 +99,9 @@ pub(super) fn link_change(pair: &mut Pair, in_memory: bool) -> Line {
     }
     let (port, peer) = (pair.port.control(), peer.control());
     let set = peer.set_link(false).map_err(|error| first_line(&error.to_string()));
+    // The tested port is to see the change; the peer only causes it.
     let seen_down = set.is_ok() && becomes(&port, false);
+    // Whatever happened before, the link must not stay down.
     let up = peer.set_link(true);
     let seen_up = up.is_ok() && becomes(&port, true) && becomes(&peer, true);
     pair.wait_for_links();

@@ -68,7 +68,10 @@ fn what_is_no_variant_is_refused_with_its_place() {
             "f.yaml:1:26: variants.a.variants: a variant cannot",
         ),
         ("variants: {a: {name: b}}", "f.yaml:1:22: variants.a.name: a variant cannot have one"),
-        ("variants: {a: {search: {}}}", "f.yaml:1:24: variants.a.search: a variant cannot have one"),
+        (
+            "variants: {a: {search: {}}}",
+            "f.yaml:1:24: variants.a.search: a variant cannot have one",
+        ),
     ];
     for (text, words) in cases {
         let said = LabFile::parse("f.yaml", text).unwrap_err().to_string();

@@ -80,6 +80,7 @@ fn sa(install: &MacsecInstall, suite: CipherSuite) -> Result<SaPlan> {
     let key = key_of(install.key.text().as_bytes()).map_err(|why| anyhow!("key: {why}"))?;
     let mut salt = [0; 12];
     match (suite.is_xpn(), install.ssci, &install.salt) {
+        // An XPN suite needs both, since they are part of the initialization vector; an SSCI of 0 stands for none.
         (true, Some(1..), Some(text)) => {
             let read = hex_octets(text.text().as_bytes(), &mut salt);
             read.map_err(|why| anyhow!("salt: {why}"))?;
@@ -90,6 +91,7 @@ fn sa(install: &MacsecInstall, suite: CipherSuite) -> Result<SaPlan> {
     }
     let plan =
         SaPlan { key, pn: install.next_pn.unwrap_or(1), ssci: install.ssci.unwrap_or(0), salt };
+    // The plan has its copy; this one would stay on the stack.
     salt.zeroize();
     Ok(plan)
 }

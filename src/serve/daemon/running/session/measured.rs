@@ -1,23 +1,23 @@
 //! Measurements of links that ended, and notifications for clients: what a running switch
 //! remembers of both.
 
-use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Instant as StdInstant, SystemTime};
 
 use anyhow::Result;
-use serde_json::Value;
-
-use super::objects::table;
-use super::{Session, lock};
 use ground::units::PortId;
 use headroom::{Samples, measure, peer_delay};
 use link::{AgentsSnapshot, AutoState, Found, Method, News};
 use report::{
-    Delays, MeasuredBy, MeasuredPort, Measurements, Notification, Notifications, ObjectTable,
-    YangSource, yang_tree,
+    Delays, MeasuredBy, MeasuredPort, MeasurementRow, Measurements, Notification, Notifications,
+    ObjectTable, YangSource, yang_tree,
 };
+use serde_json::Value;
 use switch::managed::Listing;
 use switch::{StepKind, SwitchPlan};
+
+use super::objects::table;
+use super::{Session, lock};
 
 /// Delays of the last measurement by a method.
 fn samples(agents: &AgentsSnapshot, method: Method) -> Option<&Samples> {
@@ -41,7 +41,9 @@ impl Session {
             if found { self.controller.agents().unwrap_or_default() } else { BTreeMap::new() };
         let mut memory = lock(&self.memory);
         for (port, step) in steps {
-            Notification::step(port, step).into_iter().for_each(|told| memory.tell(told));
+            Notification::step(port, step)
+                .into_iter()
+                .for_each(|notification| memory.tell(notification));
         }
         for (port, news) in news {
             let last = match news {
@@ -92,6 +94,7 @@ impl Session {
         let port = |measured: &MeasuredPort| Value::from(plan.ports[measured.port].name.as_str());
         let measured = self.measured()?;
         let all = measured.iter().flat_map(|port| port.methods.iter().map(move |of| (port, of)));
+        // Counters have a row each, since the methods have different ones.
         if listing == Listing::MeasurementCounters {
             let rows = all.flat_map(|(measured, of)| {
                 let row = |(name, n): &(&str, u64)| {
@@ -126,6 +129,7 @@ impl Session {
     pub(super) fn yang(&self) -> Result<Value> {
         let plan = lock(&self.plan).clone();
         let snapshot = self.controller.snapshot()?.switch;
+        // Counters are from the start, or from the last clear.
         let elapsed = std::time::Duration::from_nanos(self.controller.elapsed().as_nanos());
         let tables = self.objects(None)?.tables;
         let measured = self.measured()?;
@@ -145,7 +149,8 @@ impl Session {
 /// State, last result and counters of each method that a port measures or answers by, the one that headroom
 /// uses first. `headroom` is what a lossless group needs by the method that found it.
 fn methods(agents: &AgentsSnapshot, headroom: Option<(Method, u64)>) -> Vec<MeasuredBy> {
-    let of = |method, state, found: Option<Found>, samples: Option<&Samples>, counters| {
+    let measured_by = |method, state, found: Option<Found>, samples: Option<&Samples>, counters| {
+        // The state of the method in use includes waits and failures that the machine itself does not know.
         let used = agents.auto.filter(|(_, used)| *used == method);
         let delays = |found: Found| Delays::new(&found.delay, found.uncertainty, samples);
         MeasuredBy {
@@ -158,14 +163,21 @@ fn methods(agents: &AgentsSnapshot, headroom: Option<(Method, u64)>) -> Vec<Meas
     };
     let round_trip = agents.measure.as_ref().map(|m| {
         let counters = m.counters.iter().collect();
-        of(Method::RoundTrip, round_trip_state(m.state), m.found, m.samples.as_ref(), counters)
+        measured_by(
+            Method::RoundTrip,
+            round_trip_state(m.state),
+            m.found,
+            m.samples.as_ref(),
+            counters,
+        )
     });
     let path = agents.path_delay.as_ref().map(|p| {
         let counters = p.counters.iter().collect();
-        of(Method::PeerDelay, path_state(p.state), p.found, p.samples.as_ref(), counters)
+        measured_by(Method::PeerDelay, path_state(p.state), p.found, p.samples.as_ref(), counters)
     });
     let mut all: Vec<_> = [round_trip, path].into_iter().flatten().collect();
     let used = agents.auto.map_or(Method::RoundTrip, |(_, method)| method).name();
+    // A stable sort: `false` comes first.
     all.sort_by_key(|by| by.method != used);
     all
 }
@@ -195,5 +207,128 @@ const fn path_state(state: peer_delay::State) -> &'static str {
         peer_delay::State::Idle => "idle",
         peer_delay::State::Failed => "failed",
         peer_delay::State::Running(_) => "running",
+    }
+}
+
+/// Measurements that are kept of all ports.
+const HISTORY: usize = 256;
+
+/// Notifications that are kept for clients that ask later.
+const KEPT: usize = 1_024;
+
+/// Memory of a running switch.
+pub(super) struct Memory {
+    started: StdInstant,
+    history: VecDeque<MeasurementRow>,
+    /// Measurements that ended.
+    ended: u64,
+    notifications: VecDeque<Notification>,
+    /// Notifications so far.
+    total: u64,
+}
+
+impl Memory {
+    pub(super) fn new() -> Self {
+        Self {
+            started: StdInstant::now(),
+            history: VecDeque::new(),
+            ended: 0,
+            notifications: VecDeque::new(),
+            total: 0,
+        }
+    }
+
+    fn uptime_ns(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn tell(&mut self, notification: Notification) {
+        self.total += 1;
+        let (number, at_ns) = (self.total, self.uptime_ns());
+        if self.notifications.len() == KEPT {
+            self.notifications.pop_front();
+        }
+        self.notifications.push_back(Notification { number, at_ns, ..notification });
+    }
+
+    /// Adds the end of a measurement, if `news` is one. `last` are the delays of the port's last one.
+    pub(super) fn ended(&mut self, port: &str, news: &News, last: Option<&Samples>) {
+        let (number, at_ns) = (self.ended + 1, self.uptime_ns());
+        let row = match news {
+            News::Found(found) => MeasurementRow::found(number, at_ns, port, found, last),
+            News::Failed(failure) => MeasurementRow::failed(number, at_ns, port, failure),
+            _ => return,
+        };
+        // Only events that end a measurement have a number.
+        self.ended = number;
+        self.tell(Notification::measured(&row));
+        if self.history.len() == HISTORY {
+            self.history.pop_front();
+        }
+        self.history.push_back(row);
+    }
+
+    /// Returns the notifications after number `after`.
+    pub(super) fn after(&self, after: u64) -> Notifications {
+        let new = self.notifications.iter().filter(|one| one.number > after);
+        let notifications: Vec<_> = new.cloned().collect();
+        // Numbers have no gaps: what is missing before the first kept one is lost.
+        let first = notifications.first().map_or(self.total + 1, |one| one.number);
+        Notifications { notifications, lost: (first - 1).saturating_sub(after), last: self.total }
+    }
+
+    /// Returns the measurements of a port, or of all; their single delays if `samples`.
+    pub(super) fn measurements(&self, port: Option<&str>, samples: bool) -> Measurements {
+        let of_port = self.history.iter().filter(|row| port.is_none_or(|port| row.port == port));
+        let mut measurements: Vec<_> = of_port.cloned().collect();
+        // Single delays may be thousands; clients ask for them explicitly.
+        if !samples {
+            measurements.iter_mut().for_each(|row| row.samples_ps.clear());
+        }
+        Measurements { measurements, before: self.ended - self.history.len() as u64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use link::Failure;
+
+    use super::*;
+
+    fn memory(ended: u64) -> Memory {
+        let mut memory = Memory::new();
+        for n in 0..ended {
+            let port = if n % 2 == 0 { "a" } else { "b" };
+            memory.ended(port, &News::Failed(Failure::PeerCannot), None);
+        }
+        memory
+    }
+
+    #[test]
+    fn the_latest_measurements_are_kept_and_the_others_counted() {
+        let memory = memory(HISTORY as u64 + 10);
+        let all = memory.measurements(None, false);
+        assert_eq!((all.measurements.len(), all.before), (HISTORY, 10));
+        assert_eq!(all.measurements[0].number, 11);
+        let of_a = memory.measurements(Some("a"), false).measurements;
+        assert!(of_a.len() == HISTORY / 2 && of_a.iter().all(|row| row.port == "a"));
+    }
+
+    #[test]
+    fn a_client_gets_each_notification_once_and_is_told_of_lost_ones() {
+        let mut memory = memory(3);
+        memory.ended("a", &News::Neighbours, None);
+        let numbers = |found: &Notifications| -> Vec<u64> {
+            found.notifications.iter().map(|one| one.number).collect()
+        };
+        let found = memory.after(0);
+        assert_eq!((numbers(&found), found.lost, found.last), (vec![1, 2, 3], 0, 3));
+        assert_eq!(numbers(&memory.after(2)), [3]);
+        let found = memory.after(3);
+        assert_eq!((numbers(&found), found.lost, found.last), (vec![], 0, 3));
+        let many = self::memory(KEPT as u64 + 5);
+        let found = many.after(2);
+        assert_eq!((found.notifications.len(), found.lost), (KEPT, 3));
+        assert_eq!((many.after(7).lost, many.after(u64::MAX).lost), (0, 0));
     }
 }

@@ -1,10 +1,6 @@
-//! Managed objects and tables of the running switch, read and written.
+//! Managed objects and tables of the running switch, read and written, and its version and memory.
 
 use anyhow::{Context, Result, anyhow, bail};
-use serde_json::Value;
-
-use super::{Session, lock};
-use crate::messages::{Place, SetObject};
 use config::object_value;
 use congestion::FlowKey;
 use congestion::isolation::{CimType, Peer};
@@ -15,10 +11,14 @@ use report::{
     object_rows,
 };
 use runtime::Controller;
+use serde_json::Value;
 use switch::managed::{
     self, Access, At, Listing, Object, ObjectError, Reason, Scope, StreamRow, Streams,
 };
 use switch::{Change, SwitchPlan};
+
+use super::{Session, lock};
+use crate::messages::{About, Place, SetObject};
 
 /// Largest number of rows shown; the number of further rows is reported.
 const ROWS_MAX: usize = 1_000;
@@ -39,6 +39,7 @@ impl Session {
                 found.tables.push(self.table(&plan, listing)?);
             }
         }
+        // Three reasons for nothing: an object or a table of a feature that is off, or no such name.
         if !pattern.is_empty() && found.objects.is_empty() && found.tables.is_empty() {
             if let Some(object) = Object::all().find(|object| wanted(object.name())) {
                 bail!(ObjectError::new(object, Reason::NoSection));
@@ -61,15 +62,16 @@ impl Session {
             return Ok(found);
         }
         let object = Object::named(&place.name)?;
-        let at = self.at(place.port.as_deref(), place.class)?;
+        let scope = self.place_of(place.port.as_deref(), place.class)?;
         let name = |port: PortId| plan.ports[port.index()].name.clone();
-        let (port, class) = (at.port.map(name), at.class.map(TrafficClass::get));
+        let (port, class) = (scope.port.map(name), scope.class.map(TrafficClass::get));
         found.objects = self.rows(&plan, object)?;
         // Without a port or class the sum of all, otherwise the named ones.
         let sums = object.scope() == Scope::Sums;
         found.objects.retain(|row| {
-            let of = |is: bool, all: bool| if sums { is } else { is || all };
-            of(row.port == port, port.is_none()) && of(row.class == class, class.is_none())
+            let is_wanted = |is: bool, all: bool| if sums { is } else { is || all };
+            is_wanted(row.port == port, port.is_none())
+                && is_wanted(row.class == class, class.is_none())
         });
         if found.objects.is_empty() {
             match object.section().is_in(&plan.congestion) {
@@ -83,30 +85,34 @@ impl Session {
     /// Writes an object: at all workers, or at none.
     pub(super) fn set_object(&self, set: &SetObject) -> Result<()> {
         let object = Object::named(&set.name)?;
-        let at = self.at(set.port.as_deref(), set.class)?;
+        let at = self.place_of(set.port.as_deref(), set.class)?;
         let value = object_value(object, &set.value).map_err(|why| anyhow!(why))?;
         let mut plan = lock(&self.plan);
         let ports = plan.ports.len();
         // Workers refuse the same values, because they have the same plan.
         let mut new = plan.congestion.clone();
         managed::set(&mut new, ports, object, at, value)?;
+        // A threshold above the whole buffer would be accepted and never reached.
         managed::reaches(object, value, plan.buffer.octets())?;
         self.controller.apply(Change::Object { object, at, value })?;
+        // After the workers: if they refuse it, the plan does not say that they have it.
         plan.congestion = new;
         let port = at.port.map(|port| plan.ports[port.index()].name.as_str());
-        let told = Notification::set(object.name(), port, set.class, &object.kind().show(value));
-        lock(&self.memory).tell(told);
+        let notification =
+            Notification::set(object.name(), port, set.class, &object.kind().show(value));
+        lock(&self.memory).tell(notification);
         Ok(())
     }
 
-    fn at(&self, port: Option<&str>, class: Option<u8>) -> Result<At> {
+    fn place_of(&self, port: Option<&str>, class: Option<u8>) -> Result<At> {
         let port = port.map(|name| self.port(name)).transpose()?;
-        let of = |n| TrafficClass::new(n).context("class: 0 to 7");
-        Ok(At { port, class: class.map(of).transpose()? })
+        let traffic_class = |n| TrafficClass::new(n).context("class: 0 to 7");
+        Ok(At { port, class: class.map(traffic_class).transpose()? })
     }
 
     fn rows(&self, plan: &SwitchPlan, object: Object) -> Result<Vec<ObjectRow>> {
         let names: Vec<&str> = plan.ports.iter().map(|port| port.name.as_str()).collect();
+        // Only counters need the workers; settings are in the plan.
         let snapshot = match object.access() {
             Access::ReadOnly => Some(self.controller.snapshot()?.switch),
             Access::ReadWrite | Access::Start => None,
@@ -194,6 +200,7 @@ fn stream_table(
     port: impl Fn(PortId) -> String,
 ) -> Result<ObjectTable> {
     let row = |(handle, row): (u64, StreamRow)| {
+        // A flow by addresses of IP has the MAC addresses of its first frame as labels, if they are kept.
         let (dst, src, vid) = match (row.key, row.labels) {
             (_, Some(labels)) => (Some(labels.dst), Some(labels.src), labels.vid),
             (FlowKey::L2 { dst, src, vid }, None) => (Some(dst), Some(src), vid),
@@ -212,6 +219,7 @@ fn stream_table(
             ],
             FlowKey::L2 { .. } => [const { Value::Null }; 5],
         };
+        // Ports count from 1 in the YANG module.
         let (class, number) = (row.queue.class.get(), u32::from(row.queue.port.get()) + 1);
         let mut cells = vec![
             handle.into(),
@@ -239,4 +247,32 @@ fn stream_table(
         made.columns[13] = "cim-count".into();
     }
     Ok(made)
+}
+
+/// Returns the version of the program, and the memory of its process.
+pub(super) fn about() -> About {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    About { version: ground::program::version().to_owned(), memory: resident(&status) }
+}
+
+/// Returns the resident memory in bytes in the form of `/proc/PID/status` (proc(5)), which is in KiB; `None`
+/// if there is none. Hugepages, whose number does not change while a switch runs, are not in it.
+fn resident(status: &str) -> Option<u64> {
+    let value = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_that_of_this_process_or_unknown() {
+        assert_eq!(resident("Name:\tsluice\nVmRSS:\t    1234 kB\nThreads:\t1\n"), Some(1_263_616));
+        for other in ["", "VmRSS:\t12", "VmRSS: many kB", "VmRSS: 18446744073709551615 kB"] {
+            assert_eq!(resident(other), None, "{other}");
+        }
+        assert!(about().memory.is_some_and(|bytes| bytes > 100_000));
+    }
 }

@@ -4,15 +4,16 @@
 //! Both change the switch file and resolve it again, so that a client can create only what a file
 //! could have.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail, ensure};
-
-use super::{Session, lock};
-use config::{ConfigError, Finding, Machine, Written};
+use config::{ConfigError, Finding, Machine, SwitchFile, Written};
 use ground::units::{PRIORITIES, PortId, TrafficClass};
 use switch::SwitchPlan;
 use switch::managed::Section;
+
+use super::{Session, lock};
 
 impl Session {
     /// Creates a section with its settings, or the point of a port.
@@ -45,7 +46,8 @@ impl Session {
                 written.set_point(port, true);
                 Ok(())
             },
-            (section, port),
+            section,
+            port,
             settings.map(|_| section),
         )
     }
@@ -66,7 +68,8 @@ impl Session {
                 }
                 Ok(())
             },
-            (section, port),
+            section,
+            port,
             None,
         )
     }
@@ -76,9 +79,11 @@ impl Session {
     fn change(
         &self,
         change: impl FnOnce(&SwitchPlan, &mut Written) -> Result<()>,
-        (section, port): (Section, Option<PortId>),
+        section: Section,
+        port: Option<PortId>,
         settings: Option<Section>,
     ) -> Result<()> {
+        // In this order everywhere: plan, then file.
         let mut plan = lock(&self.plan);
         let mut saved = lock(&self.saved);
         let mut written = saved.written.clone();
@@ -95,8 +100,10 @@ impl Session {
             (None, Section::SfcProxy) => own.proxy = other.proxy,
             (None, _) => own.sfc = other.sfc,
         }
+        // As at the start: the new section gets the seed of the running switch.
         config::seed_congestion(&mut new.congestion, new.seed);
         self.controller.set_sections(&Arc::new(new.clone()))?;
+        // Only after the workers have it: a change that they refuse leaves plan and file as they were.
         *plan = new;
         saved.written = written;
         Ok(())
@@ -116,10 +123,12 @@ impl Session {
         written
             .write_objects(&plan.congestion, plan.ports.len(), &Machine::any())
             .map_err(|error| anyhow!("not saved: {error}"))?;
+        // Only changed groups are written, so that the file keeps its profiles for the others.
         saved.groups.iter().for_each(|port| written.write_groups(&plan, *port));
         for (port, class) in &saved.curves {
             written.write_ecn(&plan, *port, TrafficClass::ALL[usize::from(*class)]);
         }
+        // The text is resolved again: a file that another start would read differently is not written.
         let again = resolve(&written)?;
         // A file with seed 0 has a random one at each start.
         let mut congestion = again.plan.congestion;
@@ -142,6 +151,7 @@ impl Session {
 /// are in its text.
 fn located(error: &ConfigError, settings: Option<Section>) -> anyhow::Error {
     let line = |finding: &Finding| {
+        // The first key of the path is the section.
         let key = finding.path.split(['.', '[']).next().unwrap_or_default();
         let is_given = settings.is_some_and(|section| section.key() == key);
         finding.line(if is_given { "settings" } else { &error.file })
@@ -166,6 +176,32 @@ fn point_of(plan: &SwitchPlan, section: Section, port: PortId, exists: bool) -> 
     ensure!(has || !exists, "port {name} has no point");
     ensure!(!has || exists, "port {name} has a point");
     Ok(())
+}
+
+/// The file of a running switch, and the changes of clients that are no managed objects.
+pub(super) struct Saved {
+    pub(super) written: Written,
+    /// Ports whose groups were changed.
+    pub(super) groups: BTreeSet<PortId>,
+    /// Queues whose marking curves were changed.
+    pub(super) curves: BTreeSet<(PortId, u8)>,
+}
+
+impl Saved {
+    pub(super) fn new(file: &SwitchFile) -> Self {
+        let written = file.written.clone();
+        Self { written, groups: BTreeSet::new(), curves: BTreeSet::new() }
+    }
+
+    /// Records that a client changed a group of a port.
+    pub(super) fn group(&mut self, port: PortId) {
+        self.groups.insert(port);
+    }
+
+    /// Records that a client changed a marking curve.
+    pub(super) fn curve(&mut self, port: PortId, class: TrafficClass) {
+        self.curves.insert((port, class.get()));
+    }
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ pub(in crate::selftest) fn left_to_software(
         let why = "no frame arrived without pauses, or none was paused";
         return Line::unknown(check, claimed, Some(tried), why);
     }
+    // Obeyed before swallowed: a NIC that obeys usually consumes the frames, too, and this is the cause.
     if paused * STOPPED <= free {
         let why = "the NIC obeys pauses itself: switch its flow control off";
         return Line::fails(check, claimed, tried, why);
@@ -90,6 +91,7 @@ pub(in crate::selftest) fn obeyed(check: &str, o: &Obeyed) -> Line {
         let why = "too few frames or pauses were sent to tell";
         return Line::unknown(check, None, Some(tried), why);
     }
+    // The order of these checks is that of the causes: a later one assumes that the earlier ones hold.
     if o.during.0 * 2 > o.before.0 {
         let why = "the paused priority went on: pauses do not reach software";
         return Line::fails(check, None, tried, why);
@@ -140,6 +142,7 @@ pub(in crate::selftest) fn off(
             Line::fails(check, claimed, format!("switched off, reads {}", shown(setting)), why)
         }
         Ok(setting) => Line::ok(check, claimed, format!("switched off, reads {}", shown(setting))),
+        // A virtual device without the setting is as it should be; a NIC without it may still obey pauses.
         Err(_) if is_virtual => {
             Line::not_tried(check, claimed, "a virtual device has no flow control of its own")
         }
@@ -163,6 +166,7 @@ pub(in crate::selftest) fn by_device(
     });
     const STARTED: &str = "started with it for priority 3";
     match (claim, started) {
+        // A start proves that the driver took the setting, not that the device acts on it.
         (Ok(_), Ok(())) => {
             let why = "whether the device obeys and sends pauses was not tried";
             Line::unknown(check, claimed, Some(STARTED.into()), why)

@@ -6,7 +6,7 @@ use crate::selftest::report::Line;
 /// A start with other ring sizes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::selftest) struct RingTry {
-    /// Receive and transmit descriptors that were asked for.
+    /// Requested receive and transmit descriptors.
     pub(in crate::selftest) asked: (u16, u16),
     /// Descriptors that the driver took and the frames that passed, or the error.
     pub(in crate::selftest) result: Result<((u16, u16), Option<Passed>), String>,
@@ -17,7 +17,7 @@ pub(in crate::selftest) fn rings(check: &str, claimed: Option<String>, tries: &[
     if tries.is_empty() {
         return Line::not_tried(check, claimed, "the driver names no sizes");
     }
-    let said = tries.iter().map(|one| {
+    let sizes = tries.iter().map(|one| {
         let (rx, tx) = one.asked;
         match &one.result {
             Ok((got, passed)) => {
@@ -34,7 +34,8 @@ pub(in crate::selftest) fn rings(check: &str, claimed: Option<String>, tries: &[
             Err(_) => format!("{rx}/{tx}: refused"),
         }
     });
-    let tried = said.collect::<Vec<_>>().join("; ");
+    let tried = sizes.collect::<Vec<_>>().join("; ");
+    // A size within the driver's own limits that it refuses is a wrong claim.
     if let Some(why) = tries.iter().find_map(|one| one.result.as_ref().err()) {
         return Line::fails(check, claimed, tried, why.clone());
     }
@@ -78,6 +79,7 @@ pub(in crate::selftest) fn link(check: &str, t: &LinkTry) -> Line {
         t.passed.offered
     );
     match (t.seen_down, t.seen_up) {
+        // The worst first: a port whose link stays down needs a person.
         (_, false) => Line::fails(check, None, tried, "the link stayed down"),
         (true, true) if !t.passed.all() => {
             Line::fails(check, None, tried, "frames were lost after the link came up again")
@@ -99,12 +101,12 @@ pub(in crate::selftest) fn restarts(
     if all.is_empty() {
         return Line::not_tried(check, None, "the port was not started");
     }
-    let said = all.iter().map(|(what, result)| match result {
+    let starts = all.iter().map(|(what, result)| match result {
         Ok(Some(passed)) => format!("{what}: {} of {} frames", passed.intact, passed.offered),
         Ok(None) => format!("{what}: started"),
         Err(_) => format!("{what}: refused"),
     });
-    let tried = said.collect::<Vec<_>>().join("; ");
+    let tried = starts.collect::<Vec<_>>().join("; ");
     if let Some(why) = all.iter().find_map(|(_, result)| result.as_ref().err()) {
         return Line::fails(check, None, tried, why.clone());
     }

@@ -201,7 +201,7 @@ fn pfc_of_the_device_that_is_claimed_and_refused_fails() {
 
 #[test]
 fn single_frames_that_do_not_arrive_have_no_jitter() {
-    let of = |arrived| sound(at_rest("x", None, (arrived, 200), "min 1 ns".into()));
+    let of = |arrived| sound(at_rest("x", None, arrived, 200, "min 1 ns".into()));
     assert_eq!([of(200), of(0), of(50)], [Good, Fails, Unknown]);
 }
 
