@@ -31,6 +31,9 @@ pub struct Point {
     pub verdict: Verdict,
     /// Checks that are neither PASS nor not judged.
     pub failed: Vec<String>,
+    /// Checks that were not judged, with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_judged: Vec<String>,
     /// By objective; `None` where the run has no such result.
     pub results: Vec<Option<f64>>,
     pub trace_hash: Option<String>,
@@ -196,12 +199,15 @@ fn run(
     let results = objectives.iter().map(|objective| objective.of(&outcome));
     let results = results.collect::<Result<_, _>>().map_err(ExploreError::Objective)?;
     let is_bad = |check: &&super::CheckOutcome| check.verdict > Verdict::NotJudged;
+    let open = outcome.checks.iter().filter(|check| check.verdict == Verdict::NotJudged);
+    let not_judged = open.map(|check| format!("{}: {}", check.name, check.detail)).collect();
     let Outcome { verdict, ref checks, .. } = outcome;
     Ok(Some(Point {
         values: shown(study, n),
         front: false,
         verdict,
         failed: checks.iter().filter(is_bad).map(|check| check.name.clone()).collect(),
+        not_judged,
         results,
         trace_hash: outcome.trace_hash.clone(),
     }))

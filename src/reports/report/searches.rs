@@ -168,11 +168,21 @@ pub(super) fn explored_summary(explored: &Explored) -> Vec<String> {
         count(ran as u64),
         number(|point| point.verdict == Verdict::Fail),
     )];
-    let unjudged =
-        count(explored.points.iter().filter(|point| point.verdict == Verdict::NotJudged).count()
-            as u64);
+    let unjudged = number(|point| point.verdict == Verdict::NotJudged);
     if unjudged != "0" {
         lines[0] += &format!("; {unjudged} not judged");
+    }
+    if let Some(why) = explored.points.iter().find_map(|point| point.not_judged.first()) {
+        lines.push(format!("not judged: {why}"));
+    }
+    // A run that passes is compared only if it has all of the numbers.
+    let objectives = explored.objectives.iter().enumerate();
+    for (n, objective) in objectives {
+        let lacks = |point: &&Point| point.verdict == Verdict::Pass && point.results[n].is_none();
+        let runs = explored.points.iter().filter(lacks).count();
+        if runs > 0 {
+            lines.push(format!("{} of {ran} runs have no {}", count(runs as u64), objective.name));
+        }
     }
     // Refused combinations were drawn as well.
     let drawn = explored.planned + explored.refused.len();

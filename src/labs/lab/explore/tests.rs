@@ -174,6 +174,7 @@ fn a_run_that_loses_frames_or_was_disturbed_is_no_candidate() {
         front: false,
         verdict,
         failed: vec![],
+        not_judged: vec![],
         results: results.to_vec(),
         trace_hash: None,
     };
