@@ -7,7 +7,7 @@
 
 use super::frame::VirtualFrame;
 use super::node::{Node, NodeState, VirtualWorld};
-use super::slots::Slots;
+use super::queue::Slots;
 use super::wire::Inlet;
 use contracts::frame::Frame;
 use ground::memory::fetch;

@@ -26,8 +26,6 @@ mod telling;
 #[cfg(test)]
 mod tests;
 
-use core::fmt;
-
 pub use act::{Leak, Make};
 pub use broken::{Broken, NotHere};
 pub use forwarding::Forwarding;
@@ -38,6 +36,8 @@ pub use sending::{Part, Sending};
 pub use stage::{Lines, Stage};
 pub use storing::Storing;
 pub use telling::Telling;
+
+use core::fmt;
 
 /// A defect, by the part of the device's behavior that it breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

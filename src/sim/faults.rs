@@ -1,12 +1,11 @@
 //! Faults of a network, and everything that is known of a kind of fault before it happens.
 //! `Network::fail` applies them.
 
+use super::defect::Defect;
+use super::plan::{Direction, End, ErrorPlan, LinkId, NodeId};
 use ground::time::{Duration, Instant};
 use ground::units::PortId;
 use switch::Change;
-
-use super::defect::Defect;
-use super::ids::{Direction, End, ErrorPlan, LinkId, NodeId};
 
 /// Minimum frame length in bytes without its FCS (802.3 3.2.8).
 const FORGED_MIN: usize = 60;

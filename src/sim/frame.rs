@@ -1,7 +1,8 @@
 //! Frames of the virtual world: header bytes in a box, and a length on the wire.
 
-use super::body::{Body, OCTETS, ROOM};
 pub use super::body::{Sealed, VirtualFrame};
+
+use super::body::{Body, OCTETS, ROOM};
 use contracts::frame::{FCS_BYTES, Frame};
 use contracts::port::FRAME_MIN;
 use ground::memory::fetch_lines;

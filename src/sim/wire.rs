@@ -6,10 +6,9 @@ use std::collections::VecDeque;
 
 use super::faults::{FaultKind, LineFault, Which};
 use super::frame::VirtualFrame;
-use super::ids::{Direction, End, ErrorPlan, Place};
-use super::notes::Loss;
-use super::plan::DirectionPlan;
+use super::plan::{Direction, DirectionPlan, End, ErrorPlan, Place};
 use super::queue::Order;
+use super::witness::Loss;
 use contracts::frame::{FCS_BYTES, Frame};
 use ground::memory::{fetch, fetch_lines};
 use ground::rand::Rng;
