@@ -11,31 +11,24 @@
 //!
 //! A port without a defect pays for one comparison per burst.
 
-mod act;
 mod broken;
 mod forwarding;
 mod frame;
 mod holding;
 mod obeying;
-mod pauses;
-mod securing;
+mod protocols;
 mod sending;
 mod stage;
-mod storing;
-mod telling;
 #[cfg(test)]
 mod tests;
 
-pub use act::{Leak, Make};
 pub use broken::{Broken, NotHere};
-pub use forwarding::Forwarding;
+pub use forwarding::{Forwarding, Storing};
 pub use holding::Holding;
 pub use obeying::Obeying;
-pub use securing::Securing;
+pub use protocols::{Securing, Telling};
 pub use sending::{Part, Sending};
-pub use stage::{Lines, Stage};
-pub use storing::Storing;
-pub use telling::Telling;
+pub use stage::{Leak, Lines, Make, Stage};
 
 use core::fmt;
 

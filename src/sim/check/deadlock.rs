@@ -13,19 +13,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-
+use super::excuses::Lateness;
 use super::facts::{Facts, PortFacts};
 use super::finding::{Check, Extent, Finding};
-use super::lateness::Lateness;
 use super::passages::Passages;
 use super::pauses::Pauses;
 use super::requests::Requests;
-use super::unite::take;
+use super::take;
 use crate::{Direction, Node, NodeId, Nodes};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PortId, Priority, TrafficClass};
 use ground::verdict::Verdict;
+use serde::Serialize;
 
 /// State of one part's checkers that a search for deadlocks needs.
 #[derive(Clone, Copy, Debug)]

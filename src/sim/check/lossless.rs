@@ -8,11 +8,10 @@
 //! Frames that are lost in another way are counted by their cause ([`Other`]) and not judged here either:
 //! [`KnownLosses`] says which of them a planned fault of the environment took. Only a `SecY` has no excuse.
 
-use super::excuses::{self, Cause, ExcusedDrops, Excuses};
+use super::excuses::{self, Cause, ExcusedDrops, Excuses, Lateness};
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First, KnownLosses};
-use super::lateness::Lateness;
-use super::unite::take;
+use super::take;
 use crate::{Direction, Loss, NodeId};
 use contracts::stats::{DropKind, DropReason};
 use ground::time::Instant;

@@ -11,16 +11,13 @@
 //! switch is no longer [exact](Passages::is_exact). What is said of it then is about right, and what
 //! needs to be right is not concluded from it.
 
-mod key;
-
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasherDefault;
 
-use key::{Entry, Key, KeyHasher, key, path};
-
 use super::facts::Facts;
 use super::parsed::{self, Data, EITHER, NONE};
-use super::unite::take;
+use super::recent::{Entry, Key, KeyHasher, key, path};
+use super::take;
 use crate::{Direction, NodeId, VirtualFrame};
 use contracts::stats::{DropKind, DropReason};
 use ground::time::Instant;

@@ -6,7 +6,7 @@ use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::parsed::{EITHER, Request};
 use super::passages::Passages;
-use super::unite::take;
+use super::take;
 use crate::{Direction, NodeId};
 use ground::time::{Duration, Instant};
 use ground::units::{Mac, PRIORITIES, Priority, PrioritySet};

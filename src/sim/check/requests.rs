@@ -4,12 +4,11 @@
 //! differ for no longer than a pause may have to wait for the line: one frame of the longest kind.
 //! While a pause is wanted it must never run out at the peer, so it has to be sent again in time.
 
-use super::excuses;
+use super::excuses::Lateness;
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
-use super::lateness::Lateness;
 use super::parsed::Request;
-use super::unite::take;
+use super::{excuses, take};
 use crate::{Direction, LinkId};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, Priority, PrioritySet};

@@ -1,7 +1,11 @@
-//! Defects in the forwarding of data frames.
+//! Defects in the forwarding of data frames, and of the buffer.
+//!
+//! The port observes when memory of the buffer is lost; the engine takes it from the switch.
 
-use super::act::{Act, Context};
-use super::frame::{QUANTUM_BYTES, ecn, is_cnp, is_ipv6, opcode, priority, set_ecn};
+use super::frame::{
+    QUANTUM_BYTES, ecn, enabled, is_cnp, is_ipv6, is_pfc, opcode, paused, priority, set_ecn,
+};
+use super::stage::{Act, Context};
 use contracts::frame::{Frame, LINE_OVERHEAD_BYTES};
 use ground::time::Instant;
 use ground::units::PrioritySet;
@@ -150,5 +154,40 @@ impl<F: Frame> Act<F> for State {
             | Forwarding::Ipv6Unmarked => {}
         }
         cx.out.node.push(frame);
+    }
+}
+
+/// A defect of the buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Storing {
+    /// Cells of the headroom of some priorities are lost with each pause that the port has resumed.
+    LeaksHeadroom { cells: u32, priorities: PrioritySet },
+}
+
+/// The state of such a defect.
+#[derive(Debug)]
+pub(super) struct Leaking {
+    what: Storing,
+    /// Priorities that the port pauses.
+    paused: u8,
+}
+
+impl Leaking {
+    pub(super) const fn new(what: Storing) -> Self {
+        Self { what, paused: 0 }
+    }
+}
+
+impl<F: Frame> Act<F> for Leaking {
+    fn tx(&mut self, cx: &mut Context<'_, F>, frame: F) {
+        if is_pfc(frame.head()) {
+            let Storing::LeaksHeadroom { cells, priorities } = self.what;
+            let (named, now) = (enabled(frame.head()), paused(frame.head()));
+            let resumed = self.paused & named & !now;
+            self.paused = self.paused & !named | now;
+            let resumed = PrioritySet(resumed & priorities.0);
+            cx.out.leaks.extend(resumed.iter().map(|priority| (priority, cells)));
+        }
+        cx.out.line.push(frame);
     }
 }

@@ -3,9 +3,8 @@
 use core::fmt;
 use std::collections::VecDeque;
 
-use super::act::{Act, Context};
-use super::frame::{QUANTUM_BYTES, is_pfc, opcode, paused, priority, remove, set_time};
-use super::pauses::Pauses;
+use super::frame::{Pauses, QUANTUM_BYTES, is_pfc, opcode, paused, priority, remove, set_time};
+use super::stage::{Act, Context};
 use contracts::frame::{Frame, LINE_OVERHEAD_BYTES};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PrioritySet};

@@ -3,13 +3,12 @@
 use core::fmt;
 use std::collections::VecDeque;
 
-use super::act::{Act, Context};
 use super::frame::{
-    CONTROL_LEN, MADE_BY, OPCODE_PAUSE, OPCODE_PFC, PARAMETERS, REPEAT, TIMES, VECTOR, as_pfc,
-    is_pause, is_pfc, opcode, pause, paused, remove, resumed, scale, set_opcode, set_time, shift,
-    time,
+    CONTROL_LEN, MADE_BY, OPCODE_PAUSE, OPCODE_PFC, PARAMETERS, Pauses, REPEAT, TIMES, VECTOR,
+    as_pfc, is_pause, is_pfc, opcode, pause, paused, remove, resumed, scale, set_opcode, set_time,
+    shift, time,
 };
-use super::pauses::Pauses;
+use super::stage::{Act, Context};
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PrioritySet, Quanta};

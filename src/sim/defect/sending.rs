@@ -2,12 +2,11 @@
 
 use core::fmt;
 
-use super::act::{Act, Context};
 use super::frame::{
-    MADE_BY, REPEAT, TIMES, VECTOR, is_pfc, opcode, pause, paused, remove, scale, set_time, shift,
-    time,
+    MADE_BY, Pauses, REPEAT, TIMES, VECTOR, is_pfc, opcode, pause, paused, remove, scale, set_time,
+    shift, time,
 };
-use super::pauses::Pauses;
+use super::stage::{Act, Context};
 use contracts::frame::Frame;
 use ground::time::Instant;
 use ground::units::{PRIORITIES, PrioritySet, Quanta};

@@ -1,207 +1,20 @@
-//! Checkers: what must hold in every network, judged from outside.
+//! What the checkers are told: the calls of a network, and the division of the checkers among its parts.
 //!
-//! They read the octets of frames on lines, by a few lines of their own, and the notes of the
-//! switches; of what the switches keep themselves they read the totals of ledger and queues
-//! alone, to compare them with their own. A checker never changes what happens.
-//!
-//! [`Checkers`] is a [`Witness`] with all of them but [`Shares`]; [`Checkers::finish`] says what
-//! they found. It costs a few tens of nanoseconds for each frame on a line, and more at samples:
-//! without `sample_every` in the plan, ledgers, idle lines and deadlocks are sampled once, at
-//! the end.
+//! Every part has checkers, which are told about the nodes of that part. Nearly all that a checker knows is
+//! of one port or node. A frame on a line between parts counts as that of the receiver's part once it is
+//! handed over. Ledgers and idle lines are sampled by each for its own nodes, deadlocks by the first part with
+//! what the others know.
 
-mod cells;
-mod deadlock;
-mod ecn;
-mod excuses;
-mod facts;
-mod finding;
-mod frames;
-mod idle;
-mod lateness;
-mod lossless;
-mod marks;
-mod parsed;
-mod parts;
-mod passages;
-mod pauses;
-mod recent;
-mod requests;
-mod shares;
-mod starved;
-mod unite;
-
-pub use deadlock::Deadlock;
-pub use excuses::{Cause, Excuse, ExcusedDrops};
-pub use finding::{Check, Finding, KnownLosses};
-pub use shares::Shares;
-
-use serde::{Deserialize, Serialize};
-
-use super::{
-    Direction, LinkId, LinkPlan, Loss, NetworkPlan, NodeId, NodePlan, Nodes, Note, Partition,
-    VirtualFrame, Witness,
-};
-use cells::Cells;
+use super::Checkers;
+use super::deadlock::{self, Parts};
+use super::facts::{Facts, PortFacts};
+use super::parsed::{self, Parsed};
+use super::recent::{Kind, Known, Side};
+use super::requests::Cx;
+use crate::{Direction, LinkId, Loss, NodeId, Nodes, Note, Partition, VirtualFrame, Witness};
 use contracts::frame::Frame;
-use deadlock::{Deadlocks, Known as OfDeadlocks};
-use ecn::EcnFirst;
-use facts::Facts;
-use frames::Frames;
-use ground::counters;
-use ground::time::{Duration, Instant};
+use ground::time::Instant;
 use ground::units::{PrioritySet, TrafficClass};
-use idle::Idle;
-use lateness::Lateness;
-use lossless::Lossless;
-use marks::Marks;
-use parsed::Parsed;
-use passages::Passages;
-use pauses::Pauses;
-use recent::{Kind, Known, Recent, Side};
-use requests::{Cx, Requests};
-use starved::Starved;
-
-/// See the module's head.
-#[derive(Clone, Debug)]
-pub struct Checkers {
-    facts: Facts,
-    lateness: Lateness,
-    passages: Passages,
-    frames: Frames,
-    cells: Cells,
-    lossless: Lossless,
-    pauses: Pauses,
-    requests: Requests,
-    deadlocks: Deadlocks,
-    starved: Starved,
-    idle: Idle,
-    ecn: EcnFirst,
-    marks: Marks,
-    recent: Recent,
-    /// Destinations and sources of forged frames that a switch knows no port for.
-    floods: Vec<(u64, u64)>,
-    /// Forged frames, each with its priority at the switch that got it.
-    strangers: Vec<(parsed::Kind, u8)>,
-    totals: Totals,
-    /// True if what happens at one node may excuse a loss at another: by a planned fault, an error of a
-    /// line, a SecY, or a watchdog that ignores pauses.
-    ordered: bool,
-}
-
-counters! {
-    /// Events that the checkers counted in a run.
-    #[derive(Serialize, Deserialize)]
-    Totals {
-        /// Pauses that switches sent, refreshes included.
-        pauses,
-        /// Resumes that switches sent.
-        resumptions,
-        /// Frames that switches marked.
-        marks,
-        /// Frames that switches dropped, for any reason.
-        drops,
-        /// Frames lost on lines.
-        line_losses,
-        /// Storms that watchdogs detected.
-        watchdog_storms,
-    }
-}
-
-impl Checkers {
-    /// Checkers of a network that has not run yet.
-    #[must_use]
-    pub fn new(plan: &NetworkPlan) -> Self {
-        let facts = Facts::new(plan);
-        Self {
-            lateness: Lateness::new(&facts),
-            passages: Passages::new(&facts),
-            frames: Frames::new(&facts),
-            cells: Cells::default(),
-            lossless: Lossless::new(&facts),
-            pauses: Pauses::new(&facts),
-            requests: Requests::new(&facts),
-            deadlocks: Deadlocks::new(&facts),
-            starved: Starved::new(&facts),
-            idle: Idle::new(&facts),
-            ecn: EcnFirst::new(&facts),
-            marks: Marks::new(&facts),
-            recent: Recent::new(&facts),
-            floods: vec![],
-            strangers: vec![],
-            totals: Totals::default(),
-            ordered: facts.ports.iter().any(|port| port.forwards != 0)
-                || !plan.faults.is_empty()
-                || plan.links.iter().any(LinkPlan::errs)
-                || plan.nodes.iter().any(NodePlan::is_secured),
-            facts,
-        }
-    }
-
-    /// The deadlocks found so far, in the order of time.
-    #[must_use]
-    pub fn deadlocks(&self) -> &[Deadlock] {
-        self.deadlocks.found()
-    }
-
-    /// Time since which no data has moved, where a switch waits for a group that is filled by frames of
-    /// which nothing is known: it may be a deadlock, which cannot be judged.
-    #[must_use]
-    pub fn stands_still_since(&self) -> Option<Instant> {
-        self.deadlocks.stands_still_since()
-    }
-
-    /// The longest time for which a queue starves now because the flows isolated from it are strictly served
-    /// before it.
-    #[must_use]
-    pub fn starved(&self) -> Duration {
-        self.starved.longest()
-    }
-
-    /// Has everything told in the order of time, as if what happens at one node could excuse another: for
-    /// tests that this makes no difference.
-    #[cfg(any(test, feature = "rig"))]
-    pub const fn keep_order(&mut self) {
-        self.ordered = true;
-    }
-
-    /// Returns the events counted so far.
-    #[must_use]
-    pub const fn totals(&self) -> Totals {
-        self.totals
-    }
-
-    /// Returns the frames of lossless priorities that switches dropped because the buffer was full:
-    /// those without an excuse, and those with one.
-    #[must_use]
-    pub fn lossless_drops(&self) -> (u64, ExcusedDrops) {
-        self.lossless.drops()
-    }
-
-    /// Samples the nodes for the last time and returns one finding for each check.
-    #[must_use]
-    pub fn finish(mut self, now: Instant, nodes: &mut Nodes) -> Vec<Finding> {
-        self.sampled(now, nodes);
-        let sent = self.frames.total();
-        let Self { facts, passages, pauses, requests, .. } = &self;
-        let known = OfDeadlocks { facts, passages, pauses, requests, deadlocks: None };
-        let deadlock = self.deadlocks.finish(&known, (now, sent), (&self.lateness, nodes));
-        let cx = Cx { facts: &self.facts, lateness: &self.lateness };
-        let [pauses_sent, ends] = self.requests.finish(cx, now);
-        let marks = self.marks.finish(&self.facts, &self.frames, now, nodes);
-        vec![
-            self.frames.finish(&self.facts, now, nodes),
-            self.cells.finish(&self.facts, sent),
-            self.lossless.finish(),
-            self.pauses.finish(&self.facts),
-            pauses_sent,
-            ends,
-            deadlock,
-            self.idle.finish(sent),
-            self.ecn.finish(&self.facts),
-            marks,
-        ]
-    }
-}
 
 impl Checkers {
     /// PFC of a switch's port runs for other priorities from now on.
@@ -218,9 +31,7 @@ impl Checkers {
         let over = self.lossless.over(port);
         self.requests.enabled(Cx { facts, lateness: &self.lateness }, at, port, over);
     }
-}
 
-impl Checkers {
     /// A frame of any kind starts; `kind` is remembered if it is data.
     #[inline(never)]
     fn sent_any(
@@ -420,7 +231,7 @@ impl Witness for Checkers {
             Parsed::Reserved => {}
             Parsed::Data(data) => {
                 // At one of its ends is a switch, and that knows what is lossless.
-                let of = |port: &facts::PortFacts| port.is_lossless(port.maps.priority(&data));
+                let of = |port: &PortFacts| port.is_lossless(port.maps.priority(&data));
                 if of(facts.from(direction)) || of(facts.to(direction)) {
                     self.lossless.lost(facts, at, direction, cause);
                 }
@@ -553,5 +364,82 @@ impl Witness for Checkers {
     }
 }
 
-#[cfg(test)]
-mod tests;
+impl Checkers {
+    /// Reason for which one observer has to see the whole network in the order of time, if there is one.
+    #[must_use]
+    pub fn needs_whole(&self) -> Option<&'static str> {
+        if self.ordered {
+            Some("faults, line errors, MACsec or a forwarding watchdog may excuse losses elsewhere")
+        } else if self.facts.nodes.iter().any(|node| node.takes_time) {
+            Some("a processor that takes time may excuse losses, in the order of time")
+        } else {
+            None
+        }
+    }
+
+    /// Becomes the checkers of the first part; returns those of the others.
+    pub(super) fn divide_into(&mut self, partition: &Partition) -> Vec<Self> {
+        let nodes = self.facts.nodes.len() as u32;
+        let of = |part: usize| {
+            let own = (0..nodes).map(|n| partition.of(NodeId(n)) as usize == part);
+            let facts = Facts { own: own.collect(), ..self.facts.clone() };
+            Self { facts, ..self.clone() }
+        };
+        let mut all: Vec<Self> = (0..partition.parts()).map(of).collect();
+        *self = all.remove(0);
+        all
+    }
+
+    /// Takes over what the checkers of another part know.
+    pub(super) fn unite_with(&mut self, other: Self) {
+        let theirs = &other.facts;
+        self.lateness.unite(other.lateness, theirs);
+        self.passages.unite(other.passages, theirs);
+        self.frames.unite(other.frames);
+        self.cells.unite(other.cells, theirs);
+        self.lossless.unite(other.lossless, theirs);
+        self.pauses.unite(other.pauses, theirs);
+        self.requests.unite(other.requests, theirs);
+        self.deadlocks.unite(other.deadlocks, theirs);
+        self.starved.unite(other.starved, theirs);
+        self.idle.unite(other.idle, theirs);
+        self.ecn.unite(other.ecn, theirs);
+        self.marks.unite(other.marks, theirs);
+        self.floods.extend(other.floods);
+        self.strangers.extend(other.strangers);
+        self.totals.add(&other.totals);
+        self.facts.unite(other.facts);
+    }
+
+    /// Samples what is of single nodes of this part.
+    pub(super) fn sample_own(&mut self, at: Instant, nodes: &mut Nodes) {
+        let Self { facts, lateness, passages, pauses, deadlocks, starved, .. } = self;
+        self.cells.sample(facts, (passages, lateness), at, nodes);
+        self.idle.sample(facts, (passages, pauses, lateness), at, nodes);
+        starved.sample(facts, deadlocks, at, nodes);
+    }
+
+    /// Searches for deadlocks in all parts.
+    pub(super) fn sample_deadlocks(
+        &mut self,
+        others: &[&mut Self],
+        at: Instant,
+        nodes: &mut Nodes,
+    ) {
+        let Self { facts, passages, pauses, requests, deadlocks, .. } = self;
+        let mut parts =
+            Parts(vec![deadlock::Known { facts, passages, pauses, requests, deadlocks: None }]);
+        for other in others {
+            let Self { facts, passages, pauses, requests, deadlocks: of, .. } = &**other;
+            deadlocks.started(of.last_start());
+            parts.0.push(deadlock::Known {
+                facts,
+                passages,
+                pauses,
+                requests,
+                deadlocks: Some(of),
+            });
+        }
+        deadlocks.sample(&parts, at, nodes);
+    }
+}

@@ -1,11 +1,75 @@
-//! Defects in what is told to others by LLDP and by messages of Source Flow Control (SFCM), and in what
-//! is heard from them.
+//! Defects in protocols beside PFC: LLDP, messages of Source Flow Control (SFCM), and MACsec.
+//!
+//! Of MACsec, the port's guard leaves out the checks of received frames; what happens at a change of keys happens
+//! here.
 
 use core::fmt;
 
-use super::act::{Act, Context};
-use super::frame::{set_word, sfcm};
+use super::frame::{MADE_BY, is_pfc, pause, set_word, sfcm};
+use super::stage::{Act, Context};
 use contracts::frame::Frame;
+
+/// A defect in MACsec.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Securing {
+    /// A protected MAC control frame that was received before, or is too late, is obeyed.
+    ObeysReplays,
+    /// A protected MAC control frame is obeyed without regard to its check value.
+    ObeysForged,
+    /// A MAC control frame of an association that is not there, or with a key that was replaced, is
+    /// obeyed.
+    ObeysOldKeys,
+    /// A protected MAC control frame of another channel is obeyed.
+    ObeysAnyChannel,
+    /// Protected MAC control frames are ignored once the lower half of packet numbers has begun again.
+    IgnoresAfterRoll,
+    /// All pauses end when a key changes.
+    ResumesAtRekey,
+    /// The next data frames that are sent when a key has changed are lost.
+    LosesAtRekey {
+        /// Number of frames.
+        frames: u32,
+    },
+}
+
+/// The state of such a defect.
+#[derive(Debug)]
+pub(super) struct SecuringState {
+    what: Securing,
+    /// Data frames to lose.
+    left: u32,
+}
+
+impl SecuringState {
+    pub(super) const fn new(what: Securing) -> Self {
+        Self { what, left: 0 }
+    }
+}
+
+impl<F: Frame> Act<F> for SecuringState {
+    fn tx(&mut self, cx: &mut Context<'_, F>, frame: F) {
+        if self.left > 0 && !is_pfc(frame.head()) {
+            self.left -= 1;
+            return;
+        }
+        cx.out.line.push(frame);
+    }
+
+    fn rekeyed(&mut self, cx: &mut Context<'_, F>) {
+        match self.what {
+            Securing::ResumesAtRekey => {
+                let resume = pause(MADE_BY, u8::MAX, 0);
+                cx.out.node.extend(cx.make.control(&resume));
+            }
+            Securing::LosesAtRekey { frames } => self.left = frames,
+            Securing::ObeysReplays
+            | Securing::ObeysForged
+            | Securing::ObeysOldKeys
+            | Securing::ObeysAnyChannel
+            | Securing::IgnoresAfterRoll => {}
+        }
+    }
+}
 
 /// A defect in LLDP or in SFCM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +89,7 @@ pub enum Telling {
 
 /// The state of such a defect: it has none.
 #[derive(Debug)]
-pub(super) struct State(Telling);
+pub(super) struct TellingState(Telling);
 
 /// Offset of the first TLV.
 const TLVS: usize = 14;
@@ -44,7 +108,7 @@ const SHARE: usize = 9;
 const CEE: [u8; 18] =
     [0xfe, 0x10, 0x00, 0x1b, 0x21, 0x02, 0x02, 0x0a, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
 
-impl State {
+impl TellingState {
     pub(super) const fn new(what: Telling) -> Self {
         Self(what)
     }
@@ -76,7 +140,7 @@ fn all(head: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     )
 }
 
-impl<F: Frame + fmt::Debug + Send> Act<F> for State {
+impl<F: Frame + fmt::Debug + Send> Act<F> for TellingState {
     fn tx(&mut self, cx: &mut Context<'_, F>, mut frame: F) {
         let head = frame.head();
         match self.0 {
