@@ -170,7 +170,7 @@ impl Checkers {
         let sent = self.frames.total();
         let Self { facts, passages, pauses, requests, .. } = &self;
         let known = Known { facts, passages, pauses, requests, deadlocks: None };
-        let deadlock = self.deadlocks.finish(&known, (now, sent), (&self.lateness, nodes));
+        let deadlock = self.deadlocks.finish(&known, now, sent, &self.lateness, nodes);
         let cx = Cx { facts: &self.facts, lateness: &self.lateness };
         let [pauses_sent, ends] = self.requests.finish(cx, now);
         let marks = self.marks.finish(&self.facts, &self.frames, now, nodes);

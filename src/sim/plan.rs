@@ -99,6 +99,11 @@ impl LinkPlan {
         if direction.0 % 2 == 0 { self.a } else { self.b }
     }
 
+    /// Returns the plan of a direction.
+    pub(super) const fn way(&self, direction: Direction) -> DirectionPlan {
+        if direction.0 % 2 == 0 { self.ab } else { self.ba }
+    }
+
     /// Returns the end at which frames of a direction arrive.
     #[must_use]
     pub const fn to(&self, direction: Direction) -> End {

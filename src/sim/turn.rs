@@ -206,7 +206,7 @@ impl NodeState {
                         let outlet = &mut outlets[port.index()];
                         sent.finish_sent(at);
                         while let Some(frame) = sent.next_sent() {
-                            wires.send(at, (local, clock), outlet, frame, witness);
+                            wires.send(at, local, clock, outlet, frame, witness);
                         }
                         queue.set(slots.wake(port), Order::LAST, later(deadline));
                     })
@@ -269,19 +269,19 @@ impl NodeState {
     #[cold]
     fn send_added<W: Witness>(&mut self, at: Instant, wires: &mut Wires, witness: &mut W) {
         let (clock, local) = (self.clock, self.clock.local(at));
-        let dated = (local, &clock);
+
         let slots = self.slots();
         self.held = 0;
         for port in self.ports() {
             let Some((lines, next)) = self.port_mut(port).take_aside(at) else { continue };
             for frame in lines.line {
-                wires.send(at, dated, &mut self.outlets[port.index()], frame, witness);
+                wires.send(at, local, &clock, &mut self.outlets[port.index()], frame, witness);
             }
             for frame in &lines.others {
                 for other in self.ports().filter(|other| *other != port) {
                     let mut frame = frame.clone();
                     self.port_mut(other).protect(&mut frame);
-                    wires.send(at, dated, &mut self.outlets[other.index()], frame, witness);
+                    wires.send(at, local, &clock, &mut self.outlets[other.index()], frame, witness);
                 }
             }
             for frame in &lines.inward {
@@ -430,7 +430,7 @@ impl NodeState {
         let port = station.port_mut();
         port.finish_sent(at);
         while let Some(frame) = port.next_sent() {
-            wires.send(at, (local, clock), &mut outlets[0], frame, witness);
+            wires.send(at, local, clock, &mut outlets[0], frame, witness);
         }
         assert!(deadline > local, "a deadline that has passed was met, node {id:?} at {at:?}");
         clock.network(deadline)

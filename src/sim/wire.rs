@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use super::faults::{FaultKind, LineFault, Which};
 use super::frame::VirtualFrame;
-use super::plan::{Direction, DirectionPlan, End, ErrorPlan, Place};
+use super::plan::{Direction, DirectionPlan, End, ErrorPlan, LinkPlan, Place};
 use super::queue::Order;
 use super::witness::Loss;
 use contracts::frame::{FCS_BYTES, Frame};
@@ -14,7 +14,7 @@ use ground::memory::{fetch, fetch_lines};
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
-use schedule::{Line, LinePlan};
+use schedule::Line;
 
 /// Bytes on the line before a frame's first: preamble and start delimiter.
 const PREAMBLE: u64 = 8;
@@ -112,12 +112,15 @@ pub(super) struct Inlet {
 
 /// Creates both halves of a direction.
 pub(super) fn halves(
-    (rate, line): (BitsPerSec, LinePlan),
-    plan: DirectionPlan,
-    (direction, to): (Direction, End),
-    (delivery, secured): (Delivery, Secured),
+    link: &LinkPlan,
+    direction: Direction,
+    delivery: Delivery,
+    secured: Secured,
     seed: u64,
 ) -> (Outlet, Inlet) {
+    let (rate, line, to) = (link.rate, link.line, link.to(direction));
+    let plan = link.way(direction);
+
     // The line's overhead is preamble and gap; a shorter one is taken as preamble.
     let after = u64::from(line.overhead).saturating_sub(PREAMBLE);
     let mut outlet = Outlet {

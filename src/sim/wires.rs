@@ -96,7 +96,8 @@ impl Wires {
     pub(super) fn send<W: Witness>(
         &mut self,
         at: Instant,
-        (local, clock): (Instant, &ClockPlan),
+        local: Instant,
+        clock: &ClockPlan,
         outlet: &mut Outlet,
         mut frame: VirtualFrame,
         witness: &mut W,
@@ -206,7 +207,7 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> (Outlet, Inlet) {
         Some((rate, line, _)) if towards.cut_through => Delivery::CutThrough(Line::new(rate, line)),
         _ => Delivery::Stored,
     };
-    let dir = if direction.0 % 2 == 0 { link.ab } else { link.ba };
+
     let secys = [link.from(direction), to].map(|end| plan.nodes[end.node.index()].secy(end.port));
     let shim = match secys {
         [Some(sender), receiver] => {
@@ -219,7 +220,7 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> (Outlet, Inlet) {
     let recorded = plan.faults.iter().any(|fault| fault.kind.replays() == Some(direction));
     let secured = Secured { overhead, shim, recorded, validated };
     let seed = plan.seed ^ (u64::from(direction.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    halves((link.rate, link.line), dir, (direction, to), (delivery, secured), seed)
+    halves(link, direction, delivery, secured, seed)
 }
 
 /// Returns the least time from a frame's start to its arrival, from the nodes of each part to those of

@@ -293,7 +293,8 @@ impl Cells {
     pub(super) fn sample(
         &mut self,
         facts: &Facts,
-        (passages, lateness): (&Passages, &Lateness),
+        passages: &Passages,
+        lateness: &Lateness,
         at: Instant,
         nodes: &mut Nodes,
     ) {

@@ -167,7 +167,7 @@ impl Deadlocks {
                     let since = requests.since(port.reverse(), *p);
                     (of.class[*p] == class || passages.places(port, *p) >> class & 1 == 1)
                         && since.saturating_add(self.patience[port.index()]) <= at
-                        && pauses.is_paused((of_own, passages), at, (port, *p))
+                        && pauses.is_paused(of_own, passages, at, port, *p)
                 };
                 let wanted = |p: &usize| requests.wants(port.reverse(), *p);
                 let group = |p: usize| 1 << peer.group[p];
@@ -256,14 +256,16 @@ impl Deadlocks {
     pub(super) fn finish(
         &self,
         known: &Known<'_>,
-        (now, sent): (Instant, u64),
-        (lateness, nodes): (&Lateness, &mut Nodes),
+        now: Instant,
+        sent: u64,
+        lateness: &Lateness,
+        nodes: &mut Nodes,
     ) -> Finding {
         let Some(first) = self.found.first() else {
             if sent == 0 {
                 return Finding::not_judged(Check::Deadlock, Extent::sent(0).without.into());
             }
-            if let Some((verdict, why)) = self.standing(known, now, (lateness, nodes)) {
+            if let Some((verdict, why)) = self.standing(known, now, lateness, nodes) {
                 return Finding::new(Check::Deadlock, verdict, why);
             }
             let detail = format!("no cyclic buffer dependency in {} samples", self.samples);
@@ -286,10 +288,12 @@ impl Deadlocks {
     /// still at the end with frames in it, or what fills a group is not known.
     fn standing(
         &self,
-        Known { facts, passages, pauses, .. }: &Known<'_>,
+        known: &Known<'_>,
         now: Instant,
-        (lateness, nodes): (&Lateness, &mut Nodes),
+        lateness: &Lateness,
+        nodes: &mut Nodes,
     ) -> Option<(Verdict, String)> {
+        let Known { facts, passages, pauses, .. } = known;
         if let Some((port, class)) = self.unfollowed {
             let (name, peer) = (&facts.from(port).name, &facts.to(port).name);
             let why = format!(
@@ -309,8 +313,7 @@ impl Deadlocks {
         // What a host pauses may go on, and a stalled switch as well.
         let host = queues.iter().find(|(port, class)| {
             let held = passages.of_place(facts, *port, *class);
-            let is_paused =
-                |p: Priority| pauses.is_paused((facts, passages), now, (*port, p.index()));
+            let is_paused = |p: Priority| pauses.is_paused(facts, passages, now, *port, p.index());
             !is_switch(facts.to(*port).node) && held.iter().any(is_paused)
         });
         let host = host.map(|(port, _)| format!("{} pauses them", facts.to(*port).name));

@@ -180,21 +180,23 @@ impl Excuses {
         facts: &Facts,
         at: Instant,
         port: Direction,
-        (cause, of): (Cause, PrioritySet),
+        cause: Cause,
+        of: PrioritySet,
     ) {
-        self.lasts(at, port, (cause, of), at.saturating_add(facts.round_trip(port)));
+        self.lasts(at, port, cause, of, at.saturating_add(facts.round_trip(port)));
     }
 
     /// Something began that ends at [`Self::ended`].
-    pub(super) fn began(&mut self, at: Instant, port: Direction, cause: (Cause, PrioritySet)) {
-        self.lasts(at, port, cause, Instant::NEVER);
+    pub(super) fn began(&mut self, at: Instant, port: Direction, cause: Cause, of: PrioritySet) {
+        self.lasts(at, port, cause, of, Instant::NEVER);
     }
 
     fn lasts(
         &mut self,
         at: Instant,
         port: Direction,
-        (cause, of): (Cause, PrioritySet),
+        cause: Cause,
+        of: PrioritySet,
         until: Instant,
     ) {
         let priorities = PrioritySet(of.0 & PrioritySet::ALL.0);
@@ -213,7 +215,8 @@ impl Excuses {
         facts: &Facts,
         at: Instant,
         port: Direction,
-        (cause, of): (Cause, PrioritySet),
+        cause: Cause,
+        of: PrioritySet,
     ) {
         let over = self.over[port.index()];
         for open in &mut self.open[port.index()] {

@@ -8,12 +8,10 @@
 //! judged. The time ends with the first sample at which either queue is empty. It counts up to the last frame that
 //! the line sent of theirs, so a port that sends nothing starves none.
 
-use super::deadlock::Deadlocks;
+use super::deadlock::{Deadlocks, Known};
 use super::excuses::Lateness;
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
-use super::passages::Passages;
-use super::pauses::Pauses;
 use super::take;
 use crate::{Direction, LinkId, Node, Nodes};
 use ground::time::{Duration, Instant};
@@ -61,7 +59,7 @@ impl Line {
     }
 
     #[inline]
-    fn sent(&mut self, (at, end): (Instant, Instant), is_control: bool) {
+    fn sent(&mut self, at: Instant, end: Instant, is_control: bool) {
         // Less than the frame itself is rounding, and no room for another.
         let gap = at.since(self.free) > end.since(at);
         self.free = end;
@@ -96,11 +94,12 @@ impl Idle {
     #[inline]
     pub(super) fn sent(
         &mut self,
-        (at, end): (Instant, Instant),
+        at: Instant,
+        end: Instant,
         direction: Direction,
         is_control: bool,
     ) {
-        self.lines[direction.index()].sent((at, end), is_control);
+        self.lines[direction.index()].sent(at, end, is_control);
     }
 
     /// A group of a port crosses a limit, so that the port owes its peer a MAC control frame, unless it never
@@ -126,11 +125,13 @@ impl Idle {
     /// Looks at every port of every switch, after all that happens at `at`.
     pub(super) fn sample(
         &mut self,
-        facts: &Facts,
-        (passages, pauses, lateness): (&Passages, &Pauses, &Lateness),
+        known: &Known<'_>,
+        lateness: &Lateness,
         at: Instant,
         nodes: &mut Nodes,
     ) {
+        let Known { facts, passages, .. } = *known;
+
         for direction in facts.directions().filter(|port| facts.has_port(*port)) {
             let of = facts.from(direction);
             let line = self.lines[direction.index()];
@@ -147,7 +148,7 @@ impl Idle {
                     let is_free = |class: &TrafficClass| {
                         line.stormed >> class.get() & 1 == 0
                             && (passages.queued(direction, class.index()) > 0 || unfollowed)
-                            && is_unpaused(facts, (passages, pauses), at, (direction, *class))
+                            && is_unpaused(known, at, direction, *class)
                     };
                     let octets = |class: TrafficClass| {
                         let places = of.classes_of(class);
@@ -203,17 +204,14 @@ impl Idle {
 /// True if no pause stops a class. A congesting class may be stopped by a priority of its own, too, and by
 /// a frame at its head of any that is isolated there; and any class by frames that arrived before their
 /// priority left it.
-fn is_unpaused(
-    facts: &Facts,
-    (passages, pauses): (&Passages, &Pauses),
-    at: Instant,
-    (direction, class): (Direction, TrafficClass),
-) -> bool {
+fn is_unpaused(known: &Known<'_>, at: Instant, direction: Direction, class: TrafficClass) -> bool {
+    let Known { facts, passages, pauses, .. } = *known;
+
     let of = facts.from(direction);
     let places: u8 = of.classes_of(class).map(|class| 1 << class.get()).sum();
     let is_there = |p: &usize| (of.places_of(*p) | passages.places(direction, *p)) & places != 0;
     let mut own = (0..PRIORITIES).filter(is_there);
-    own.all(|p| !pauses.is_paused((facts, passages), at, (direction, p)))
+    own.all(|p| !pauses.is_paused(facts, passages, at, direction, p))
 }
 
 #[derive(Clone, Debug)]
@@ -292,7 +290,7 @@ mod tests {
         for _ in 0..n {
             before(&mut line, now);
             now = now.max(line.free);
-            line.sent((now, now + PAUSE), true);
+            line.sent(now, now + PAUSE, true);
             now += PAUSE;
         }
         line.starves(now, PAUSE)
@@ -310,6 +308,6 @@ mod tests {
                 line.crossed();
             }
         }));
-        assert!(!carried(5 * most, |line, now| line.sent((now, now + PAUSE), false)), "data goes");
+        assert!(!carried(5 * most, |line, now| line.sent(now, now + PAUSE, false)), "data goes");
     }
 }

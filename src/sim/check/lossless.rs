@@ -8,12 +8,14 @@
 //! Frames that are lost in another way are counted by their cause ([`Other`]) and not judged here either:
 //! [`KnownLosses`] says which of them a planned fault of the environment took. Only a `SecY` has no excuse.
 
-use super::excuses::{self, Cause, ExcusedDrops, Excuses, Lateness};
+use super::excuses::{self, Cause, ExcusedDrops, Excuses};
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First, KnownLosses};
+use super::passages::Dropped;
+use super::requests::Cx;
 use super::take;
 use crate::{Direction, Loss, NodeId};
-use contracts::stats::{DropKind, DropReason};
+use contracts::stats::DropKind;
 use ground::time::Instant;
 use ground::units::PrioritySet;
 
@@ -96,14 +98,10 @@ impl Lossless {
     }
 
     /// A switch dropped a frame of `priority` that came in by (or was to leave by) `port`.
-    pub(super) fn dropped(
-        &mut self,
-        (facts, lateness): (&Facts, &Lateness),
-        at: Instant,
-        port: Direction,
-        (priority, reason): (u8, DropReason),
-        whose: Option<(u64, u64)>,
-    ) {
+    pub(super) fn dropped(&mut self, cx: Cx<'_>, dropped: Dropped, whose: Option<(u64, u64)>) {
+        let Cx { facts, lateness } = cx;
+        let Dropped { at, port, reason, .. } = dropped;
+        let Some(priority) = dropped.priority else { return };
         let of = facts.from(port);
         if of.lossless.0 >> priority & 1 == 0 {
             return;
@@ -114,7 +112,7 @@ impl Lossless {
                 return self.count(Other::Storm);
             }
             DropKind::Watchdog => return self.count(Other::Watchdog),
-            DropKind::Link if self.is_by_link((facts, lateness), at, of.node) => {
+            DropKind::Link if self.is_by_link(cx, at, of.node) => {
                 return self.count(Other::Link);
             }
             DropKind::Link => {
@@ -184,12 +182,13 @@ impl Lossless {
         facts: &Facts,
         at: Instant,
         port: Direction,
-        (of, cause): (PrioritySet, Loss),
+        of: PrioritySet,
+        cause: Loss,
     ) {
         match cause {
             Loss::Damaged | Loss::Fault | Loss::LinkDown => {
                 let of = of_groups(facts, port, of);
-                self.excuses.happened(facts, at, port, (Cause::LostPause, of));
+                self.excuses.happened(facts, at, port, Cause::LostPause, of);
             }
             // No fault of the environment: where a loss follows, it has no excuse.
             Loss::Secy | Loss::Defect => {}
@@ -201,12 +200,9 @@ impl Lossless {
     }
 
     /// True if a link of a switch is down, or was until a round trip ago or while the switch was late.
-    fn is_by_link(
-        &self,
-        (facts, lateness): (&Facts, &Lateness),
-        at: Instant,
-        node: NodeId,
-    ) -> bool {
+    fn is_by_link(&self, cx: Cx<'_>, at: Instant, node: NodeId) -> bool {
+        let Cx { facts, lateness } = cx;
+
         let late = lateness.last(at, node);
         facts.node(node).out.iter().any(|port| {
             let (down, last) = self.links[port.index()];
@@ -235,14 +231,14 @@ impl Lossless {
     /// The link of a port went down or came up, and the peer forgot what it was told.
     pub(super) fn link(&mut self, facts: &Facts, at: Instant, port: Direction, up: bool) {
         self.links[port.index()] = (!up, at);
-        self.excuses.happened(facts, at, port, (Cause::Link, PrioritySet::ALL));
+        self.excuses.happened(facts, at, port, Cause::Link, PrioritySet::ALL);
     }
 
     /// A data frame of a priority arrived at a port that no pause held back.
     pub(super) fn forged(&mut self, facts: &Facts, at: Instant, port: Direction, priority: u8) {
         let of = PrioritySet(1_u8.checked_shl(priority.into()).unwrap_or(0));
         let of = of_groups(facts, port, of);
-        self.excuses.happened(facts, at, port, (Cause::ForgedFrame, of));
+        self.excuses.happened(facts, at, port, Cause::ForgedFrame, of);
     }
 
     /// The peer of a port was told about these priorities in the port's name.
@@ -254,7 +250,7 @@ impl Lossless {
         named: PrioritySet,
     ) {
         let of = of_groups(facts, port, named);
-        self.excuses.happened(facts, at, port, (Cause::ForgedPause, of));
+        self.excuses.happened(facts, at, port, Cause::ForgedPause, of);
     }
 
     /// A group went over its limit, or resumes its peer.
@@ -273,12 +269,13 @@ impl Lossless {
         facts: &Facts,
         at: Instant,
         port: Direction,
-        (of, ignored): (PrioritySet, bool),
+        of: PrioritySet,
+        ignored: bool,
     ) {
         let of = of_groups(facts, port, of);
         match ignored {
-            true => self.excuses.began(at, port, (Cause::Watchdog, of)),
-            false => self.excuses.ended(facts, at, port, (Cause::Watchdog, of)),
+            true => self.excuses.began(at, port, Cause::Watchdog, of),
+            false => self.excuses.ended(facts, at, port, Cause::Watchdog, of),
         }
     }
 

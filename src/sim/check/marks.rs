@@ -260,7 +260,8 @@ impl EcnFirst {
     /// A port pauses these priorities of its peer.
     pub(super) fn paused(
         &mut self,
-        (facts, passages): (&Facts, &Passages),
+        facts: &Facts,
+        passages: &Passages,
         at: Instant,
         port: Direction,
         paused: PrioritySet,

@@ -21,7 +21,7 @@ use super::take;
 use crate::{Direction, NodeId, VirtualFrame};
 use contracts::stats::{DropKind, DropReason};
 use ground::time::Instant;
-use ground::units::{PRIORITIES, PortId, Priority, PrioritySet};
+use ground::units::{PRIORITIES, Priority, PrioritySet};
 
 /// Frames of one kind in one switch.
 #[derive(Clone, Debug)]
@@ -113,6 +113,26 @@ pub(super) struct Leaves {
     pub(super) always: bool,
 }
 
+/// A frame that leaves, as far as that is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    /// Its priority there, [`NONE`] or [`EITHER`].
+    pub(super) priority: u8,
+    /// The class in which it waited.
+    pub(super) class: Option<u8>,
+}
+
+/// A frame that a switch dropped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dropped {
+    pub(super) at: Instant,
+    /// The port that counts it.
+    pub(super) port: Direction,
+    /// Its priority, if it was classified.
+    pub(super) priority: Option<u8>,
+    pub(super) reason: DropReason,
+}
+
 impl Passages {
     pub(super) fn new(facts: &Facts) -> Self {
         let ports = facts.ports.len();
@@ -167,14 +187,15 @@ impl Passages {
         facts: &Facts,
         now: Instant,
         direction: Direction,
-        (frame, data): (&VirtualFrame, &Data),
+        frame: &VirtualFrame,
+        data: &Data,
     ) -> Option<(u32, u32)> {
         let node = facts.to(direction).node;
         let from = Entry { tag: (data.pcp, data.vid), port: direction.0 };
         let key = key(node, data, from, path(facts, node, frame, data));
         let at = match self.known.get(&key) {
             Some(at) => *at,
-            None => self.discover(facts, direction, key, (frame, data)),
+            None => self.discover(facts, direction, key, frame, data),
         };
         if at == UNKNOWN {
             self.exact[node.index()] = false;
@@ -194,7 +215,7 @@ impl Passages {
         let untagged = data.len - if data.pcp == NONE { 0 } else { 4 };
         let len = untagged + if passage.tagged { 4 } else { 0 };
         let cells = len.div_ceil(facts.node(node).cell).max(1);
-        self.came(facts, now, (at, cells));
+        self.came(facts, now, at, cells);
         Some((at, cells))
     }
 
@@ -214,7 +235,7 @@ impl Passages {
 
     /// A data frame of a passage comes into a switch.
     #[inline]
-    pub(super) fn came(&mut self, facts: &Facts, now: Instant, (at, cells): (u32, u32)) {
+    pub(super) fn came(&mut self, facts: &Facts, now: Instant, at: u32, cells: u32) {
         let passage = &mut self.all[at as usize];
         let priority = usize::from(passage.priority);
         passage.held.push_back(cells);
@@ -236,7 +257,8 @@ impl Passages {
         facts: &Facts,
         direction: Direction,
         key: Key,
-        (frame, data): (&VirtualFrame, &Data),
+        frame: &VirtualFrame,
+        data: &Data,
     ) -> u32 {
         let port = facts.to(direction);
         let node = facts.node(port.node);
@@ -290,7 +312,8 @@ impl Passages {
         &self,
         facts: &Facts,
         node: NodeId,
-        (frame, data): (&VirtualFrame, &Data),
+        frame: &VirtualFrame,
+        data: &Data,
     ) -> Option<Leaves> {
         let of =
             self.leaving.get(&key(node, data, Entry::LEAVING, path(facts, node, frame, data)))?;
@@ -315,19 +338,18 @@ impl Passages {
         Some(Leaves { passage, always: false })
     }
 
-    /// A data frame leaves a switch. Gives its priority there, [`NONE`] or [`EITHER`], with its class if that is
-    /// known; an error if it never came in.
+    /// A data frame leaves a switch. Gives what is known of it; an error if it never came in.
     #[inline]
     pub(super) fn left(
         &mut self,
         facts: &Facts,
         direction: Direction,
         at: u32,
-    ) -> Result<(u8, Option<u8>), ()> {
+    ) -> Result<Left, ()> {
         if at == UNKNOWN {
             // One of several kinds, and nothing in the frame says which.
             self.exact[facts.from(direction).node.index()] = false;
-            return Ok((EITHER, None));
+            return Ok(Left { priority: EITHER, class: None });
         }
         let passage = &self.all[at as usize];
         let priority = passage.priority;
@@ -337,7 +359,7 @@ impl Passages {
         }
         let class = if is_here { self.take(facts, at) } else { None };
         let is_known = class.is_some() || !self.exact[facts.from(direction).node.index()];
-        if is_known { Ok((priority, class)) } else { Err(()) }
+        if is_known { Ok(Left { priority, class }) } else { Err(()) }
     }
 
     /// The frames of a passage with several ports leave by this one.
@@ -386,18 +408,18 @@ impl Passages {
         facts: &Facts,
         direction: Direction,
         data: &Data,
-    ) -> Result<(u8, Option<u8>), ()> {
+    ) -> Result<Left, ()> {
         let port = facts.from(direction);
         let (node, of) = (port.node, facts.node(port.node));
         // The switch's own frames never arrived, and have the priority that it gave them, which may be
         // neither in a tag nor in a DSCP. A forged one may leave without the tag that gave it its priority.
         let is_forged = self.forged_ends.contains(&(data.dst, data.src));
         if is_forged || of.speaks_as.contains(&data.src) {
-            return Ok((NONE, None));
+            return Ok(Left { priority: NONE, class: None });
         }
         // What is flooded came in as well; a router alone changes addresses.
         match self.unknown.contains(&(node, data.dst, data.src)) || !of.bridges {
-            true => Ok((port.maps.priority(data), None)),
+            true => Ok(Left { priority: port.maps.priority(data), class: None }),
             false => Err(()),
         }
     }
@@ -449,13 +471,13 @@ impl Passages {
     /// A switch dropped a frame. Gives source and destination of the frame, if they are known.
     pub(super) fn dropped(
         &mut self,
-        (facts, is_late): (&Facts, bool),
-        at: Instant,
-        (node, port): (NodeId, PortId),
-        (priority, reason): (Option<u8>, DropReason),
+        facts: &Facts,
+        dropped: Dropped,
+        is_late: bool,
     ) -> Option<(u64, u64)> {
         use DropReason as R;
-        let port = facts.out(node, port).index();
+        let Dropped { at, port, priority, reason } = dropped;
+        let (node, port) = (facts.from(port).node, port.index());
         if matches!(reason, R::Flushed | R::Watchdog) && self.announced[port] > 0 {
             self.announced[port] -= 1;
             return None;
@@ -493,12 +515,7 @@ impl Passages {
     /// The queues of these classes of a port are about to be emptied. Frames that have arrived and
     /// were not looked at are none of them, but only of a switch that is never busy is it known
     /// that there are none.
-    pub(super) fn flushed(
-        &mut self,
-        (facts, is_late): (&Facts, bool),
-        port: Direction,
-        classes: u8,
-    ) {
+    pub(super) fn flushed(&mut self, facts: &Facts, is_late: bool, port: Direction, classes: u8) {
         if is_late {
             self.exact[facts.from(port).node.index()] = false;
         }

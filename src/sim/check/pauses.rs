@@ -5,7 +5,7 @@
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::parsed::{EITHER, Request};
-use super::passages::Passages;
+use super::passages::{Left, Passages};
 use super::take;
 use crate::{Direction, NodeId};
 use ground::time::{Duration, Instant};
@@ -127,11 +127,13 @@ impl Pauses {
     #[inline]
     pub(super) fn sent(
         &mut self,
-        (facts, passages): (&Facts, &Passages),
+        facts: &Facts,
+        passages: &Passages,
         at: Instant,
         direction: Direction,
-        (priority, class): (u8, Option<u8>),
+        left: Left,
     ) {
+        let Left { priority, class } = left;
         let port = &mut self.ports[direction.index()];
         if priority == EITHER {
             self.unknown += u64::from(port.paused != 0);
@@ -210,7 +212,7 @@ impl Pauses {
     }
 
     /// A node that was busy since `since` reads what has arrived at `at`.
-    pub(super) fn read(&mut self, facts: &Facts, node: NodeId, (since, at): (Instant, Instant)) {
+    pub(super) fn read(&mut self, facts: &Facts, node: NodeId, since: Instant, at: Instant) {
         let clock = facts.node(node).clock;
         for direction in &facts.node(node).out {
             let port = &mut self.ports[direction.index()];
@@ -227,9 +229,11 @@ impl Pauses {
     /// lasts from then on.
     pub(super) fn is_paused(
         &self,
-        (facts, passages): (&Facts, &Passages),
+        facts: &Facts,
+        passages: &Passages,
         at: Instant,
-        (port, p): (Direction, usize),
+        port: Direction,
+        p: usize,
     ) -> bool {
         let state = &self.ports[port.index()];
         let of = facts.from(port);

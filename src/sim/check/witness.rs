@@ -9,6 +9,7 @@ use super::Checkers;
 use super::deadlock::{self, Parts};
 use super::facts::{Facts, PortFacts};
 use super::parsed::{self, Parsed};
+use super::passages::{Dropped, Left};
 use super::recent::{Kind, Known, Side};
 use super::requests::Cx;
 use crate::{Direction, LinkId, Loss, NodeId, Nodes, Note, Partition, VirtualFrame, Witness};
@@ -18,12 +19,7 @@ use ground::units::{PrioritySet, TrafficClass};
 
 impl Checkers {
     /// PFC of a switch's port runs for other priorities from now on.
-    fn pfc_changed(
-        &mut self,
-        at: Instant,
-        port: Direction,
-        (send, obey): (PrioritySet, PrioritySet),
-    ) {
+    fn pfc_changed(&mut self, at: Instant, port: Direction, send: PrioritySet, obey: PrioritySet) {
         self.facts.enable(port, send, obey);
         let facts = &self.facts;
         self.lossless.changed(facts, port);
@@ -36,7 +32,8 @@ impl Checkers {
     #[inline(never)]
     fn sent_any(
         &mut self,
-        (at, end): (Instant, Instant),
+        at: Instant,
+        end: Instant,
         direction: Direction,
         frame: &VirtualFrame,
         kind: Option<Kind>,
@@ -46,7 +43,7 @@ impl Checkers {
         let is_switch = facts.node(of.node).is_switch;
         let parsed = Parsed::new(frame);
         let is_control = matches!(parsed, Parsed::Control(_));
-        self.idle.sent((at, end), direction, is_control);
+        self.idle.sent(at, end, direction, is_control);
         if is_control && !frame.spoilt {
             self.pauses.control_sent(facts, at, direction, parsed::source(frame.head()));
         }
@@ -59,13 +56,13 @@ impl Checkers {
             }
             Parsed::Control(_) | Parsed::Reserved => return,
         };
-        let found = || self.passages.find(facts, of.node, (frame, &data));
+        let found = || self.passages.find(facts, of.node, frame, &data);
         let leaves = if is_switch { found() } else { None };
         let priority = of.maps.priority(&data);
         let left = match leaves {
             Some(leaves) => self.passages.left(facts, direction, leaves.passage),
             None if is_switch => self.passages.left_unknown(facts, direction, &data),
-            None => Ok((priority, None)),
+            None => Ok(Left { priority, class: None }),
         };
         if let Some(kind) = kind.filter(|_| leaves.map_or(!is_switch, |leaves| leaves.always)) {
             let passage = leaves.map_or(Known::NO_PASSAGE, |leaves| leaves.passage);
@@ -76,13 +73,14 @@ impl Checkers {
 
     /// A data frame starts, of a priority and of a class if that is known; an error if it never came in.
     #[inline]
-    fn data_sent(&mut self, at: Instant, direction: Direction, left: Result<(u8, Option<u8>), ()>) {
+    fn data_sent(&mut self, at: Instant, direction: Direction, left: Result<Left, ()>) {
         let facts = &self.facts;
-        let Ok((priority, class)) = left else {
+        let Ok(left) = left else {
             return self.frames.strange(facts, at, direction);
         };
         self.deadlocks.started(at);
-        self.pauses.sent((facts, &self.passages), at, direction, (priority, class));
+        self.pauses.sent(facts, &self.passages, at, direction, left);
+        let Left { priority, class } = left;
         let of = facts.from(direction);
         if let Some(class) = class.or_else(|| of.class.get(usize::from(priority)).copied()) {
             self.deadlocks.sent(at, direction, class);
@@ -108,7 +106,7 @@ impl Checkers {
         let mut known = Known { passage: Known::NO_PASSAGE, cells: 0, priority: 0 };
         if facts.node(to.node).is_switch {
             let kinds = self.passages.kinds();
-            let passage = self.passages.arrived(facts, at, direction, (frame, &data));
+            let passage = self.passages.arrived(facts, at, direction, frame, &data);
             if self.passages.kinds() != kinds {
                 // What left so far may be told apart from now on.
                 self.recent.forget();
@@ -145,11 +143,15 @@ impl Witness for Checkers {
         self.marks.sent(&self.facts, at, direction, frame);
         let kind = Kind::of(frame, direction, Side::Leaves);
         let Some(known) = kind.as_ref().and_then(|kind| self.recent.find(kind)) else {
-            return self.sent_any((at, end), direction, frame, kind);
+            return self.sent_any(at, end, direction, frame, kind);
         };
-        self.idle.sent((at, end), direction, false);
+        self.idle.sent(at, end, direction, false);
         if known.passage == Known::NO_PASSAGE {
-            return self.data_sent(at, direction, Ok((known.priority, None)));
+            return self.data_sent(
+                at,
+                direction,
+                Ok(Left { priority: known.priority, class: None }),
+            );
         }
         let left = self.passages.left(&self.facts, direction, known.passage);
         self.data_sent(at, direction, left);
@@ -167,7 +169,7 @@ impl Witness for Checkers {
         };
         if known.passage != Known::NO_PASSAGE {
             let facts = &self.facts;
-            self.passages.came(facts, at, (known.passage, known.cells));
+            self.passages.came(facts, at, known.passage, known.cells);
             self.marks.classified(direction.reverse(), known.priority, frame);
             self.lossless.arrived(|| facts.to(direction).is_lossless(known.priority));
         }
@@ -189,7 +191,7 @@ impl Witness for Checkers {
             }
             Parsed::Reserved => {}
             Parsed::Data(data) if facts.node(to.node).is_switch => {
-                self.passages.arrived(facts, at, direction, (frame, &data));
+                self.passages.arrived(facts, at, direction, frame, &data);
                 self.recent.forget();
                 self.lossless.forged(facts, at, direction.reverse(), to.maps.priority(&data));
                 let stranger = (data.kind(), to.maps.priority(&data));
@@ -215,7 +217,7 @@ impl Witness for Checkers {
 
     fn caught_up(&mut self, at: Instant, node: NodeId) {
         if let Some(since) = self.lateness.since(node) {
-            self.pauses.read(&self.facts, node, (since, at));
+            self.pauses.read(&self.facts, node, since, at);
         }
         self.lateness.caught_up(at, node);
     }
@@ -226,7 +228,7 @@ impl Witness for Checkers {
         self.totals.line_losses += 1;
         match Parsed::new(frame) {
             Parsed::Control(ask) => {
-                self.lossless.pause_lost(facts, at, direction, (ask.sets().1, cause));
+                self.lossless.pause_lost(facts, at, direction, ask.sets().1, cause);
             }
             Parsed::Reserved => {}
             Parsed::Data(data) => {
@@ -246,7 +248,7 @@ impl Witness for Checkers {
                 return self.lossless.changed(&self.facts, self.facts.out(node, port));
             }
             Note::PfcChanged { port, send, obey } => {
-                return self.pfc_changed(at, self.facts.out(node, port), (send, obey));
+                return self.pfc_changed(at, self.facts.out(node, port), send, obey);
             }
             Note::ClassesChanged { port, map } => {
                 let port = self.facts.out(node, port);
@@ -259,16 +261,13 @@ impl Witness for Checkers {
         match *note {
             Note::Dropped { port, priority, reason } => {
                 self.totals.drops += 1;
-                let priority = priority.map(|p| p.get());
+                let (port, priority) = (facts.out(node, port), priority.map(|p| p.get()));
+                let dropped = Dropped { at, port, priority, reason };
                 let is_late = self.lateness.is_late(at, node);
-                let whose =
-                    self.passages.dropped((facts, is_late), at, (node, port), (priority, reason));
+                let whose = self.passages.dropped(facts, dropped, is_late);
                 let latest = priority.filter(|_| whose.is_some());
-                self.marks.dropped(node, latest.map(|p| (facts.out(node, port), p)));
-                if let Some(p) = priority {
-                    let port = facts.out(node, port);
-                    self.lossless.dropped((facts, &self.lateness), at, port, (p, reason), whose);
-                }
+                self.marks.dropped(node, latest.map(|p| (port, p)));
+                self.lossless.dropped(Cx { facts, lateness: &self.lateness }, dropped, whose);
             }
             Note::Marked { port, class } => {
                 self.totals.marks += 1;
@@ -288,7 +287,7 @@ impl Witness for Checkers {
                 if !paused.is_empty() {
                     self.totals.pauses += 1;
                     let port = facts.out(node, port);
-                    self.ecn.paused((facts, &self.passages), at, port, paused);
+                    self.ecn.paused(facts, &self.passages, at, port, paused);
                 }
             }
             Note::PauseObeyed { .. }
@@ -300,14 +299,14 @@ impl Witness for Checkers {
                 self.totals.watchdog_storms += u64::from(detected);
                 if facts.from(port).forwards >> class & 1 == 1 {
                     let of = self.passages.of_place(facts, port, class);
-                    self.lossless.ignored(facts, at, port.reverse(), (of, detected));
+                    self.lossless.ignored(facts, at, port.reverse(), of, detected);
                 }
                 self.lossless.stormed(port, class, detected);
                 self.pauses.storm(facts, at, port, class, detected);
                 self.idle.storm(port, class, detected);
                 if detected && facts.from(port).flushes >> class & 1 == 1 {
                     let is_late = self.lateness.is_late(at, node);
-                    self.passages.flushed((facts, is_late), port, 1 << class);
+                    self.passages.flushed(facts, is_late, port, 1 << class);
                 }
             }
         }
@@ -323,7 +322,7 @@ impl Witness for Checkers {
             let node = facts.from(port).node;
             if !up && facts.node(node).is_switch {
                 let is_late = self.lateness.is_late(at, node);
-                self.passages.flushed((facts, is_late), port, u8::MAX);
+                self.passages.flushed(facts, is_late, port, u8::MAX);
             }
             if facts.node(node).is_switch {
                 self.passages.respread(facts, node);
@@ -413,9 +412,10 @@ impl Checkers {
 
     /// Samples what is of single nodes of this part.
     pub(super) fn sample_own(&mut self, at: Instant, nodes: &mut Nodes) {
-        let Self { facts, lateness, passages, pauses, deadlocks, starved, .. } = self;
-        self.cells.sample(facts, (passages, lateness), at, nodes);
-        self.idle.sample(facts, (passages, pauses, lateness), at, nodes);
+        let Self { facts, lateness, passages, pauses, requests, deadlocks, starved, .. } = self;
+        self.cells.sample(facts, passages, lateness, at, nodes);
+        let known = deadlock::Known { facts, passages, pauses, requests, deadlocks: None };
+        self.idle.sample(&known, lateness, at, nodes);
         starved.sample(facts, deadlocks, at, nodes);
     }
 

@@ -69,7 +69,8 @@ impl State {
         &mut self,
         cx: &Context<'_, F>,
         frame: &F,
-        (numerator, denominator): (u16, u16),
+        numerator: u16,
+        denominator: u16,
     ) -> bool {
         let burst = cx.quantum.saturating_mul(BURST);
         if self.due > cx.now.saturating_add(burst) {
@@ -124,7 +125,7 @@ impl<F: Frame> Act<F> for State {
             Forwarding::LimitsRate { priorities, numerator, denominator } => {
                 let of = priority(frame.head());
                 let is_limited = priorities.0 >> of & 1 == 1;
-                if is_limited && !self.conforms(cx, &frame, (numerator, denominator)) {
+                if is_limited && !self.conforms(cx, &frame, numerator, denominator) {
                     return;
                 }
             }
