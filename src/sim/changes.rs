@@ -34,11 +34,13 @@ pub struct Refusal {
 impl<W: Witness> Network<W> {
     /// Applies the faults whose time has come.
     pub(super) fn fail(&mut self, at: Instant) {
+        // The next fault is the last of the list, so those of one time are taken in the order of the plan.
         while self.faults.last().is_some_and(|fault| fault.at <= at) {
             let Some(fault) = self.faults.pop() else { break };
             match fault.kind {
                 FaultKind::Link { link, up } => self.set_link(at, link, up),
                 FaultKind::Line(direction, fault) => {
+                    // A forgery or a replay changes nothing here: its frame begins at the receiver's end.
                     self.outlet(direction).fail(&fault);
                     let octets = match fault {
                         LineFault::Forge(octets) => Some(octets),
@@ -51,6 +53,7 @@ impl<W: Witness> Network<W> {
                 }
                 FaultKind::Stall { node, span } => {
                     let until = &mut self.nodes.state_mut(node).busy_until;
+                    // A stall never shortens what the processor is busy with already.
                     *until = (*until).max(at + span);
                 }
                 FaultKind::Change { node, change } => self.change(at, node, change),
@@ -67,6 +70,7 @@ impl<W: Witness> Network<W> {
         }
         let mut frame = VirtualFrame::whole(octets);
         let (state, part) = self.state_and_part(node);
+        // It counts for the trace although it never started on the line.
         part.wires.hash.frame(at, direction, &frame);
         if !state.port_mut(port).admits(&mut frame) {
             return part.witness.fended_off(at, direction, &frame);
@@ -84,6 +88,7 @@ impl<W: Witness> Network<W> {
 
     /// Takes a link down, with the frames on it, or up. No effect if it is in that state already.
     fn set_link(&mut self, at: Instant, link: LinkId, up: bool) {
+        // Both directions are in the same state, so one of them tells.
         if self.outlet(link.ab()).up == up {
             return;
         }
@@ -96,10 +101,12 @@ impl<W: Witness> Network<W> {
                 part.wires.left(true);
                 part.witness.lost(at, direction, &frame, Loss::LinkDown);
             }
+            // The line is empty now, and an arrival that is still pending would find no frame.
             self.schedule(to.node, Slots::arrival(to.port), Instant::NEVER);
             let state = self.nodes.state_mut(node);
             state.port_mut(port).link_changed(at, up);
             if let Node::Host(station) = &mut state.node {
+                // A switch takes it as a change like any other, which reconciliation may amend.
                 station.set_link(state.clock.local(at), up, None);
                 self.rouse(at, node, port);
             } else {
@@ -126,6 +133,7 @@ impl<W: Witness> Network<W> {
             if matches!(error.as_refused(), Refused::Now(_)) {
                 let kind = FaultKind::Change { node: id, change };
                 let fault = Fault { at: at + RETRY_AFTER, kind };
+                // In front of the planned faults of that time, which are taken from the end and so come first.
                 let place = self.faults.partition_point(|later| later.at > fault.at);
                 self.faults.insert(place, fault);
             } else {
@@ -134,6 +142,7 @@ impl<W: Witness> Network<W> {
                 self.refusals.push(Refusal { at, node: id, why: error.to_string() });
             }
         }
+        // A change may let any port send, so each of them is polled at this time.
         for port in self.nodes.state(id).ports() {
             self.rouse(at, id, port);
         }
@@ -191,6 +200,7 @@ impl<W: Witness> Network<W> {
         let (part, nodes) = (&mut self.parts[place.part as usize], &mut self.nodes.parts);
         let nodes = &mut nodes[place.part as usize];
         let first = nodes[place.index as usize].queue.first_at();
+        // The node has acted outside of a window, so nothing else tells the agenda.
         part.wires.agenda.set(place.index as usize, first);
         part.wires.deliver(nodes);
         self.bring_mail();
@@ -221,18 +231,22 @@ impl<W: Witness> Network<W> {
             let to = new.port_mut(port);
             to.keep_defects(from);
         }
+        // What is in the buffer is on no line; it counts as lost at the first port.
         let first = old.outlets[0].direction;
         for frame in switch.held_frames() {
             part.witness.lost(now, first, frame, Loss::LinkDown);
         }
+        // The lines outlive the reset: their frames arrive, and their events stay pending.
         core::mem::swap(&mut new.queue, &mut old.queue);
         core::mem::swap(&mut new.outlets, &mut old.outlets);
         core::mem::swap(&mut new.inlets, &mut old.inlets);
         new.has_defects = old.has_defects;
         new.shuffle = old.shuffle.take();
+        // Until then it is not polled, and what arrives is lost as on a link that is down.
         (new.down_until, new.busy_until) = (until, until);
         *old = new;
         let slots = old.slots();
+        // Each port is polled once it is up again, as at the start of a run.
         for port in old.ports() {
             self.schedule(id, slots.wake(port), until);
         }

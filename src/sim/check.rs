@@ -115,6 +115,7 @@ impl Checkers {
             floods: vec![],
             strangers: vec![],
             totals: Totals::default(),
+            // A network without any of these may be divided, and its nodes need no common order.
             ordered: facts.ports.iter().any(|port| port.forwards != 0)
                 || !plan.faults.is_empty()
                 || plan.links.iter().any(LinkPlan::errs)
@@ -166,6 +167,7 @@ impl Checkers {
     /// Samples the nodes for the last time and returns one finding for each check.
     #[must_use]
     pub fn finish(mut self, now: Instant, nodes: &mut Nodes) -> Vec<Finding> {
+        // Without `sample_every` in the plan it is the only sample.
         self.sampled(now, nodes);
         let sent = self.frames.total();
         let Self { facts, passages, pauses, requests, .. } = &self;

@@ -65,6 +65,7 @@ impl Defect {
             Self::Storing(kind) => kind,
         };
         let mut words = String::new();
+        // `LosesData { every: 3 }` becomes `loses data`: a word begins at each capital letter.
         for c in format!("{kind:?}").chars().take_while(|c| c.is_alphanumeric()) {
             if c.is_uppercase() && !words.is_empty() {
                 words.push(' ');

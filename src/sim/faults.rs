@@ -154,6 +154,7 @@ impl FaultKind {
             }
             Self::Line(_, LineFault::Errors(_)) => format!("other error rates from {place}"),
             Self::Line(_, LineFault::Forge(octets)) => {
+                // It is given without its FCS, which counts on the line.
                 format!("a forged frame of {} octets arrives from {place}", octets.len() + 4)
             }
             Self::Line(_, LineFault::Replay { back }) => {

@@ -61,6 +61,7 @@ impl<W: Witness> Network<W> {
             }
         }
         let nodes = Nodes::new(nodes);
+        // There is one part, so this is the least delay of all lines.
         let lookahead = least_delays(&nodes.parts)[0][0];
         let mut wires = Wires::new(nodes.len(), lookahead, 0, 1);
         wires.take_events(&nodes.parts[0]);
@@ -108,6 +109,7 @@ impl<W: Witness> Network<W> {
     /// As [`Self::run_until`], with the parts run by `executor`, which makes no difference either.
     pub fn run_until_on(&mut self, limit: Instant, executor: &mut impl Executor<Job<W>>) {
         loop {
+            // Mail of the last round has to be in the inboxes before the first event is looked for.
             self.exchange();
             let event =
                 self.parts.iter().map(|part| part.bound()).fold(Instant::NEVER, Instant::min);
@@ -118,10 +120,12 @@ impl<W: Witness> Network<W> {
             }
             debug_assert!(at >= self.now, "time runs forward");
             self.now = at;
+            // Faults come before all other events of their time, samples after them.
             if at == fault {
                 self.bring_mail();
                 self.fail(at);
             } else if at == event {
+                // The limit and a sample are inclusive, and the end of a round is not.
                 let after = |at: Instant| at.saturating_add(Duration::from_picos(1));
                 let stop = after(limit).min(after(self.sample_at)).min(fault);
                 self.run_round(stop, executor);
@@ -157,6 +161,7 @@ impl<W: Witness> Network<W> {
         if event <= next || !self.is_empty() {
             return next;
         }
+        // The first multiple that is not before the event: those in between would equal the last sample.
         let steps = event.since(at).as_picos().div_ceil(every.as_picos());
         at.saturating_add(every.saturating_mul(steps))
     }
@@ -186,6 +191,7 @@ impl<W: Witness> Network<W> {
         let index = self.nodes.place(id).index as usize;
         let (state, part) = self.state_and_part(id);
         state.queue.set(slot, Order::LAST, at);
+        // The agenda is set at the end of a node's turns, and the node has none now.
         part.wires.agenda.set(index, state.queue.first_at());
     }
 
@@ -255,6 +261,7 @@ impl<W: Witness> Network<W> {
     /// Returns the hash of the trace: equal for equal plans, on every machine.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
+        // A sum is the same in whatever order the parts have counted.
         self.parts.iter().fold(0, |sum, part| sum.wrapping_add(part.wires.hash.value()))
     }
 
@@ -293,6 +300,7 @@ impl<W: Witness> Network<W> {
 fn connect(plan: &NetworkPlan, nodes: &mut [NodeState]) -> Vec<End> {
     let wires = wires(plan);
     let ends: Vec<End> = wires.iter().map(|(outlet, _)| outlet.to).collect();
+    // A node's halves are in the order of its ports, so they are taken out of the list one by one.
     let mut halves: Vec<_> =
         wires.into_iter().map(|(out, inlet)| (Some(out), Some(inlet))).collect();
     let mut places: Vec<(End, usize)> = ends.iter().copied().zip(0..).collect();

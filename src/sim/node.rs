@@ -89,6 +89,7 @@ impl Nodes {
             let part = part_of(state.id);
             let to = &mut self.parts[part as usize];
             self.places[state.id.index()] = Place { part, index: to.len() as u32 };
+            // By rising numbers: simultaneous events of different nodes are handled in this order.
             to.push(state);
         }
         self.address();
@@ -173,6 +174,7 @@ impl NodeState {
             VirtualPort::new(plan.control_len, secy.as_deref(), flow_control).map_err(refused)
         };
         let reconciler = match &plan.kind {
+            // Only a switch with link protocols has results that change its configuration.
             NodeKind::Switch(switch) => Reconciler::new(switch).map(Box::new),
             NodeKind::Host(_) => None,
         };
@@ -181,6 +183,7 @@ impl NodeState {
                 let ids = (0..).map_while(PortId::new).zip(&switch.ports);
                 let ports = ids.map(|(id, plan)| Ok((id, port(&plan.secy, plan.pfc.mode)?)));
                 let ports = ports.collect::<Result<_, NetworkError>>()?;
+                // A witness that reads no notes pays one comparison for each.
                 let watch = Notes { enabled: notes, ..Notes::default() };
                 Node::Switch(Box::new(Switch::new(switch, ports, Alone::default(), watch)?))
             }
@@ -225,6 +228,7 @@ impl NodeState {
     /// Marks a port as due.
     #[inline]
     pub(super) fn add_due(&mut self, port: PortId) {
+        // A port may be due for an arrival and for its deadline at one time, and is polled once.
         if !self.due.contains(&port) {
             self.due.push(port);
         }
@@ -242,6 +246,7 @@ impl NodeState {
     #[inline]
     pub(super) fn work(&mut self, at: Instant) {
         let (frames, bytes) = (core::mem::take(&mut self.frames), core::mem::take(&mut self.bytes));
+        // The hardware of a switch takes no time, and then its node is never busy.
         if self.cpu != CpuPlan::default() {
             let per_frame = self.cpu.frame.saturating_mul(frames);
             self.busy_until = at + self.cpu.poll + per_frame + self.cpu.byte.saturating_mul(bytes);
@@ -279,6 +284,7 @@ impl ClockPlan {
 
     fn shown(&self, at: Instant) -> Instant {
         let at = at.as_picos() as i128;
+        // Floor division, for either sign of the drift: the clock never runs backwards.
         let shown = at + (at * i128::from(self.drift_ppb)).div_euclid(PARTS);
         to_instant(shown + i128::from(self.offset.as_picos()))
     }

@@ -60,10 +60,13 @@ impl<W: Witness> Part<W> {
     /// Brings mail to its receivers.
     pub(super) fn receive(&mut self, nodes: &mut [NodeState]) {
         for (mail, owed) in self.inbox.iter_mut().zip(&mut self.owed) {
+            // Both are bodies that the other part's thread has to replace.
             *owed += (mail.letters.len() + mail.spares.len()) as i64;
             adopt(&mut mail.spares);
             for Letter { parcel, end } in mail.letters.drain(..) {
                 let direction = parcel.direction(nodes);
+                // A frame from the past would mean that this part ran too far, and that the trace depends on the
+                // division.
                 assert!(
                     parcel.flight.arrival >= self.reached,
                     "a frame arrives in the past: {direction:?}"
@@ -85,6 +88,7 @@ impl<W: Witness> Part<W> {
                 break;
             }
             let window = match is_ordered {
+                // One picosecond: an observer of the order of time sees all nodes at one time.
                 true => at.saturating_add(Duration::from_picos(1)),
                 false => at.saturating_add(self.wires.lookahead),
             };
@@ -94,6 +98,7 @@ impl<W: Witness> Part<W> {
         for (mail, owed) in self.wires.mail.iter_mut().zip(&mut self.owed) {
             *owed -= mail.letters.len() as i64;
             if *owed > 0 {
+                // Bodies go back to the thread that would have to allocate new ones.
                 *owed -= give(*owed as usize, &mut mail.spares) as i64;
             }
         }
@@ -107,6 +112,7 @@ impl<W: Witness> Part<W> {
         wires.horizon = end;
         wires.agenda.take(end, due);
         let ahead = if due.len() >= NODES_MIN { NodeState::STEPS } else { 0 };
+        // Longer by the steps, as each node is handled when all of them were done for it.
         for n in 0..due.len() + ahead {
             for step in 0..ahead {
                 if let Some(node) = n.checked_sub(step).and_then(|n| due.get(n)) {

@@ -85,6 +85,7 @@ impl Growth {
             match (is_host(a), is_host(b)) {
                 (true, false) => head[a] = b,
                 (false, true) => head[b] = a,
+                // Two switches, or two hosts: neither belongs to the other.
                 _ => {}
             }
         }
@@ -92,6 +93,7 @@ impl Growth {
         load.iter().zip(&head).for_each(|(load, head)| work[*head] += load);
         // With too much work it is divided.
         for n in 0..head.len() {
+            // A sixteenth more than an equal share costs less than lines between parts.
             if work[head[n]] > target + target / 16 {
                 head[n] = n;
             }
@@ -116,6 +118,7 @@ impl Growth {
     fn grow(mut self, parts: usize) -> Partition {
         let mut left: u64 = self.work.iter().sum();
         for part in 0..parts as u32 - 1 {
+            // What is left is shared by the parts that are left, so no error accumulates in the last one.
             left -= self.grow_one(part, left / (parts as u64 - u64::from(part)));
         }
         let last = parts as u32 - 1;
@@ -131,6 +134,7 @@ impl Growth {
         loop {
             // The most of its lines, then the most work, then the first.
             let free = (0..self.work.len()).filter(|n| self.part[*n].is_none());
+            // A cluster may exceed the target by half of its work: the sum that is nearest, not the one below.
             let fits = free.filter(|n| sum == 0 || sum + self.work[*n] / 2 <= target);
             let share = |n: usize| 1_000_000 * near[n] / self.lines[n].len().max(1) as u64;
             let best = fits.max_by_key(|n| (share(*n), self.work[*n], usize::MAX - n));
@@ -177,6 +181,7 @@ pub(super) fn load(plan: &NetworkPlan) -> Vec<u64> {
         let mut add = |from: NodeId, dst: Mac| {
             load[from.index()] += stream.frames * HOST;
             let mut at = peers[from.index()].first().copied().flatten();
+            // Limited, as tables that contradict each other may send a frame in a circle.
             for _ in 0..WAY_MAX {
                 let Some(End { node, .. }) = at else { break };
                 let NodeKind::Switch(switch) = &plan.nodes[node.index()].kind else {
@@ -184,6 +189,7 @@ pub(super) fn load(plan: &NetworkPlan) -> Vec<u64> {
                     break;
                 };
                 load[node.index()] += stream.frames * SWITCH;
+                // Streams are spread over ports of equal cost by number, in place of the switch's hash.
                 let egress = egress(switch, dst, n + node.index());
                 at = egress.and_then(|port| *peers[node.index()].get(port.index())?);
             }
@@ -237,6 +243,7 @@ fn streams(plan: &NetworkPlan) -> Vec<Stream> {
     }
     for stream in &mut streams {
         let (sum, most) = (sum[&stream.to], most[&stream.to]);
+        // Senders of an incast are paused: together they send what the receiver's line carries.
         if sum > most {
             let share = u128::from(stream.frames) * u128::from(most) / u128::from(sum);
             stream.frames = (share as u64).max(1);
@@ -253,6 +260,7 @@ fn frames(host: &StationPlan, flow: &host::FlowPlan) -> u64 {
         Rate::FrameBits(rate) => rate.get() / 1_000 / frame,
         Rate::Frames(frames) => frames / 1_000,
     };
+    // One more, as even a slow flow makes work.
     frames + 1
 }
 

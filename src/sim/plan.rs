@@ -174,6 +174,7 @@ impl NodePlan {
         match &self.kind {
             NodeKind::Switch(plan) => {
                 let port = plan.ports.get(port.index())?;
+                // With a burst, a frame may start while the one before is still on the line.
                 let exact = port.shaped && port.schedule.shaper_burst.0 == 0;
                 Some((port.rate, port.schedule.line, exact))
             }
@@ -368,6 +369,7 @@ fn check(plan: &NetworkPlan) -> Result<(), NetworkError> {
                 return Err(NetworkError::NoPort { link, node, port });
             };
             let (link_name, name) = (link.name.clone(), node.name().to_owned());
+            // The port's shaper is the line, so a burst or another rate would let frames overlap.
             if !exact || rate != link.rate || line != link.line {
                 return Err(NetworkError::Line { node: name, port: end.port, link: link_name });
             }

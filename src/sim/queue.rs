@@ -109,6 +109,7 @@ impl Queue {
     pub fn set(&mut self, slot: u32, order: Order, at: Instant) {
         let at = due(at);
         if self.due(slot) != at {
+            // Order and slot fill the word: 40 bits and 24, so that equal orders fall to the lower slot.
             self.orders[slot as usize] = order.0 << SLOT_BITS | u64::from(slot);
             self.put(slot, at);
         }
@@ -150,6 +151,7 @@ impl Queue {
         let (mut node, mut least) = (self.pairs.len() + slot as usize, at);
         loop {
             let pair = &mut self.pairs[node >> 1];
+            // Nothing changes from here to the root.
             if pair[node & 1] == least {
                 return;
             }
@@ -185,7 +187,9 @@ impl Queue {
         let (mut node, mut shared) = (1, false);
         while let Some([left, right]) = pairs.get(node) {
             let is_left = *left == time;
+            // No `&&`: both values are at hand, and a branch might be mispredicted.
             shared |= is_left & (*right == time);
+            // To the left where both have the time, so that the lowest slot is found.
             node = 2 * node + usize::from(!is_left);
         }
         ((node - pairs.len()) as u32, shared)
@@ -205,6 +209,7 @@ impl Queue {
     #[inline]
     #[must_use]
     pub fn first_four(&self, at: Instant) -> [bool; 4] {
+        // A host has four slots (arrival, wake, node, defect), which are the first two pairs of leaves.
         let leaves = self.pairs.len() / 2;
         let [[a, b], [c, d]] = [self.pairs[leaves], self.pairs[leaves + 1]];
         [a, b, c, d].map(|slot| slot == due(at))
@@ -274,6 +279,7 @@ impl Slots {
     #[inline]
     pub(super) fn event(self, slot: u32) -> Event {
         let port = |n: u32| PortId::new(n as u16).expect("a slot is of a port with an id");
+        // Arrivals are the most frequent events, and their slots the first.
         if slot < self.ports {
             Event::Arrival(port(slot))
         } else if slot < self.node() {
@@ -311,6 +317,7 @@ impl Agenda {
         let at = due(at);
         self.next[node] = at;
         let least = &mut self.least[node / BLOCK];
+        // Only lowered: where an event moves to a later time the bound is early, which costs a search and no result.
         *least = (*least).min(at);
     }
 
@@ -339,6 +346,7 @@ impl Agenda {
     pub(super) fn take(&mut self, end: Instant, out: &mut Vec<u32>) {
         let end = due(end);
         for (block, least) in self.least.iter_mut().enumerate().filter(|(_, least)| **least < end) {
+            // Calculated again from the nodes that stay.
             *least = NEVER;
             let first = block * BLOCK;
             let last = (first + BLOCK).min(self.next.len());

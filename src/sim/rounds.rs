@@ -53,6 +53,7 @@ impl Rounds {
 /// began. Lines inside of a part do not count.
 fn close(reach: &mut [Vec<Duration>]) {
     let parts = reach.len();
+    // Floyd and Warshall's shortest ways. `MAX` stands for no way, so sums saturate.
     (0..parts).for_each(|n| reach[n][n] = Duration::MAX);
     for via in 0..parts {
         for from in 0..parts {
@@ -92,6 +93,7 @@ impl<W: Witness> Network<W> {
             self.parts.push(Box::new(Part::new(wires, witness, parts)));
         }
         assert_eq!(self.parts.len(), parts, "each part has an observer");
+        // What was counted before the division stays, in the first part.
         self.parts[0].wires.take_counts(&whole);
         self.rounds = Some(Rounds::new(partition, reach));
         true
@@ -142,6 +144,7 @@ impl<W: Witness> Network<W> {
             return parts[0].run(&mut nodes.parts[0]);
         };
         let before = events(parts);
+        // All bounds are taken before any part runs, as each limits the others.
         for (part, bound) in parts.iter().zip(&mut rounds.bounds) {
             *bound = part.bound();
         }
@@ -170,6 +173,7 @@ impl<W: Witness> Network<W> {
     pub(super) fn exchange(&mut self) {
         for from in 0..self.parts.len() {
             for to in (0..self.parts.len()).filter(|to| *to != from) {
+                // The list that the receiver has emptied goes back to the sender, so none is allocated again.
                 let mail = core::mem::replace(&mut self.parts[from].wires.mail[to], Mail::EMPTY);
                 let slot = &mut self.parts[to].inbox[from];
                 debug_assert!(slot.letters.is_empty(), "mail is received before the next exchange");

@@ -66,6 +66,7 @@ impl NodeState {
             let event = slots.event(slot);
             let is_arrival = matches!(event, Event::Arrival(_));
             ready |= is_arrival;
+            // Several ports have arrivals now, which are taken in the order in which they were scheduled.
             if is_arrival && shared && turn == 0 {
                 turn = self.arrive_at_once(at, slot, wires, witness);
                 continue;
@@ -96,6 +97,7 @@ impl NodeState {
                 }
             }
         }
+        // One poll for all events of this time: all frames are taken in before anything is sent.
         if ready {
             self.poll(at, wires, witness);
         }
@@ -110,6 +112,7 @@ impl NodeState {
         wires: &mut Wires,
         witness: &mut W,
     ) -> u32 {
+        // The list is put back with its memory at the end.
         let mut tied = core::mem::take(&mut self.tied);
         self.queue.tied(first..self.slots().arrivals(), &mut tied);
         let mut turn = 0;
@@ -154,6 +157,7 @@ impl NodeState {
             }
         }
         while let Some(mut frame) = inlet.arrival(at) {
+            // Such a pause was validated when its last bit arrived.
             let is_validated = inlet.validates() && frame.is_control();
             let refused = match is_validated {
                 _ if at < *down_until => Some(Loss::LinkDown),
@@ -181,6 +185,7 @@ impl NodeState {
     fn poll<W: Witness>(&mut self, at: Instant, wires: &mut Wires, witness: &mut W) {
         let slots = self.slots();
         if at < self.busy_until {
+            // Told once, and not for each event that meets a busy processor.
             if !core::mem::replace(&mut self.held_up, true) {
                 witness.held_up(at, self.id);
             }
@@ -213,6 +218,7 @@ impl NodeState {
                 };
                 let mut whole = poll(switch, due);
                 if let Some(reconciler) = reconciler {
+                    // Reconciliation may change what ports send, so they are polled again until nothing is new.
                     while switch.has_news() || reconciler.next_deadline() <= local {
                         switch.reconcile(local, reconciler);
                         whole = poll(switch, &[]);
@@ -271,6 +277,7 @@ impl NodeState {
         let (clock, local) = (self.clock, self.clock.local(at));
 
         let slots = self.slots();
+        // Counted again over all ports.
         self.held = 0;
         for port in self.ports() {
             let Some((lines, next)) = self.port_mut(port).take_aside(at) else { continue };
@@ -280,12 +287,14 @@ impl NodeState {
             for frame in &lines.others {
                 for other in self.ports().filter(|other| *other != port) {
                     let mut frame = frame.clone();
+                    // Each port protects with its own keys.
                     self.port_mut(other).protect(&mut frame);
                     wires.send(at, local, &clock, &mut self.outlets[other.index()], frame, witness);
                 }
             }
             for frame in &lines.inward {
                 for other in self.ports().filter(|other| *other != port) {
+                    // They cost the processor as much as frames that come by a line.
                     (self.frames, self.bytes) =
                         (self.frames + 1, self.bytes + u64::from(frame.wire_len()));
                     self.port_mut(other).receive(frame.clone());
@@ -309,6 +318,7 @@ impl NodeState {
 
 /// Source of the random order of a node's simultaneous events.
 pub(super) fn shuffler(seed: u64, node: usize) -> Rng {
+    // The golden ratio spreads the numbers of neighbouring nodes over all seeds.
     Rng::new(seed ^ (node as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
@@ -354,6 +364,7 @@ impl NodeState {
             return self.work(at);
         }
         let slot = self.slots().wake(PortId::MIN);
+        // Up to then nothing but this host's own sending can happen here.
         let until = end.min(self.queue.first_besides(slot));
         let mut at = at;
         loop {
@@ -362,6 +373,7 @@ impl NodeState {
             if next >= until || self.busy_until > next {
                 return self.queue.set(slot, Order::LAST, next);
             }
+            // Counted as the event that it replaces, so that counts do not depend on the shortcut.
             wires.tally.events += 1;
             at = next;
         }
@@ -378,6 +390,7 @@ impl NodeState {
         let Self { node, inlets, queue, down_until, frames, bytes, clock, .. } = self;
         let (Node::Host(station), inlet) = (node, &mut inlets[0]) else { return false };
         let direction = inlet.direction;
+        // With MACsec, pauses are validated before they are obeyed, which the turn of any node does.
         if inlet.validates() {
             self.arrive(at, PortId::MIN, 0, wires, witness);
             self.due.clear();
@@ -399,6 +412,7 @@ impl NodeState {
             witness.arrived(at, direction, &frame);
             *frames += 1;
             *bytes += u64::from(frame.wire_len());
+            // Frames behind one that has to be read wait for the poll with it, so their order stays.
             if needs_poll || !station.counts(local, &frame) {
                 station.port_mut().deliver(at, frame);
                 needs_poll = true;
@@ -423,6 +437,7 @@ impl NodeState {
         let local = clock.local(at);
         let deadline = loop {
             let next = station.poll(local);
+            // One poll may leave frames unread or unsent, so it is repeated as long as it gets on.
             if next.deadline > local || !next.progressed {
                 break next.deadline;
             }

@@ -223,6 +223,7 @@ impl Outlet {
             return self.take_any(at, end, frame);
         }
         let last_bit = end.saturating_sub(self.gap) + self.plan.delay;
+        // The MAC responds after the `SecY` has validated the pause, so the inlet adds the response then.
         let responds = frame.is_control() && !self.validated;
         let arrival = if responds { last_bit + self.plan.response } else { last_bit };
         Ok(Flight::new(at, arrival, frame))
@@ -243,6 +244,7 @@ impl Outlet {
             return Err((frame, Loss::Secy));
         }
         let control = frame.is_control();
+        // Before random losses, so that a fault takes as many frames as it says.
         if self.lose != [0; 3] && self.loses(control) {
             return Err((frame, Loss::Fault));
         }
@@ -250,6 +252,7 @@ impl Outlet {
             if self.rng.next_u64() < self.plan.errors.frame {
                 return Err((frame, Loss::Fault));
             }
+            // Errors hit the bytes on the line, protection included.
             let more = frame.sealed.as_ref().map_or(0, |sealed| sealed.uncounted());
             let bits = u64::from(frame.wire_len() + more) * 8;
             if self.rng.next_u64() < any_of(self.plan.errors.bit, bits) {
@@ -272,6 +275,7 @@ impl Outlet {
             Delivery::CutThrough(fastest) => {
                 let line = end.since(at);
                 let header = self.line.time_for(HEADER.min(frame.wire_len()));
+                // The part that has to be there so that the fastest line does not run empty before the rest arrives.
                 let ahead = line - fastest.time_for(frame.wire_len()).min(line);
                 at + header.max(ahead) + self.plan.delay
             }
@@ -288,6 +292,7 @@ impl Outlet {
     /// Returns true if a scheduled loss applies to this frame.
     fn loses(&mut self, control: bool) -> bool {
         let which = if control { Which::Control } else { Which::Data };
+        // Losses of the frame's own kind are used up first.
         for which in [which, Which::Any] {
             let left = &mut self.lose[which as usize];
             if *left > 0 {
@@ -325,6 +330,7 @@ impl Inlet {
     pub(super) fn push(&mut self, flight: Flight, is_control: bool) -> bool {
         if !is_control {
             let is_behind = self.data.front().is_some_and(|of| of.arrival <= flight.arrival);
+            // No frame overtakes another on the line, so the queue is in the order of arrivals.
             self.data.push_back(flight);
             return !is_behind;
         }
@@ -369,6 +375,7 @@ impl Inlet {
     #[inline(never)]
     fn next_of_all(&self) -> (Instant, Order) {
         let all = [&self.control, &self.unvalidated, &self.data];
+        // Of equal times the first of the list counts: pauses go before data.
         let firsts = all.into_iter().filter_map(VecDeque::front);
         let of = firsts.min_by_key(|of| of.arrival).expect("a pause is on the way");
         (of.arrival, self.order(of.arrival, of.age))
@@ -471,6 +478,7 @@ const _: () = assert!(HEADER > FCS_BYTES);
 /// Returns the probability of any of `n` independent events of probability `each`, in units of
 /// 2^-64: by squaring, in integers, so that it is the same on every machine.
 fn any_of(each: u64, mut n: u64) -> u64 {
+    // Probabilities that nothing happens; all ones stand for certainty.
     let (mut none, mut power) = (u64::MAX, u64::MAX - each);
     let product = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     while each > 0 && n > 0 {

@@ -104,6 +104,7 @@ impl Wires {
     ) {
         frame.start();
         let time = outlet.time_for(&frame);
+        // A sender with a drift takes as long for a frame as its own clock says.
         let end = if clock.is_exact() { at + time } else { clock.network(local + time) };
         let (direction, is_control) = (outlet.direction, frame.is_control());
         self.hash.frame(at, direction, &frame);
@@ -114,6 +115,7 @@ impl Wires {
                 self.on_the_way += 1;
                 let (place, port) = (outlet.place, outlet.to.port);
                 let parcel = Parcel { index: place.index, port, is_control, flight };
+                // The receiver is in another part, which gets it in the exchange after this round.
                 if place.part != self.part {
                     witness.handed_over(direction, &parcel.flight.frame);
                     return self.mail[place.part as usize].post(Letter { parcel, end });
@@ -160,6 +162,7 @@ impl Wires {
         let NodeState { inlets, queue, .. } = &mut nodes[index as usize];
         let (inlet, slot) = (&mut inlets[port.index()], Slots::arrival(port));
         let (arrival, age) = (flight.arrival, flight.age);
+        // Most frames follow another one on their line and are not its next event.
         if inlet.push(flight, is_control) && queue.is_before(slot, arrival) {
             queue.set(slot, inlet.order(arrival, age), arrival);
             self.agenda.advance(index as usize, arrival);
@@ -200,6 +203,7 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> (Outlet, Inlet) {
     let link = &plan.links[direction.link().index()];
     let to = link.to(direction);
     let towards = &plan.nodes[to.node.index()];
+    // The frame may leave by any port, so the fastest decides how much of it has to be there.
     let fastest = (0..towards.ports() as u16)
         .filter_map(|n| towards.line(PortId::new(n)?))
         .max_by_key(|(rate, ..)| rate.get());
@@ -209,6 +213,7 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> (Outlet, Inlet) {
     };
 
     let secys = [link.from(direction), to].map(|end| plan.nodes[end.node.index()].secy(end.port));
+    // Both ends delay a protected frame, but only the sender decides that it is one.
     let shim = match secys {
         [Some(sender), receiver] => {
             sender.tx_delay + receiver.map_or(Duration::ZERO, |secy| secy.rx_delay)
@@ -233,6 +238,7 @@ pub(super) fn least_delays(parts: &[Vec<NodeState>]) -> Vec<Vec<Duration>> {
             let exact = state.clock.is_exact();
             for outlet in &state.outlets {
                 let to = &mut least[outlet.place.part as usize];
+                // At least a picosecond: a window of no length would never end.
                 *to = (*to).min(outlet.least_delay(exact).max(Duration::from_picos(1)));
             }
         }

@@ -371,6 +371,7 @@ impl Witness for Pointer<'_> {
     const NOTES: bool = false;
 
     fn is_ordered(&self) -> bool {
+        // Without an observer nothing needs the order, and windows are as long as the lookahead.
         self.0.is_some()
     }
 

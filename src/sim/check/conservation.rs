@@ -62,6 +62,7 @@ impl Frames {
         let line = &mut self.lines[direction.index()];
         line.frames += 1;
         line.octets += u64::from(frame.started_len());
+        // A bound for frames of all kinds: pauses are given later than data, by the response time.
         line.last = end.saturating_add(port.delay).saturating_add(port.response);
         self.nodes[port.node.index()].sent += 1;
     }
@@ -94,6 +95,7 @@ impl Frames {
     ) {
         let line = &mut self.lines[direction.index()];
         let octets = u64::from(frame.started_len());
+        // No underflow: what ends here without a start is the finding.
         if line.frames == 0 || line.octets < octets {
             let place = facts.to(direction).node.index();
             self.first.see_at(at, place, || {
@@ -183,6 +185,7 @@ impl Frames {
     pub(super) fn finish(mut self, facts: &Facts, now: Instant, nodes: &mut Nodes) -> Finding {
         for direction in facts.directions() {
             let line = self.lines[direction.index()];
+            // Some frame ended with fewer octets than it had at its start.
             let over = line.frames == 0 && line.octets > 0;
             if over || (line.frames > 0 && line.last < now) {
                 let Line { frames, octets, last } = line;
@@ -236,6 +239,7 @@ fn imbalance(
             } else {
                 (sum(|c| c.originated), sum(|c| c.consumed))
             };
+            // Each copy of a flooded frame leaves, is dropped or held like a frame that arrived.
             let came = arrived + answers + sum(|c| c.copied);
             let went = sent + taken + dropped + snapshot.held + waiting;
             (came != went).then(|| {
@@ -251,6 +255,7 @@ fn imbalance(
         Node::Host(host) => {
             let counters = host.counters();
             let (rx, tx) = (counters.rx_frames, counters.tx_frames);
+            // What a host has not read yet it cannot have counted.
             (rx + waiting != arrived || tx != sent).then(|| {
                 format!(
                     "{name}: {arrived} frames arrived and {sent} started; it counted {rx} and {tx}"
@@ -298,6 +303,7 @@ impl Cells {
         at: Instant,
         nodes: &mut Nodes,
     ) {
+        // At the first sample: the default has no nodes.
         self.nodes.resize(facts.nodes.len(), Seen::default());
         for (n, node) in facts.nodes.iter().enumerate() {
             if !facts.has_node(n) {

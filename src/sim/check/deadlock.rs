@@ -102,6 +102,7 @@ pub(super) struct Deadlocks {
 impl Deadlocks {
     pub(super) fn new(facts: &Facts) -> Self {
         let round = |port: &super::facts::PortFacts| {
+            // Several times the way of a pause or a frame, so that nothing on the line can still end the wait.
             (port.delay + port.response + port.wait).saturating_mul(4)
         };
         Self {
@@ -153,6 +154,7 @@ impl Deadlocks {
         let mut waiting = Waiting::new();
         for port in facts.directions() {
             let (own, next) = (facts.from(port).node, facts.to(port).node);
+            // A host may resume at any time, so what it pauses has a way out.
             if !facts.node(own).is_switch || !facts.node(next).is_switch {
                 continue;
             }
@@ -194,8 +196,10 @@ impl Deadlocks {
             let passages = parts.of(facts.to(*port).node).passages;
             of.any(|group| passages.cells(port.reverse(), group) == 0)
         };
+        // A group over its limit without a known frame: what it waits for cannot be followed.
         self.unfollowed = waiting.iter().find(|found| unknown(*found)).map(|(queue, _)| *queue);
         let ways = match waiting.is_empty() {
+            // Nearly always: then nothing is searched.
             true => BTreeMap::new(),
             false => closed(parts, &waiting, |(port, class)| {
                 let of = parts.of(facts.from(*port).node).facts.from(*port);
@@ -217,8 +221,10 @@ impl Deadlocks {
             let open = self.found.iter().zip(&self.queues);
             open.filter(|(d, _)| d.ended.is_none()).any(|(_, queues)| reaches(ways, *queue, queues))
         };
+        // One circle for each sample; queues that lead into a known one are no new deadlock.
         let Some(start) = ways.keys().find(|queue| !known(queue)) else { return };
         let cycle = circle(ways, *start);
+        // Each part knows the frames that its own ports sent.
         let moved = cycle.iter().map(|(port, class)| {
             let of_part = parts.of(facts.from(*port).node).deadlocks;
             of_part.unwrap_or(&*self).moved[port.index()][usize::from(*class)]
@@ -307,6 +313,7 @@ impl Deadlocks {
         let queues: Vec<Queue> =
             queues.filter(|(port, class)| is_queued(nodes, facts.from(*port), *class)).collect();
         let patience = queues.iter().map(|(port, _)| self.patience[port.index()]).max()?;
+        // A frame or a pause may still be on its way.
         if now.since(self.started) <= patience {
             return None;
         }
@@ -377,6 +384,7 @@ fn closed(
         set.retain(&mut is_queued);
     }
     loop {
+        // A queue with a way out may free those that wait for it, so this is repeated until none is left.
         let stuck: BTreeSet<Queue> = ways.keys().copied().collect();
         let before = stuck.len();
         ways.retain(|_, sets| {
@@ -408,8 +416,10 @@ fn circle(ways: &BTreeMap<Queue, BTreeSet<Queue>>, start: Queue) -> Vec<Queue> {
     loop {
         let last = path[path.len() - 1];
         let next = *ways[&last].first().expect("a queue without a way out waits for another");
+        // Each waits for another one without a way out, so the walk comes back to one of its own queues.
         if let Some(from) = path.iter().position(|queue| *queue == next) {
             let mut cycle = path.split_off(from);
+            // One circle has one name, wherever the walk began.
             let smallest = (0..cycle.len()).min_by_key(|n| cycle[*n]).unwrap_or(0);
             cycle.rotate_left(smallest);
             return cycle;

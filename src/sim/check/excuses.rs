@@ -203,8 +203,10 @@ impl Excuses {
         if priorities.is_empty() {
             return;
         }
+        // A group that is over its limit now keeps what came because of the cause.
         let held = PrioritySet(priorities.0 & self.over[port.index()].0);
         let open = &mut self.open[port.index()];
+        // What is over explains nothing more, and the list stays short.
         open.retain(|open| open.until >= at || !open.held.is_empty());
         open.push(Open { cause, priorities, from: at, until, held });
     }
@@ -220,6 +222,7 @@ impl Excuses {
     ) {
         let over = self.over[port.index()];
         for open in &mut self.open[port.index()] {
+            // The cause may have begun at other priorities of this port, too, which go on.
             if open.cause == cause && open.priorities == of && open.until == Instant::NEVER {
                 open.until = at.saturating_add(facts.round_trip(port));
                 open.held = PrioritySet(of.0 & over.0);
@@ -253,6 +256,7 @@ impl Excuses {
         let is_held = |open: &Open| has(open.held) && at <= open.until.saturating_add(longest);
         let explains = |open: &&Open| has(open.priorities) && (at <= open.until || is_held(open));
         let Open { cause, from, until, .. } = *self.open[port.index()].iter().find(explains)?;
+        // Past its end it is open for as long as the group is over its limit.
         let until = (at <= until && until != Instant::NEVER).then_some(until);
         Some(Found { cause, from, until })
     }
@@ -265,6 +269,7 @@ impl Excuses {
             (e.cause, e.from, e.priority.get()) == (found.cause, found.from, priority)
                 && e.place == of.name
         };
+        // Drops with one cause follow each other, so the last excuse is the likeliest.
         if let Some(excuse) = self.used.iter_mut().rev().find(same) {
             excuse.frames += 1;
             excuse.until = found.until;
@@ -311,6 +316,7 @@ pub(super) fn explains(
     let of = facts.from(port);
     let end = until.saturating_add(facts.round_trip(port));
     let stalled = |(begin, over): &(Instant, Instant)| *begin <= until && from <= *over;
+    // A busy processor may be late at the same time; the stall is what the lab file says.
     let planned = facts.node(of.node).stalls.iter().any(stalled);
     let cause = if planned { Cause::Stall } else { Cause::Processor };
     (from <= at && at <= end).then_some(Found { cause, from, until: Some(end) })
@@ -348,6 +354,7 @@ impl Lateness {
         let plan = facts.node(node);
         let stalled = plan.stalls.iter().any(|(from, until)| (*from..*until).contains(&at));
         if plan.takes_time || stalled {
+            // The first event that waits begins it; later ones wait along.
             self.nodes[node.index()].since.get_or_insert(at);
         }
     }

@@ -150,6 +150,7 @@ impl Maps {
             };
             match (dscp, flow.tag) {
                 (Some(dscp), _) => learn(&mut maps.dscp[dscp.index()], flow.priority),
+                // Without an IP header the tag alone tells the priority.
                 (None, Some(tag)) => learn(&mut maps.pcp[tag.pcp.index()], flow.priority),
                 (None, None) => learn(&mut maps.default, flow.priority),
             }
@@ -270,6 +271,7 @@ impl Facts {
     ) {
         let (direction, cell) = (self.out(node, port), u64::from(self.node(node).cell));
         let of = &mut self.ports[direction.index()];
+        // The note counts cells, and the checks bytes.
         of.headroom[group.index()] = headroom.map_or(0, |cells| u64::from(cells.0) * cell);
         let priorities = of.of_group(group.get()).0;
         of.grouped.0 = match headroom {
@@ -289,6 +291,7 @@ impl Facts {
     /// Frames that arrive from now on leave a port in other classes.
     pub(super) fn reclass(&mut self, port: Direction, class: [u8; PRIORITIES]) {
         let of = &mut self.ports[port.index()];
+        // Frames that are queued stay in their class, so that is still one of the priority's.
         for p in 0..PRIORITIES {
             of.former[p] |= of.places_of(p);
         }
@@ -468,6 +471,7 @@ impl PortFacts {
     }
 
     fn of_host(plan: &StationPlan, dir: DirectionPlan, line: &Line) -> Self {
+        // A host without flows sends only answers, which are short.
         let longest = plan.flows.iter().map(|flow| flow.size).max().unwrap_or(64);
         let (_, obeys) = flow_control(plan.flow_control);
         Self {
@@ -527,6 +531,7 @@ impl PortFacts {
     /// Less headroom cannot do. The bytes between frames take no buffer.
     pub(super) fn least_headroom(&self, peer: &Self) -> u64 {
         let time = self.delay_least + self.response + peer.delay_least;
+        // Picoseconds times bits per second; `u128`, as the product has more than 64 bits.
         let bits = u128::from(time.as_picos()) * u128::from(peer.rate.get()) / 1_000_000_000_000;
         let frame = u128::from(self.longest);
         (bits / 8 * frame / (frame + u128::from(peer.overhead))) as u64
@@ -570,6 +575,7 @@ fn congesting(switch: &SwitchPlan) -> [u8; PRIORITIES] {
 /// Returns the classes of a port that the flows isolated from them may starve, bit n for class n.
 fn starving(plan: &PortPlan, congesting: &[u8; PRIORITIES]) -> u8 {
     let starves = |class: &TrafficClass| {
+        // Where the isolated flows stay in their class, none is served before it.
         let first = TrafficClass::ALL[usize::from(congesting[class.index()])];
         first != *class && plan.schedule.starves(first, *class)
     };

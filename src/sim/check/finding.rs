@@ -159,6 +159,7 @@ impl First {
     /// Adds what another part of the network has seen at other places.
     pub(super) fn unite(&mut self, other: Self) {
         self.times += other.times;
+        // The same finding is the first, however the network was divided.
         let firsts = self.what.take().into_iter().chain(other.what);
         self.what = firsts.min_by_key(|what| (what.at, what.place));
     }
@@ -191,6 +192,7 @@ impl First {
                 Verdict::NotJudged => (Verdict::NotJudged, extent.without.into()),
                 verdict => (verdict, seen()),
             },
+            // The first finding is told in full, and the others are counted.
             (Some(What { text, .. }), 1) => (otherwise, text),
             (Some(What { text, .. }), n) => (otherwise, format!("{text}; {} times more", n - 1)),
         };

@@ -136,6 +136,7 @@ impl Idle {
             let of = facts.from(direction);
             let line = self.lines[direction.index()];
             let is_busy = line.free > at;
+            // A node that waits for its processor sends nothing, and is not judged for it.
             let is_late = lateness.is_late(at, of.node);
             let waits = match nodes.get_mut(of.node) {
                 Node::Host(_) => continue,
@@ -150,6 +151,7 @@ impl Idle {
                             && (passages.queued(direction, class.index()) > 0 || unfollowed)
                             && is_unpaused(known, at, direction, *class)
                     };
+                    // By the switch's own counters, as a frame that is followed need not be in a queue yet.
                     let octets = |class: TrafficClass| {
                         let places = of.classes_of(class);
                         let octets = places.map(|class| switch.queue_bytes(of.port, class)).sum();
@@ -160,6 +162,7 @@ impl Idle {
                 }
             };
             let starved_since = line.starved_since;
+            // Starvation is timed from the last sample at which no data waited behind pauses.
             if waits.is_none() || !is_busy {
                 self.lines[direction.index()].starved_since = at;
             }

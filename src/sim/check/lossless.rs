@@ -107,6 +107,7 @@ impl Lossless {
             return;
         }
         match reason.kind() {
+            // Want of buffer, which is judged below.
             DropKind::Congestion => {}
             DropKind::Watchdog if self.is_by_storm(facts, of.node) => {
                 return self.count(Other::Storm);
@@ -124,6 +125,7 @@ impl Lossless {
             DropKind::Frame | DropKind::Control => return,
         }
         self.buffer += 1;
+        // Such a group has to lose in any round trip, so nothing else explains it.
         let short = of.headroom[usize::from(of.group[usize::from(priority)])]
             < of.least_headroom(facts.to(port));
         let late = || excuses::explains(facts, at, port, lateness.last(at, of.node));
@@ -206,6 +208,7 @@ impl Lossless {
         let late = lateness.last(at, node);
         facts.node(node).out.iter().any(|port| {
             let (down, last) = self.links[port.index()];
+            // Zero stands for a link that never changed.
             let changed = last != Instant::ZERO;
             let recent = at <= last.saturating_add(facts.round_trip(*port));
             let late = || late.is_some_and(|(from, until)| from <= last && at <= until);
@@ -225,6 +228,7 @@ impl Lossless {
         let of = facts.node(node);
         let is_host = |port: &&Direction| !facts.node(facts.to(**port).node).is_switch;
         let mut stormed = of.out.iter().filter(|port| self.stormed[port.index()] != 0);
+        // A defective port may report a storm where nothing paused it.
         !of.is_defective && stormed.all(|port| is_host(&port))
     }
 

@@ -81,6 +81,7 @@ impl Marks {
         let port = facts.from(direction);
         let node = facts.node(port.node);
         self.nodes[port.node.index()].sent += 1;
+        // A wrong checksum that came along is another node's, and is kept by a switch that updates it.
         let of = ends(frame.head()).map(|ends| (port.node, ends));
         let came_wrong = of.is_some_and(|of| self.wrong.contains(&of));
         if node.is_switch && !came_wrong && !parsed::checksum_holds(frame.head()) {
@@ -202,6 +203,7 @@ fn of_switch(
             "{name} sent {sent} frames with CE: {arrived} came with it, and it marked {marked}"
         ));
     }
+    // Any frame that is held or was dropped unseen may have had the mark.
     let most = sent + dropped + unknown + snapshot.held + waiting + taken;
     (came > most).then(|| {
         format!(
@@ -220,6 +222,7 @@ fn of_host(facts: &Facts, id: NodeId, through: &Through, nodes: &mut Nodes) -> O
     let (mut counted, mut other) =
         (0, counters.foreign + counters.unexpected + counters.other_runs);
     for sink in host.sinks() {
+        // Frames that a sink counts as others may have had the mark, too.
         counted += sink.ce_marked;
         other += sink.duplicates + sink.old;
     }
@@ -267,6 +270,7 @@ impl EcnFirst {
         paused: PrioritySet,
     ) {
         let of = facts.from(port);
+        // Only the first pause after the limit counts; a refresh finds nothing here.
         let crossed = core::mem::take(&mut self.crossed[port.index()]);
         for group in (0..PRIORITIES as u8).filter(|group| crossed >> group & 1 == 1) {
             if of.of_group(group).0 & paused.0 == 0 {

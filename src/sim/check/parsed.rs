@@ -63,6 +63,7 @@ pub(super) type Kind = (u64, u64, u8, u32);
 impl Data {
     /// Returns the fields that stay on the way.
     pub(super) const fn kind(&self) -> Kind {
+        // A switch may add or remove the tag, so its length does not count.
         let tag = if self.pcp == NONE { 0 } else { 4 };
         (self.dst, self.src, self.dscp, self.len - tag)
     }
@@ -96,6 +97,7 @@ impl Parsed {
     #[inline]
     pub(super) fn new(frame: &VirtualFrame) -> Self {
         let head = frame.head();
+        // An Ethernet header, a tag and 16 bytes behind them: all that is read below.
         let Some(h) = head.first_chunk::<34>() else {
             return Self::Data(Data {
                 dst: 0,
@@ -126,6 +128,7 @@ impl Parsed {
             ethertype = be16(16);
             tos = (h[18], h[19]);
         }
+        // The version has to match the EtherType.
         let dscp = match (ethertype, tos.0 >> 4) {
             (0x0800, 4) => tos.1 >> 2,
             (0x86dd, 6) => (tos.0 & 0xf) << 2 | tos.1 >> 6,
@@ -147,6 +150,7 @@ pub(super) fn is_ce(head: &[u8]) -> bool {
     let at = if [h[12], h[13]] == [0x81, 0] { 18 } else { 14 };
     match [h[at - 2], h[at - 1]] {
         [0x08, 0] => h[at + 1] & 3 == 3,
+        // In IPv6 the two bits are in the upper half of the second byte.
         [0x86, 0xdd] => h[at + 1] >> 4 & 3 == 3,
         _ => false,
     }
@@ -173,6 +177,7 @@ pub(super) fn five_tuple(frame: &VirtualFrame) -> u32 {
     };
     let octets = fields.into_iter().filter_map(|field| head.get(field)).flatten();
     octets
+        // FNV-1a, 32 bits.
         .fold(0x811c_9dc5, |hash: u32, octet| (hash ^ u32::from(*octet)).wrapping_mul(0x0100_0193))
 }
 
@@ -186,10 +191,12 @@ pub(super) fn flow(frame: &VirtualFrame) -> u64 {
 #[cold]
 fn control(head: &[u8]) -> Request {
     const GROUP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
+    // MAC control has the minimum length, which is 60 bytes without FCS.
     let Some(h) = head.first_chunk::<60>() else { return Request::Other };
     let be16 = |at: usize| u16::from_be_bytes([h[at], h[at + 1]]);
     match be16(14) {
         0x0001 => Request::Pause(Quanta(be16(16))),
+        // PFC goes to the group address alone; PAUSE may be sent to the port's own.
         0x0101 if h[..6] == GROUP => Request::Pfc {
             named: PrioritySet(h[17]),
             times: core::array::from_fn(|p| Quanta(be16(18 + 2 * p))),

@@ -63,6 +63,7 @@ impl Passage {
     /// Takes a frame out of a class: of that of its priority, `now`, if there are any.
     fn leave(&mut self, now: u8) -> u8 {
         let has = |class: &u8| self.classes[usize::from(*class)] > 0;
+        // Frames of a former class may be overtaken, so they count as the later ones.
         let class = [now].into_iter().chain(0..PRIORITIES as u8).find(has);
         let class = class.expect("a frame that is inside is in a class");
         self.classes[usize::from(class)] -= 1;
@@ -155,6 +156,7 @@ impl Passages {
 
     /// Adds what another part knows of its switches.
     pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        // The other part's passages are numbered behind those of this one.
         let shift = self.all.len() as u32;
         self.all.extend(other.all);
         self.known.extend(other.known.into_iter().map(|(key, at)| (key, at + shift)));
@@ -229,6 +231,7 @@ impl Passages {
         }
         let ahead = (from, old.gone + old.held.len() as u64);
         let former = self.former.entry(flow).or_default();
+        // Frames that have left hold nothing back any more.
         former.retain(|(at, gone)| self.all[*at as usize].gone < *gone);
         former.push_back(ahead);
     }
@@ -265,9 +268,11 @@ impl Passages {
         let priority = port.maps.priority(data);
         let ports = node.behind(data.dst).filter_map(|n| node.out.get(usize::from(n)).copied());
         let egresses: Vec<Direction> = ports.collect();
+        // What is flooded, or has a priority that the plan does not tell, cannot be followed.
         let Some(first) = egresses.first().filter(|_| usize::from(priority) < PRIORITIES) else {
             return UNKNOWN;
         };
+        // A priority tag has no VLAN of its own; the port's counts.
         let vid = if data.vid == 0 { port.pvid } else { data.vid };
         let at = self.all.len() as u32;
         let tagged = facts.from(*first).tags(vid);
@@ -290,6 +295,7 @@ impl Passages {
         of.push(at);
         if of.len() > 1 {
             self.several += 1;
+            // From now on a frame that leaves with these fields may be of any of them.
             of.iter().for_each(|at| self.all[*at as usize].shared = true);
         }
         at
@@ -334,6 +340,7 @@ impl Passages {
             });
             with.next().copied().filter(|_| with.next().is_none())
         };
+        // A tag that one passage alone has decides; a flow may have moved.
         let passage = by_tag().or_else(by_flow).unwrap_or(UNKNOWN);
         Some(Leaves { passage, always: false })
     }
@@ -354,6 +361,7 @@ impl Passages {
         let passage = &self.all[at as usize];
         let priority = passage.priority;
         let is_here = passage.egresses.contains(&direction);
+        // The first frame of a flow shows which of the ports of equal cost all take.
         if is_here && passage.egresses.len() > 1 {
             self.settle(at, direction);
         }

@@ -81,6 +81,7 @@ impl Pauses {
     ) {
         let facts_of = facts.to(direction);
         let (named, _) = ask.sets();
+        // PAUSE is ignored where PFC runs, and PFC where PAUSE runs.
         if matches!(ask, Request::Pause(_)) != facts_of.link_wide {
             return;
         }
@@ -90,6 +91,7 @@ impl Pauses {
             Priority::ALL.into_iter().filter(|p| named.contains(*p) && facts_of.obeys.contains(*p))
         {
             let time = ask.time(p.index()).at(facts_of.rate);
+            // A refresh renews the end; the pause goes on from its beginning.
             if port.paused >> p.get() & 1 == 0 || port.until[p.index()] <= local {
                 port.from[p.index()] = local.saturating_add(facts_of.lets);
             }
@@ -145,6 +147,7 @@ impl Pauses {
         let p = usize::from(priority);
         let of = facts.from(direction);
         let local = facts.node(of.node).clock.local(at);
+        // A generator's port may be configured to react late.
         if local < port.from[p] {
             return;
         }
@@ -218,6 +221,7 @@ impl Pauses {
             let port = &mut self.ports[direction.index()];
             for p in PrioritySet(port.paused).iter() {
                 let arrived = port.arrived[p.index()];
+                // Only pauses that the busy node could not read in time are obeyed late.
                 if arrived >= since && arrived <= at {
                     port.late[p.index()] = clock.local(at).since(clock.local(arrived));
                 }
@@ -244,6 +248,7 @@ impl Pauses {
     }
 
     pub(super) fn finish(mut self, facts: &Facts) -> Finding {
+        // No watchdog speaks after the end.
         self.settle(facts, Instant::NEVER);
         let (obeyed, unknown) = (self.obeyed, self.unknown);
         if self.first.is_none() && unknown > 0 {

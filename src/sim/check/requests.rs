@@ -162,6 +162,7 @@ impl Requests {
 
     /// Takes note of the length of a pause.
     fn ended_after(&mut self, length: Duration, port: Direction, p: usize) {
+        // Of equal lengths the lower port and priority count, so that the order of parts does not.
         let is_longer = |(longest, of, n)| (longest, port, p) < (length, of, n);
         if self.longest.is_none_or(is_longer) {
             self.longest = Some((length, port, p));
@@ -186,6 +187,7 @@ impl Requests {
         let total = cx.lateness.total(at, of.node);
         let clock = facts.node(facts.to(port).node).clock;
         for p in PrioritySet(set.0 & state.wanted & state.sent).iter() {
+            // By the clock of the peer, which counts the pause down.
             let held = clock.local(at).since(clock.local(state.last[p.index()]));
             let late = total - state.late_last[p.index()];
             let most = excuses::more(state.time[p.index()], late);
@@ -212,6 +214,7 @@ impl Requests {
             return;
         }
         let target = match (of.link_wide, state.wanted) {
+            // PAUSE is of all priorities, whichever group wants it.
             (true, 1..) => u8::MAX,
             (_, wanted) => wanted,
         };
@@ -222,6 +225,7 @@ impl Requests {
             let bit = 1 << p.get();
             let since = &mut state.since[p.index()];
             if differ & bit != 0 {
+                // The time runs from where the two began to differ.
                 if *since == Instant::NEVER {
                     *since = at;
                     state.late_since[p.index()] = total;
@@ -302,6 +306,7 @@ impl Requests {
                 if state.sent >> n & 1 == 0 {
                     continue;
                 }
+                // A pause that was never resumed still ends at the peer, at the latest then.
                 let until = state.last[n] + of.wait + of.delay + of.response + state.time[n];
                 // A proxy's pause ends by itself, at a time that a forger may choose within its policy.
                 let by_proxy = self.forged && of.proxied && state.wanted >> n & 1 == 0;
@@ -323,6 +328,7 @@ impl Requests {
         });
         let seen = || format!("{ended} pauses ended{longest}");
         let ends = match open.is_none() {
+            // A forger can keep a proxy's pause alive, which is no fault of the switch.
             true => by_forgery.finding_as(Check::PausesEnd, Verdict::NotJudged, extent, seen),
             false => open.finding(Check::PausesEnd, extent, seen),
         };

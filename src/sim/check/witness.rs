@@ -44,6 +44,7 @@ impl Checkers {
         let parsed = Parsed::new(frame);
         let is_control = matches!(parsed, Parsed::Control(_));
         self.idle.sent(at, end, direction, is_control);
+        // A damaged frame is in no device's name.
         if is_control && !frame.spoilt {
             self.pauses.control_sent(facts, at, direction, parsed::source(frame.head()));
         }
@@ -194,10 +195,12 @@ impl Witness for Checkers {
                 self.passages.arrived(facts, at, direction, frame, &data);
                 self.recent.forget();
                 self.lossless.forged(facts, at, direction.reverse(), to.maps.priority(&data));
+                // Its later switches may give the frame another priority, at which no pause holds it back.
                 let stranger = (data.kind(), to.maps.priority(&data));
                 if !self.strangers.contains(&stranger) {
                     self.strangers.push(stranger);
                 }
+                // Without a port it is flooded, and the copies have no headroom anywhere.
                 if facts.node(to.node).behind(data.dst).next().is_none() {
                     self.floods.push((data.dst, data.src));
                 }
@@ -217,6 +220,7 @@ impl Witness for Checkers {
 
     fn caught_up(&mut self, at: Instant, node: NodeId) {
         if let Some(since) = self.lateness.since(node) {
+            // Pauses that arrived meanwhile are obeyed from now on, and so last longer.
             self.pauses.read(&self.facts, node, since, at);
         }
         self.lateness.caught_up(at, node);
@@ -243,6 +247,7 @@ impl Witness for Checkers {
 
     fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {
         match *note {
+            // Changes of the plan come first: the notes that follow are judged by it.
             Note::Regrouped { port, group, headroom } => {
                 self.facts.regroup(node, port, group, headroom);
                 return self.lossless.changed(&self.facts, self.facts.out(node, port));
@@ -265,6 +270,7 @@ impl Witness for Checkers {
                 let dropped = Dropped { at, port, priority, reason };
                 let is_late = self.lateness.is_late(at, node);
                 let whose = self.passages.dropped(facts, dropped, is_late);
+                // Only then is it the frame that arrived last, whose mark is known.
                 let latest = priority.filter(|_| whose.is_some());
                 self.marks.dropped(node, latest.map(|p| (port, p)));
                 self.lossless.dropped(Cx { facts, lateness: &self.lateness }, dropped, whose);
@@ -304,6 +310,7 @@ impl Witness for Checkers {
                 self.lossless.stormed(port, class, detected);
                 self.pauses.storm(facts, at, port, class, detected);
                 self.idle.storm(port, class, detected);
+                // The drops of these frames are noted afterwards, and then are expected.
                 if detected && facts.from(port).flushes >> class & 1 == 1 {
                     let is_late = self.lateness.is_late(at, node);
                     self.passages.flushed(facts, is_late, port, 1 << class);
@@ -320,6 +327,7 @@ impl Witness for Checkers {
             self.pauses.link(port);
             self.lossless.link(facts, at, port, up);
             let node = facts.from(port).node;
+            // A switch drops what is queued for a port whose link goes down.
             if !up && facts.node(node).is_switch {
                 let is_late = self.lateness.is_late(at, node);
                 self.passages.flushed(facts, is_late, port, u8::MAX);
@@ -381,6 +389,7 @@ impl Checkers {
         let nodes = self.facts.nodes.len() as u32;
         let of = |part: usize| {
             let own = (0..nodes).map(|n| partition.of(NodeId(n)) as usize == part);
+            // All facts are copied, as a port's peer may be in another part.
             let facts = Facts { own: own.collect(), ..self.facts.clone() };
             Self { facts, ..self.clone() }
         };
@@ -431,6 +440,7 @@ impl Checkers {
             Parts(vec![deadlock::Known { facts, passages, pauses, requests, deadlocks: None }]);
         for other in others {
             let Self { facts, passages, pauses, requests, deadlocks: of, .. } = &**other;
+            // A network stands still only where no part has sent.
             deadlocks.started(of.last_start());
             parts.0.push(deadlock::Known {
                 facts,

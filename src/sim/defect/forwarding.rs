@@ -79,6 +79,7 @@ impl State {
         let bytes = u64::from(frame.wire_len() + LINE_OVERHEAD_BYTES);
         let line = cx.quantum.saturating_mul(bytes).div(QUANTUM_BYTES);
         let own = line.saturating_mul(denominator.into()).div(numerator.into());
+        // An idle time gives no credit beyond the burst.
         self.due = self.due.max(cx.now).saturating_add(own);
         true
     }
@@ -86,6 +87,7 @@ impl State {
 
 impl<F: Frame> Act<F> for State {
     fn tx(&mut self, cx: &mut Context<'_, F>, mut frame: F) {
+        // MAC control passes: these defects are of data.
         if opcode(frame.head()).is_some() {
             return cx.out.line.push(frame);
         }
@@ -113,6 +115,7 @@ impl<F: Frame> Act<F> for State {
             }
             Forwarding::StaleChecksum => {
                 if marked && !is_ipv6(frame.head()) {
+                    // The mark is taken back with its change of the checksum, and set again without.
                     set_ecn(frame.head_mut(), ECT_0, true);
                     set_ecn(frame.head_mut(), CE, false);
                 }
@@ -184,6 +187,7 @@ impl<F: Frame> Act<F> for Leaking {
         if is_pfc(frame.head()) {
             let Storing::LeaksHeadroom { cells, priorities } = self.what;
             let (named, now) = (enabled(frame.head()), paused(frame.head()));
+            // A priority that the frame does not name stays as it was.
             let resumed = self.paused & named & !now;
             self.paused = self.paused & !named | now;
             let resumed = PrioritySet(resumed & priorities.0);

@@ -48,6 +48,7 @@ impl SecuringState {
 
 impl<F: Frame> Act<F> for SecuringState {
     fn tx(&mut self, cx: &mut Context<'_, F>, frame: F) {
+        // Pauses are not what this defect loses.
         if self.left > 0 && !is_pfc(frame.head()) {
             self.left -= 1;
             return;
@@ -127,6 +128,7 @@ fn find(head: &[u8], begins: &[u8; 4]) -> Option<(usize, usize)> {
 fn all(head: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     let next = |at: usize| {
         let header = head.get(at..at + 2)?;
+        // A TLV begins with 7 bits of type and 9 of length.
         let len = usize::from(header[0] & 1) << 8 | usize::from(header[1]);
         (at + 2 + len <= head.len()).then_some((at + 2, len))
     };
@@ -134,6 +136,7 @@ fn all(head: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     core::iter::successors(next(TLVS), move |(at, len)| next(at + len)).take_while(
         move |(at, _)| {
             let goes_on = !ended;
+            // Type 0 ends the list, and what is behind it is padding.
             ended |= head[at - 2] >> 1 == 0;
             goes_on
         },
@@ -145,6 +148,7 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for TellingState {
         let head = frame.head();
         match self.0 {
             Telling::BothDialects if is_lldp(head) => {
+                // The new TLV stands in front of the end TLV.
                 let (end, _) = all(head).last().unwrap_or((TLVS + 2, 0));
                 let mut octets = head[..end - 2].to_vec();
                 octets.extend(CEE);
@@ -159,6 +163,7 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for TellingState {
             }
             Telling::OtherFlow => {
                 if let Some(at) = sfcm(head) {
+                    // The last two bytes of the flow's destination address.
                     let last = at.flow + 6;
                     let other = u16::from_be_bytes([head[last], head[last + 1]]) ^ 1;
                     set_word(frame.head_mut(), last, other, at.checksum);
@@ -173,11 +178,13 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for TellingState {
         let head = frame.head();
         if self.0 == Telling::ReadsBeyondTlv && is_lldp(head) {
             if let Some((at, len)) = find(head, &PFC).filter(|(_, len)| *len == PFC_LEN - 1) {
+                // The length's low byte is the last one before the string.
                 frame.head_mut()[at - 1] = len as u8 + 1;
             }
         }
         if self.0 == Telling::AnyFlow {
             if let Some(at) = sfcm(frame.head()) {
+                // An address of IPv4 is two words, each with its change of the checksum.
                 for n in [0, 2] {
                     let head = frame.head();
                     let of_host = u16::from_be_bytes([head[at.host + n], head[at.host + n + 1]]);

@@ -80,6 +80,7 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
     /// Replaces frames that have arrived by those that the node receives now.
     pub fn rx(&mut self, now: Instant, arrived: &mut Vec<F>, make: &mut dyn Make<F>) {
         let Self { quantum, link_wide, acts, aside } = self;
+        // From the line to the node: the other way than `tx`.
         for act in acts.iter_mut().rev() {
             let mut cx = Context { now, quantum: *quantum, make, out: Out::default() };
             for frame in arrived.drain(..) {
@@ -183,6 +184,7 @@ fn meet<F: Frame>(
     if is_pause(frame.head()) {
         as_pfc(frame.head_mut());
     }
+    // Only frames that the defect adds now are turned into PAUSE; the rest were before.
     let before = cx.out.lengths();
     act(cx, frame);
     let mut before = before.into_iter();
