@@ -28,6 +28,25 @@ impl Checkers {
         self.requests.enabled(Cx { facts, lateness: &self.lateness }, at, port, over);
     }
 
+    /// A watchdog detected a storm in a class of a port, or restored the queue.
+    fn storm(&mut self, at: Instant, port: Direction, class: u8, detected: bool) {
+        let facts = &self.facts;
+        let of = facts.from(port);
+        self.totals.watchdog_storms += u64::from(detected);
+        if of.forwards >> class & 1 == 1 {
+            let places = self.passages.of_place(facts, port, class);
+            self.lossless.ignored(facts, at, port.reverse(), places, detected);
+        }
+        self.lossless.stormed(port, class, detected);
+        self.pauses.storm(facts, at, port, class, detected);
+        self.idle.storm(port, class, detected);
+        // The drops of these frames are noted afterwards, and then are expected.
+        if detected && of.flushes >> class & 1 == 1 {
+            let is_late = self.lateness.is_late(at, of.node);
+            self.passages.flushed(facts, is_late, port, 1 << class);
+        }
+    }
+
     /// A frame of any kind starts; `kind` is remembered if it is data.
     #[inline(never)]
     fn sent_any(
@@ -301,20 +320,7 @@ impl Witness for Checkers {
             | Note::PfcChanged { .. }
             | Note::ClassesChanged { .. } => {}
             Note::Storm { port, class, detected } => {
-                let (port, class) = (facts.out(node, port), class.get());
-                self.totals.watchdog_storms += u64::from(detected);
-                if facts.from(port).forwards >> class & 1 == 1 {
-                    let of = self.passages.of_place(facts, port, class);
-                    self.lossless.ignored(facts, at, port.reverse(), of, detected);
-                }
-                self.lossless.stormed(port, class, detected);
-                self.pauses.storm(facts, at, port, class, detected);
-                self.idle.storm(port, class, detected);
-                // The drops of these frames are noted afterwards, and then are expected.
-                if detected && facts.from(port).flushes >> class & 1 == 1 {
-                    let is_late = self.lateness.is_late(at, node);
-                    self.passages.flushed(facts, is_late, port, 1 << class);
-                }
+                self.storm(at, facts.out(node, port), class.get(), detected);
             }
         }
     }
