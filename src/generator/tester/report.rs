@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::figures::Measured;
 use super::plan::Metrics;
-use super::time::Measured;
 use ground::described;
 use ground::described::{Field, Kind, Numeric};
 

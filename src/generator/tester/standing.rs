@@ -1,8 +1,8 @@
 //! The state of a test's flows and ports, derived from their stations alone: sufficient for a
 //! world whose links never go down, and whose flows all start together.
 
+use super::figures::{FlowSeen, PortSeen, Rates, Transmit};
 use super::plan::{FlowKind, FlowPlan, TestPlan};
-use super::seen::{FlowSeen, PortSeen, Rates, Transmit};
 use super::tally::Places;
 use contracts::stats::NicCounters;
 use ground::time::{Duration, Instant, Total};

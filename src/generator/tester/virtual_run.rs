@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::drive::Runner;
+use super::figures::Seen;
 use super::plan::{Place, TestPlan};
 use super::report::{Report, Stamps};
-use super::seen::Seen;
 use super::standing::{self, settle_neighbours};
 use super::stations::{Punctuality, asked_rates, stations};
 use super::tally::report;

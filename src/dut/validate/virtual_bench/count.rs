@@ -5,7 +5,7 @@ use host::StationSnapshot;
 use lab::LabTester;
 use sim::{Node, ObservedNetwork};
 use tester::report::Report;
-use tester::seen::Seen;
+use tester::figures::Seen;
 use tester::standing;
 use tester::tally::report;
 use tester::virtual_run::exact;

@@ -175,7 +175,7 @@ fn comments_name_flows_and_say_what_pauses_mean() {
         zero: Duration::ZERO,
         flow: &flow,
     };
-    let said = |frame: &[u8]| comment::comment(frame, &about);
+    let said = |frame: &[u8]| write::comment(frame, &about);
     let mac_control = |from_type: &[u8]| {
         let mut out = [1, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 1].to_vec();
         out.extend(from_type);

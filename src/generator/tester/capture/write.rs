@@ -1,16 +1,21 @@
-//! Writes a capture to a file. Frames are written as on the line, with their FCS: devices strip
-//! it, and deliver only frames with a correct one, so it is calculated again.
+//! Writes a capture to a file, with a comment on each frame, which an analyser shows beside it.
+//!
+//! Frames are written as on the line, with their FCS: devices strip it, and deliver only frames with a correct
+//! one, so it is calculated again.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::comment::{About, comment};
 use super::{Capture, Kept};
 use crate::plan::CaptureFormat;
 use contracts::frame::FCS_BYTES;
 use ground::time::Instant;
+use ground::units::{BitsPerSec, Mac, Priority, Quanta};
+use host::{FlowId, probe_of};
 use text::packets::{Interface, Notes, Packet, Pcap, Pcapng};
+use wire::{EtherType, WireError, ethernet, mac_control, vlan};
 
 /// Writes a capture to `out`. Comments are written to pcapng only.
 ///
@@ -80,4 +85,81 @@ fn with_fcs(kept: &Kept, snap: usize) -> (Cow<'_, [u8]>, u32) {
     octets.extend(crc32fast::hash(&kept.octets).to_le_bytes());
     octets.truncate(snap);
     (Cow::Owned(octets), len)
+}
+
+/// Facts about a capture's port and test.
+pub struct About<'a> {
+    pub port: &'a str,
+    pub location: &'a str,
+    /// The link rate, which is the unit of pause times.
+    pub rate: Option<BitsPerSec>,
+    /// A sentence about the source and the precision of the timestamps.
+    pub stamps: &'a str,
+    /// The time of day at zero of the test's clock, since 1970.
+    pub zero: Duration,
+    /// Returns the name of a flow of the test.
+    pub flow: &'a dyn Fn(FlowId) -> Option<&'a str>,
+}
+
+/// Returns the comment of a frame: its flow, or the meaning of a pause frame.
+pub(super) fn comment(frame: &[u8], about: &About<'_>) -> Option<String> {
+    let walk = vlan::walk(frame).ok()?;
+    if walk.ethertype == EtherType::MAC_CONTROL {
+        return Some(mac_control_comment(frame, walk.tags, about));
+    }
+    let probe = probe_of(frame)?;
+    let flow = (about.flow)(probe.flow);
+    let name =
+        flow.map_or_else(|| format!("{}, which is not of this test", probe.flow.0), str::to_owned);
+    Some(format!("flow {name}, frame {}", probe.sequence))
+}
+
+fn mac_control_comment(frame: &[u8], tags: usize, about: &About<'_>) -> String {
+    if tags > 0 {
+        return "malformed: MAC control behind a VLAN tag, which no receiver obeys".into();
+    }
+    // Any destination is accepted as the port's own, because a PAUSE frame may be sent to a
+    // station's address.
+    let port = ethernet::Repr::parse(frame).map_or(Mac::BROADCAST, |e| e.dst);
+    let mut text = String::new();
+    match mac_control::Repr::parse(frame, port) {
+        Ok(mac_control::Repr::Pfc(pfc)) => {
+            text.push_str("PFC:");
+            for p in Priority::ALL {
+                if let Some(quanta) = pfc.time(p) {
+                    let end = if text.ends_with(':') { "" } else { "," };
+                    let asked = asked(quanta, about);
+                    write!(text, "{end} priority {p} {asked}").expect("a string takes all");
+                }
+            }
+            if pfc.enabled.is_empty() {
+                text.push_str(" no priority");
+            }
+        }
+        Ok(mac_control::Repr::Pause(pause)) => {
+            write!(text, "PAUSE: all {}", asked(pause.time, about)).expect("a string takes all");
+        }
+        Err(error) => {
+            let why = match error {
+                WireError::Truncated => "shorter than the shortest frame",
+                WireError::BadOpcode => "neither PAUSE nor PFC",
+                WireError::BadAddress => "to an address that it is never sent to",
+                _ => "not as the format says",
+            };
+            write!(text, "malformed: MAC control, {why}").expect("a string takes all");
+        }
+    }
+    text
+}
+
+/// Formats a pause time, in time units if the link rate is known.
+fn asked(quanta: Quanta, about: &About<'_>) -> String {
+    match (quanta, about.rate) {
+        (Quanta(0), _) => "resumes".into(),
+        (Quanta(n), None) => format!("stops for {n} quanta"),
+        (Quanta(n), Some(rate)) => {
+            let us = quanta.at(rate).as_picos() as f64 / 1e6;
+            format!("stops for {n} quanta, {us} us")
+        }
+    }
 }

@@ -1,23 +1,25 @@
 //! Converts a report to OTG's metrics. Values without an OTG field are in a field `sluice` of
 //! each.
+//!
+//! RoCEv2 connections are configured at both ends without messages of connection management, so a queue pair is up
+//! as soon as its port's link is, and these messages have no counters.
 
 use std::collections::HashSet;
 
-use serde::ser::SerializeMap as _;
-use serde::{Serialize, Serializer as _};
-use serde_json::{Value, json};
-
 use super::changes::unknown;
 use super::named;
-use super::peers;
 use crate::report::{self, Connection, Flow, Pacing, Port, Report, Stamps};
 use contracts::frame::LINE_OVERHEAD_BYTES;
 use otg::engine::{JsonText, Refusal};
+use otg::model::device::{self, Device};
 use otg::model::metrics::{
     FlowMetric, MetricLatency, MetricTimestamp, MetricsRequest, PeerMetric, PortMetric, QpMetric,
     Rocev2FlowsRequest, Rocev2PeersRequest,
 };
 use otg::model::{Config, Fields};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer as _};
+use serde_json::{Value, json};
 
 /// The field for values without an OTG field.
 const OURS: &str = "sluice";
@@ -118,7 +120,7 @@ pub(super) fn answer(
             Err(unknown("rocev2_flow.", name))
         }
         MetricsRequest::Rocev2Ipv4(Rocev2PeersRequest::PerPeer(wanted)) => {
-            let peers = peers::metrics(config, report, &wanted.peer_names)?;
+            let peers = peer_metrics(config, report, &wanted.peer_names)?;
             let rows = || peers.iter().map(|peer| (peer.clone(), NOTHING));
             told("rocev2_ipv4_per_peer_metrics", &wanted.column_names, rows)
         }
@@ -343,6 +345,46 @@ fn queue_pair(flow: &Flow, connection: &Connection) -> QpMetric {
         last_timestamp: stamp(flow.last_rx_s),
         ..QpMetric::default()
     }
+}
+
+/// Returns the metrics of the peers of these names, of all if there are none.
+fn peer_metrics(
+    config: &Config,
+    report: &Report,
+    names: &[String],
+) -> Result<Vec<PeerMetric>, Refusal> {
+    let devices = config.devices.iter().filter_map(|d| Some((d, d.rocev2.as_ref()?)));
+    let interfaces = devices.flat_map(|(d, roce)| roce.ipv4_interfaces.iter().map(move |i| (d, i)));
+    let peers: Vec<_> = interfaces
+        .flat_map(|(device, interface)| interface.peers.iter().map(move |p| (device, interface, p)))
+        .collect();
+    let all = peers.iter().map(|(.., peer)| peer.name.as_str());
+    let places = named(names, all, ("rocev2_ipv4.per_peer.peer_names", "peer"))?;
+    let metric = |place: &usize| {
+        let (device, interface, peer) = peers[*place];
+        let configured = peer.qps.len() as u64;
+        let up = is_up(config, report, device, &interface.ipv4_name);
+        PeerMetric {
+            name: peer.name.clone(),
+            qp_configured: Some(configured),
+            qp_up: Some(if up { configured } else { 0 }),
+            qp_down: Some(if up { 0 } else { configured }),
+            ..PeerMetric::default()
+        }
+    };
+    Ok(places.iter().map(metric).collect())
+}
+
+/// True if the link is up on the port with this address, which may belong to any device.
+fn is_up(config: &Config, report: &Report, own: &Device, address: &str) -> bool {
+    let devices = core::iter::once(own).chain(&config.devices);
+    let mut ethernets = devices.flat_map(|device| &device.ethernets);
+    let has = ethernets.find(|e| e.ipv4_addresses.iter().any(|ip| ip.name == address));
+    let port = has.and_then(|ethernet| match &ethernet.connection {
+        Some(device::Connection::PortName(name)) => Some(name),
+        _ => None,
+    });
+    report.ports.iter().any(|p| Some(&p.name) == port && p.link_up)
 }
 
 #[cfg(test)]

@@ -6,14 +6,13 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration as StdDuration;
 
-use smallvec::SmallVec;
-
 use super::Inner;
+use crate::figures::{FlowTally, Rates, Transmit};
 use crate::plan::{FlowPlan, TestPlan};
-use crate::seen::{FlowTally, Rates, Transmit};
 use ground::time::{Duration, Instant};
 use host::plan::stream::StreamPlan;
 use host::{FlowId, Spares};
+use smallvec::SmallVec;
 
 /// Time without an arrival after which the missing frames of a flow count as lost. A choice:
 /// longer than any pause lasts and any switch holds a frame.

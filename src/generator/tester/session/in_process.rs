@@ -1,8 +1,7 @@
 //! Switches of this program at the other ends of ports in memory: a device under test in the same process.
 //! The thread of the test polls them after its stations, at the same time of its clock.
 
-use super::clock::DEVICE_SPAN;
-use super::poller::Order;
+use super::poller::{DEVICE_SPAN, Order};
 use super::{Inner, Session, SessionError, TappedPort, lock};
 use crate::plan::Place;
 use contracts::port::Secured;

@@ -6,20 +6,18 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crossbeam::channel;
-
 use super::board::{Board, watch};
-use super::captures::Captures;
-use super::clock::Time;
 use super::devices::{self, Devices, Facts, Want};
 use super::in_process::{Device, DevicePlan};
 use super::links::Link;
-use super::poller::{Host, Order, Poller, Shared};
+use super::orders::Captures;
+use super::poller::{Host, Order, Poller, Shared, Time};
 use super::queues::{self, Queues};
 use super::{Inner, PollerThread, Session, SessionError, TappedPort, lock};
 use crate::plan::{Place, TestPlan};
 use crate::stations::{Punctuality, asked_rates, queue_stations};
 use contracts::port::Secured;
+use crossbeam::channel;
 use dpdk::Eal;
 use ground::units::BitsPerSec;
 use host::{SharedPauses, Station, StationPlan};

@@ -2,15 +2,14 @@
 
 use std::time::Duration as StdDuration;
 
-use crossbeam::channel::{self, Receiver, RecvTimeoutError, SendTimeoutError, Sender};
-
 use super::board::{FlowSample, PortSample, Sample};
-use super::merged::merged;
 use super::poller::{Host, Order, Pace, tapped_port};
+use super::reports::merged;
 use super::{Inner, Session, SessionError};
 use crate::figures::{FlowFigures, Received as ReceivedFigures, Sent as SentFigures};
 use crate::plan::FlowPlan;
 use crate::report::{Machine, Stamps};
+use crossbeam::channel::{self, Receiver, RecvTimeoutError, SendTimeoutError, Sender};
 use dpdk::StampQuality;
 use ground::time::{Duration, Instant, Total};
 use host::{FlowId, StationSnapshot, StreamCounters, StreamState};

@@ -10,7 +10,7 @@ use crate::plan::LabPlan;
 use crate::record::priority;
 use ::tester::plan::{FlowKind, FlowPlan};
 use ::tester::report::Report;
-use ::tester::seen::Transmit;
+use ::tester::figures::Transmit;
 use buffer::GroupKind;
 use ground::units::{Mac, Priority};
 use host::plan::stream::Path;

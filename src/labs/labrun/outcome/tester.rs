@@ -7,7 +7,7 @@ use crate::world::World;
 use ground::time::Instant;
 use host::StationSnapshot;
 use tester::report::{Report, Stamps};
-use tester::seen::Seen;
+use tester::figures::Seen;
 use tester::standing;
 use tester::tally::{is_control, report};
 use tester::virtual_run::exact;

@@ -7,18 +7,14 @@
 //! is known.
 
 mod captures;
-mod dcqcn;
 mod devices;
 mod findings;
 mod flows;
 mod headers;
-mod names;
 mod ports;
 mod queue_pairs;
 mod rocev2;
-mod sizes;
 mod timing;
-mod unsupported;
 mod ways;
 
 use findings::{Findings, refusal, sentences};
@@ -65,8 +61,8 @@ pub(super) fn find(
         cx.error("flows", what);
         return cx.settle(TestPlan::default());
     }
-    unsupported::check(config, &mut cx);
-    names::check(config, &mut cx);
+    findings::check_supported(config, &mut cx);
+    findings::check_names(config, &mut cx);
     let mut ports = ports::Ports::read(config, link, &mut cx);
     let devices = devices::Devices::read(config, &mut ports, &mut cx);
     captures::captures(&config.captures, &mut ports, &mut cx);

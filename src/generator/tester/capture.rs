@@ -5,21 +5,19 @@
 //! preallocated memory. No memory is allocated during a capture, and frames without room are
 //! counted.
 
-mod comment;
 mod ring;
-mod tap;
 mod write;
 
-pub use comment::About;
 pub use ring::Kept;
-pub use tap::{Tap, tapped};
-pub use write::{write, write_some};
+pub use write::{About, write, write_some};
 
 use self::ring::Ring;
-use super::plan::{CapturePlan, Filter};
+use super::plan::{CapturePlan, Filter, Part};
 use contracts::frame::{BURST, Burst, FCS_BYTES, Frame};
+use contracts::port::{self, Port, Tapped};
 use ground::time::Instant;
 use text::packets::Way;
+use wire::EtherType;
 
 /// Memory of a capture in bytes. A choice: room for 40,000 of the longest Ethernet frames, or
 /// 800,000 of the shortest.
@@ -137,3 +135,135 @@ impl Capture {
 
 #[cfg(test)]
 mod tests;
+
+/// A port with a tap.
+pub type Tap<P> = Tapped<P, Capturing>;
+
+/// The capture state of a port.
+#[derive(Debug)]
+pub struct Capturing {
+    /// The time of the current poll.
+    now: Instant,
+    capture: Option<Box<Capture>>,
+}
+
+/// Puts a tap without a capture at `port`.
+pub const fn tapped<P>(port: P) -> Tap<P> {
+    Tapped { port, tap: Capturing { now: Instant::ZERO, capture: None } }
+}
+
+impl Capturing {
+    /// Sets the time before every poll of the port's owner: captured frames get it as their
+    /// timestamp, unless the port has a better one.
+    #[inline]
+    pub fn at(&mut self, now: Instant) {
+        self.now = now;
+    }
+
+    /// Starts a capture. Returns the running one that it replaces, if any.
+    pub fn start(&mut self, capture: Box<Capture>) -> Option<Box<Capture>> {
+        self.capture.replace(capture)
+    }
+
+    /// Stops the capture and returns it.
+    pub fn stop(&mut self) -> Option<Box<Capture>> {
+        self.capture.take()
+    }
+
+    /// Returns the running capture.
+    #[must_use]
+    pub fn capture(&self) -> Option<&Capture> {
+        self.capture.as_deref()
+    }
+
+    /// Returns the counters of the running capture; `None` without one.
+    #[must_use]
+    pub fn captured(&self) -> Option<CaptureCounters> {
+        self.capture().map(Capture::counters)
+    }
+
+    #[cold]
+    fn note<P: Port>(&mut self, port: &P, frames: &[P::Frame]) {
+        if let Some(capture) = &mut self.capture {
+            for frame in frames {
+                let at = port.rx_stamp(frame).unwrap_or(self.now);
+                capture.received(at, frame);
+            }
+        }
+    }
+
+    #[cold]
+    fn send_noted<P: Port>(&mut self, port: &mut P, out: &mut Burst<P::Frame>) {
+        let offered = out.len();
+        if let Some(capture) = &mut self.capture {
+            capture.offered(out);
+        }
+        port.tx_burst(out);
+        if let Some(capture) = &mut self.capture {
+            capture.sent(self.now, offered - out.len());
+        }
+    }
+}
+
+impl<P: Port> port::Tap<P> for Capturing {
+    #[inline]
+    fn received(&mut self, port: &P, frames: &[P::Frame]) {
+        if self.capture.is_some() {
+            self.note(port, frames);
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, port: &mut P, out: &mut Burst<P::Frame>) {
+        if self.capture.as_ref().is_some_and(|c| c.both) {
+            return self.send_noted(port, out);
+        }
+        port.tx_burst(out);
+    }
+}
+
+const TYPE_AT: usize = 12;
+
+impl Filter {
+    /// Returns true if a frame matches. A frame without the field, or that ends before it, has no
+    /// value there, so only a negated filter matches it.
+    #[must_use]
+    #[inline]
+    pub fn passes(&self, frame: &[u8]) -> bool {
+        self.has(frame) != self.negate
+    }
+
+    fn has(&self, frame: &[u8]) -> bool {
+        let part = match self.part {
+            Part::Frame => Some(frame),
+            Part::Tag => frame.get(TYPE_AT + 2..).filter(|_| is_tag(kind(frame, TYPE_AT))),
+            Part::Packet(wanted) => packet(frame, wanted),
+        };
+        let at = usize::from(self.at);
+        let Some(octets) = part.and_then(|p| p.get(at..at + self.value.len())) else {
+            return false;
+        };
+        octets.iter().zip(&self.value).zip(&self.mask).all(|((o, v), m)| (o ^ v) & m == 0)
+    }
+}
+
+/// Returns the packet behind all tags of a frame, if it has this EtherType.
+fn packet(frame: &[u8], wanted: EtherType) -> Option<&[u8]> {
+    let mut at = TYPE_AT;
+    while is_tag(kind(frame, at)) {
+        at += 4;
+    }
+    frame.get(at + 2..).filter(|_| kind(frame, at) == Some(wanted))
+}
+
+/// Returns the EtherType at an offset of a frame.
+fn kind(frame: &[u8], at: usize) -> Option<EtherType> {
+    let octets = frame.get(at..)?.first_chunk()?;
+    Some(EtherType(u16::from_be_bytes(*octets)))
+}
+
+/// True for the EtherType of a VLAN tag (802.1Q, 802.1ad, and those used before it).
+fn is_tag(kind: Option<EtherType>) -> bool {
+    const OLDER: [u16; 3] = [0x9100, 0x9200, 0x9300];
+    kind.is_some_and(|k| k == EtherType::C_TAG || k == EtherType::S_TAG || OLDER.contains(&k.0))
+}

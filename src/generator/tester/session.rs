@@ -12,22 +12,19 @@
 //! - **A flow has stopped** when its last frame has arrived, or when no frame of it has arrived
 //!   for [`GRACE`]: frames still in flight then count as lost.
 //!
-//! Time is the processor's counter, except in a test with all ports in memory (see `clock`).
+//! Time is the processor's counter, except in a test with all ports in memory (see `poller`).
 
 mod board;
-mod captures;
-mod clock;
 mod devices;
 mod in_process;
 mod links;
-mod merged;
 mod neighbours;
 mod open;
 mod orders;
 mod poller;
 mod queues;
+mod reports;
 mod sampling;
-mod told;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,22 +34,22 @@ use std::time::Duration;
 use crossbeam::channel::Sender;
 
 pub use board::GRACE;
-pub use clock::DEVICE_SPAN;
 pub use devices::interface_device;
 pub use in_process::{Device, DevicePlan, DeviceSwitch};
 pub use neighbours::Neighbour;
 pub use open::{Bench, Prepared};
+pub use poller::DEVICE_SPAN;
 
 use super::capture::Tap;
 use super::plan::TestPlan;
 use board::Board;
-use captures::Captures;
 use devices::Want;
 use dpdk::SourcePort;
 use ground::time::Instant;
 use ground::units::BitsPerSec;
 use host::{PlanError, Spares};
 use links::Link;
+use orders::Captures;
 use poller::{Order, Shared};
 use queues::Queues;
 use runtime::Disturbance;

@@ -5,14 +5,10 @@
 //! Configured values take precedence even if they make the frame invalid, because negative tests
 //! need invalid frames.
 
-mod control;
 mod draft;
 mod ethernet;
-mod finish;
-mod ipv4;
-mod ipv6;
+mod ip;
 mod signals;
-mod upper;
 mod writer;
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -185,13 +181,13 @@ fn write(
         FlowHeader::Custom(h) => custom(w, h),
         FlowHeader::Ethernet(h) => ethernet::ethernet(w, h, kind, link_ends, notes),
         FlowHeader::Vlan(h) => ethernet::vlan(w, h, kind, notes),
-        FlowHeader::Ipv4(h) => ipv4::write(w, h, protocol, ip_ends, notes),
-        FlowHeader::Ipv6(h) => ipv6::write(w, h, protocol, ip_ends, notes),
-        FlowHeader::Pfcpause(h) => control::pfc(w, h),
-        FlowHeader::Ethernetpause(h) => control::pause(w, h),
-        FlowHeader::Tcp(h) => upper::tcp(w, h, notes),
-        FlowHeader::Udp(h) => upper::udp(w, h, notes, next),
-        FlowHeader::Arp(h) => control::arp(w, h),
+        FlowHeader::Ipv4(h) => ip::ipv4(w, h, protocol, ip_ends, notes),
+        FlowHeader::Ipv6(h) => ip::ipv6(w, h, protocol, ip_ends, notes),
+        FlowHeader::Pfcpause(h) => ethernet::pfc(w, h),
+        FlowHeader::Ethernetpause(h) => ethernet::pause(w, h),
+        FlowHeader::Tcp(h) => ip::tcp(w, h, notes),
+        FlowHeader::Udp(h) => ip::udp(w, h, notes, next),
+        FlowHeader::Arp(h) => ethernet::arp(w, h),
         FlowHeader::Sfcm(h) => signals::sfcm(w, h, kind),
         FlowHeader::Cim(h) => signals::cim(w, h, kind, notes.ip.is_some()),
         FlowHeader::Cnm(h) => signals::cnm(w, h, kind, next.is_some()),

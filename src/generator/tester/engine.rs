@@ -7,7 +7,6 @@
 mod actions;
 mod changes;
 mod metrics;
-mod peers;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +14,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::access::Access;
+use super::location::Access;
 use super::memory;
 use super::plan::{FlowPlan, PortPlan, TestPlan};
 use super::replay::{self, Replay};
