@@ -183,12 +183,12 @@ macro_rules! choice {
                             given.push((key, alternative));
                         }
                         const KNOWN: &[&str] = &[$( stringify!($alt) ),*];
-                        match $crate::model::choose::pick(chosen, given, KNOWN)? {
-                            $crate::model::choose::Picked::Given(alternative) => {
+                        match $crate::model::read::pick(chosen, given, KNOWN)? {
+                            $crate::model::read::Picked::Given(alternative) => {
                                 Ok(alternative)
                             }
-                            $crate::model::choose::Picked::Default => Ok($name::default()),
-                            $crate::model::choose::Picked::Bare(word) => match word.as_str() {
+                            $crate::model::read::Picked::Default => Ok($name::default()),
+                            $crate::model::read::Picked::Bare(word) => match word.as_str() {
                                 $( stringify!($alt) => {
                                     Ok(choice!(@bare $name::$variant $(($type $(= $default)?))?))
                                 } )*

@@ -6,8 +6,8 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
-use super::choose::{Picked, pick};
 use super::read::{Extra, Known, Left, Lenient, Read, join, unknown_extra};
+use super::read::{Picked, pick};
 
 /// The values of a field, one per frame, and the tags by which metrics are split.
 #[derive(Clone, PartialEq, Debug)]

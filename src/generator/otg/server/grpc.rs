@@ -20,9 +20,9 @@ use tonic::{Code, Status, Streaming};
 
 use super::Shared;
 use super::body::{self, BodyError, Whole};
+use super::body::{error_body, not_found};
 use super::call::{Call, Reply, apart};
 use super::limits::{BODY_MAX, CHUNK, STATUS_MAX};
-use super::response::{error_body, not_found};
 use crate::engine::{JsonText, Refusal, RefusalKind};
 use crate::proto;
 

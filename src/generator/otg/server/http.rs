@@ -3,6 +3,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::body::{self, BodyError, JSON, error, not_found, response};
+use super::call::{Call, Reply, apart};
+use super::limits::{BODY_SMALL, VALUES_MAX};
+use super::{Shared, grpc};
+use crate::engine::{Engine, JsonText, Refusal, RefusalKind};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header::{ALLOW, HOST, ORIGIN};
@@ -11,13 +16,6 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{any, get, patch, post};
 use serde_json::Value;
-
-use super::body::{self, BodyError};
-use super::call::{Call, Reply, apart};
-use super::limits::{BODY_SMALL, VALUES_MAX};
-use super::response::{JSON, error, not_found, response};
-use super::{Shared, grpc, json};
-use crate::engine::{Engine, JsonText, Refusal, RefusalKind};
 
 const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
@@ -137,7 +135,7 @@ fn parse(octets: &[u8]) -> Result<Value, Refusal> {
         let why = format!("the body has more than {VALUES_MAX} values; send fewer");
         return Err(Refusal::validation(why));
     }
-    json::parse(octets).map_err(|e| Refusal::validation(format!("the body is not JSON: {e}")))
+    body::parse_json(octets).map_err(|e| Refusal::validation(format!("the body is not JSON: {e}")))
 }
 
 #[cfg(test)]
