@@ -101,8 +101,8 @@ impl Capture {
         let head = frame.head();
         if self.wants(head) {
             let octets = &head[..head.len().min(self.snap)];
-            let what = (at, Way::In, frame.wire_len() - FCS_BYTES);
-            self.missed += self.ring.push(what, octets, self.overwrite);
+            let len = frame.wire_len() - FCS_BYTES;
+            self.missed += self.ring.push(at, Way::In, len, octets, self.overwrite);
         }
     }
 
@@ -126,7 +126,7 @@ impl Capture {
         for &(end, wanted) in &self.offered.frames[..n] {
             if let Some(len) = wanted {
                 let octets = &self.offered.octets[start..end];
-                self.missed += self.ring.push((at, Way::Out, len), octets, self.overwrite);
+                self.missed += self.ring.push(at, Way::Out, len, octets, self.overwrite);
             }
             start = end;
         }

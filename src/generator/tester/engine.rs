@@ -141,7 +141,7 @@ impl TesterEngine {
             let report = self.report()?;
             if let metrics::Needs::Flows(names) = needs {
                 let known = report.flows.iter().map(|flow| flow.name.as_str());
-                named(names, known, ("flow.flow_names", "flow"))?;
+                named(names, known, "flow.flow_names", "flow")?;
             }
             return Ok(report);
         };
@@ -149,7 +149,7 @@ impl TesterEngine {
         let places = match needs {
             metrics::Needs::Flows([]) => return self.report(),
             metrics::Needs::Flows(names) => {
-                named(names, flow_names(plan), ("flow.flow_names", "flow"))?
+                named(names, flow_names(plan), "flow.flow_names", "flow")?
             }
             metrics::Needs::Ports => Vec::new(),
             metrics::Needs::Connections => {
@@ -281,7 +281,8 @@ const SAID_MAX: usize = 100;
 fn named<'a>(
     names: &[String],
     all: impl Iterator<Item = &'a str> + Clone,
-    (field, what): (&str, &str),
+    field: &str,
+    what: &str,
 ) -> Result<Vec<usize>, Refusal> {
     if names.is_empty() {
         return Ok((0..all.count()).collect());

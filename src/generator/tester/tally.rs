@@ -21,15 +21,20 @@ use host::{
 pub fn report(mut seen: Seen<'_>) -> Report {
     let counted = seen.counted.take();
     let places = Places::of(seen.stations);
-    let from_snapshots = |flow: &FlowSeen<'_>| (places.tally(flow.plan), places.figures(flow.plan));
+
     let flows = match counted {
         Some(counted) => {
             let flows = seen.flows.iter().zip(counted);
-            flows.map(|(flow, counted)| self::flow(&seen, &places, flow, counted)).collect()
+            let flow = |(flow, (tally, figures))| self::flow(&seen, &places, flow, tally, figures);
+            flows.map(flow).collect()
         }
         None => {
             let flows = seen.flows.iter();
-            flows.map(|flow| self::flow(&seen, &places, flow, from_snapshots(flow))).collect()
+            let flow = |flow: &FlowSeen<'_>| {
+                let (tally, figures) = (places.tally(flow.plan), places.figures(flow.plan));
+                self::flow(&seen, &places, flow, tally, figures)
+            };
+            flows.map(flow).collect()
         }
     };
     Report {
@@ -226,7 +231,8 @@ fn flow(
     seen: &Seen<'_>,
     places: &Places<'_>,
     more: &FlowSeen<'_>,
-    (tally, figures): (FlowTally, FlowFigures),
+    tally: FlowTally,
+    figures: FlowFigures,
 ) -> report::Flow {
     let plan = more.plan;
     let ((frames_tx, bytes_tx), (frames_rx, bytes_rx)) = (tally.tx, tally.received());

@@ -96,17 +96,12 @@ async fn refuse_more(stream: TcpStream) -> io::Result<()> {
         "{CONNECTIONS_MAX} connections are open, which is all there may be; close some, or try \
          again later"
     );
-    refuse(stream, (503, "Service Unavailable"), "internal", &why).await
+    refuse(stream, 503, "Service Unavailable", "internal", &why).await
 }
 
 /// Refuses a connection with an HTTP response. A client with TLS or gRPC sees the connection
 /// close.
-async fn refuse<S>(
-    mut stream: S,
-    (code, reason): (u16, &str),
-    kind: &str,
-    why: &str,
-) -> io::Result<()>
+async fn refuse<S>(mut stream: S, code: u16, reason: &str, kind: &str, why: &str) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -176,7 +171,7 @@ async fn speak(
         talk(tls.accept(stream).await?, shared, activity).await;
     } else if shared.authenticates {
         let why = "this server speaks TLS alone, with clients that have a certificate";
-        timeout(REFUSAL_TIME, refuse(stream, (403, "Forbidden"), "validation", why)).await??;
+        timeout(REFUSAL_TIME, refuse(stream, 403, "Forbidden", "validation", why)).await??;
     } else {
         talk(stream, shared, activity).await;
     }

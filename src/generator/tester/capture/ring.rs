@@ -47,7 +47,9 @@ impl Ring {
     /// Returns the number of frames lost, including this one if it was not stored.
     pub(super) fn push(
         &mut self,
-        (at, way, len): (Instant, Way, u32),
+        at: Instant,
+        way: Way,
+        len: u32,
         octets: &[u8],
         overwrite: bool,
     ) -> u64 {

@@ -3,6 +3,7 @@
 //! Frames are written as on the line, with their FCS: devices strip it, and deliver only frames with a correct
 //! one, so it is calculated again.
 
+use core::ops::Range;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -27,10 +28,10 @@ pub fn write(
     about: &About<'_>,
     out: impl Write,
 ) -> io::Result<()> {
-    write_some(capture, format, about, (0, u64::MAX), out)
+    write_some(capture, format, about, 0..u64::MAX, out)
 }
 
-/// Writes `count` frames of a capture to `out`, starting with frame `first`, counted from 0.
+/// Writes the frames of a capture with these numbers, counted from 0, to `out`.
 ///
 /// # Errors
 /// Errors of `out`.
@@ -38,11 +39,12 @@ pub fn write_some(
     capture: &Capture,
     format: CaptureFormat,
     about: &About<'_>,
-    (first, count): (u64, u64),
+    frames: Range<u64>,
     out: impl Write,
 ) -> io::Result<()> {
     let size = |n| usize::try_from(n).unwrap_or(usize::MAX);
-    let frames = capture.frames().skip(size(first)).take(size(count));
+    let count = frames.end.saturating_sub(frames.start);
+    let frames = capture.frames().skip(size(frames.start)).take(size(count));
     let at = |at: Instant| about.zero + Duration::from_nanos(at.as_nanos());
     match format {
         CaptureFormat::Pcap => {

@@ -30,7 +30,7 @@ impl TesterEngine {
             ControlState::Port(StatePort::Link(link)) => {
                 let session = self.session()?;
                 let names = port_names(session.plan());
-                let ports = named(&link.port_names, names, ("port.link.port_names", "port"))?;
+                let ports = named(&link.port_names, names, "port.link.port_names", "port")?;
                 let up = link.state == UpDown::Up;
                 session.set_link(&ports, up).map_err(|error| refusal(&error))?;
                 Ok(Warnings::new())
@@ -38,9 +38,9 @@ impl TesterEngine {
             ControlState::Port(StatePort::Capture(capture)) => {
                 let session = self.session()?;
                 let names = port_names(session.plan());
-                let at = ("port.capture.port_names", "port");
+                let field = "port.capture.port_names";
                 let all = capture.port_names.is_empty();
-                let mut ports = named(&capture.port_names, names, at)?;
+                let mut ports = named(&capture.port_names, names, field, "port")?;
                 let has = |port: &usize| session.plan().ports[*port].capture.is_some();
                 if let Some(port) = ports.iter().find(|port| !all && !has(port)) {
                     let name = &session.plan().ports[*port].name;
@@ -70,8 +70,8 @@ impl TesterEngine {
     fn transmit(&self, what: &FlowTransmit) -> Result<Warnings, Refusal> {
         let session = self.session()?;
         let plan = session.plan();
-        let at = ("traffic.flow_transmit.flow_names", "flow");
-        let places = named(&what.flow_names, flow_names(plan), at)?;
+        let field = "traffic.flow_transmit.flow_names";
+        let places = named(&what.flow_names, flow_names(plan), field, "flow")?;
         let which: Vec<FlowId> = places.iter().map(|place| plan.flows[*place].id).collect();
         let done = match what.state {
             Transmit::Start => session.start(&which),
@@ -159,8 +159,8 @@ impl TesterEngine {
         let interfaces = session.plan().ports.iter().flat_map(|port| &port.interfaces);
         let interfaces: Vec<&str> = interfaces.map(|i| i.name.as_str()).collect();
         let NeighborsRequest { ethernet_names, .. } = wanted;
-        let at = ("ethernet_names", "interface");
-        let places = named(ethernet_names, interfaces.iter().copied(), at)?;
+        let all = interfaces.iter().copied();
+        let places = named(ethernet_names, all, "ethernet_names", "interface")?;
         let wanted: Vec<&str> = places.iter().map(|place| interfaces[*place]).collect();
         let known = session.neighbours().map_err(|error| refusal(&error))?;
         let choice = if v4 { "ipv4_neighbors" } else { "ipv6_neighbors" }.into();
@@ -197,7 +197,7 @@ impl TesterEngine {
     pub(super) fn captured(&self, request: &CaptureRequest) -> Result<CaptureFile, Refusal> {
         let session = self.session()?;
         let names = port_names(session.plan());
-        let places = named(slice::from_ref(&request.port_name), names, ("port_name", "port"))?;
+        let places = named(slice::from_ref(&request.port_name), names, "port_name", "port")?;
         let port = places[0];
         if session.plan().ports[port].capture.is_none() {
             return Err(Refusal::validation(format!(

@@ -97,7 +97,7 @@ pub(super) fn answer(
     match request {
         MetricsRequest::Port(wanted) => {
             let names = report.ports.iter().map(|port| port.name.as_str());
-            let places = named(&wanted.port_names, names, ("port.port_names", "port"))?;
+            let places = named(&wanted.port_names, names, "port.port_names", "port")?;
             let ports = || places.iter().map(|place| &report.ports[*place]);
             told("port_metrics", &wanted.column_names, || {
                 ports().map(|of| (port(of), Some(of_port(of))))
@@ -126,7 +126,7 @@ pub(super) fn answer(
         }
         // A configuration with IPv6 peers is refused, so there are none.
         MetricsRequest::Rocev2Ipv6(Rocev2PeersRequest::PerPeer(wanted)) => {
-            named(&wanted.peer_names, [].into_iter(), ("rocev2_ipv6.per_peer.peer_names", "peer"))?;
+            named(&wanted.peer_names, [].into_iter(), "rocev2_ipv6.per_peer.peer_names", "peer")?;
             let none = core::iter::empty::<(PeerMetric, Option<()>)>;
             told("rocev2_ipv6_per_peer_metrics", &wanted.column_names, none)
         }
@@ -359,7 +359,7 @@ fn peer_metrics(
         .flat_map(|(device, interface)| interface.peers.iter().map(move |p| (device, interface, p)))
         .collect();
     let all = peers.iter().map(|(.., peer)| peer.name.as_str());
-    let places = named(names, all, ("rocev2_ipv4.per_peer.peer_names", "peer"))?;
+    let places = named(names, all, "rocev2_ipv4.per_peer.peer_names", "peer")?;
     let metric = |place: &usize| {
         let (device, interface, peer) = peers[*place];
         let configured = peer.qps.len() as u64;

@@ -63,7 +63,7 @@ fn read(filter: &CaptureFilter, path: &str, out: &mut Vec<Filter>, cx: &mut Find
         for (field, said, place) in fields {
             let Some(said) = said else { continue };
             let path = format!("{path}.{name}.{field}");
-            out.extend(condition(said, *place, part, &path, cx));
+            out.extend(bits(said, *place, part, &path, cx));
         }
     };
     match filter {
@@ -133,16 +133,6 @@ fn ipv4(ip: &capture::CaptureIpv4) -> [(&'static str, &Option<CaptureField>, Pla
     ]
 }
 
-fn condition(
-    said: &CaptureField,
-    place: Place,
-    part: Part,
-    path: &str,
-    cx: &mut Findings,
-) -> Option<Filter> {
-    bits((&said.value, &said.mask), said.negate, place, part, path, cx)
-}
-
 fn anywhere(said: &CaptureCustom, path: &str, cx: &mut Findings) -> Option<Filter> {
     // The widest field that OTG names is an IPv6 address, and the compared bytes are within the
     // first kilobyte of a frame. This choice bounds the cost of each frame.
@@ -156,22 +146,28 @@ fn anywhere(said: &CaptureCustom, path: &str, cx: &mut Findings) -> Option<Filte
         return None;
     }
     let place = (said.offset, said.bit_length);
-    bits((&said.value, &said.mask), said.negate, place, Part::Frame, path, cx)
+    let field = CaptureField {
+        value: said.value.clone(),
+        mask: said.mask.clone(),
+        negate: said.negate,
+        ..CaptureField::default()
+    };
+    bits(&field, place, Part::Frame, path, cx)
 }
 
 /// A condition on bits; value and mask are numbers of the field's width. A mask of zeros stands
 /// for all bits, because clients send it when they set only a value. So does a mask with bits
 /// only outside the field, from clients that write the field together with the bits around it.
 fn bits(
-    (value, mask): (&str, &str),
-    negate: bool,
-    (first, width): Place,
+    said: &CaptureField,
+    place: Place,
     part: Part,
     path: &str,
     cx: &mut Findings,
 ) -> Option<Filter> {
-    let value = number(value, width, &format!("{path}.value"), cx);
-    let mask = number(mask, u128::BITS, &format!("{path}.mask"), cx);
+    let (first, width) = place;
+    let value = number(&said.value, width, &format!("{path}.value"), cx);
+    let mask = number(&said.mask, u128::BITS, &format!("{path}.mask"), cx);
     let all = u128::MAX >> (u128::BITS - width);
     let (value, mask) = (value?, mask? & all);
     let mask = if mask == 0 { all } else { mask };
@@ -186,7 +182,13 @@ fn bits(
         let octets: Vec<u8> = [high as u8].into_iter().chain(low.to_be_bytes()).collect();
         octets[octets.len() - len..].to_vec()
     };
-    Some(Filter { part, at: (first / 8) as u16, value: lay(value), mask: lay(mask), negate })
+    Some(Filter {
+        part,
+        at: (first / 8) as u16,
+        value: lay(value),
+        mask: lay(mask),
+        negate: said.negate,
+    })
 }
 
 /// Parses a number of at most `width` bits in hexadecimal digits.
@@ -214,11 +216,15 @@ pub(super) fn number(text: &str, width: u32, path: &str, cx: &mut Findings) -> O
 mod tests {
     use super::*;
 
+    fn field(value: &str, mask: &str) -> CaptureField {
+        CaptureField { value: value.into(), mask: mask.into(), ..CaptureField::default() }
+    }
+
     #[test]
     fn conditions_lie_where_their_bits_are() {
         let mut cx = Findings::default();
         let mut bits = |value: &str, mask: &str, place: Place| {
-            super::bits((value, mask), false, place, Part::Frame, "f", &mut cx).unwrap()
+            super::bits(&field(value, mask), place, Part::Frame, "f", &mut cx).unwrap()
         };
         let vid = bits("123", "fff", (116, 12));
         assert_eq!((vid.at, vid.value, vid.mask), (14, vec![0x01, 0x23], vec![0x0f, 0xff]));
@@ -234,7 +240,7 @@ mod tests {
     fn a_mask_of_zeros_is_one_of_all_bits() {
         let mut cx = Findings::default();
         let mut mask = |mask: &str, place: Place| {
-            super::bits(("06", mask), false, place, Part::Tag, "f", &mut cx).unwrap().mask
+            super::bits(&field("06", mask), place, Part::Tag, "f", &mut cx).unwrap().mask
         };
         assert_eq!(mask("00", (4, 12)), [0x0f, 0xff]);
         // With the four bits in front of the field, which do not belong to it.

@@ -78,17 +78,8 @@ fn stream(
     let before = cx.errors();
     let mut built = headers::build(packet, &way.ends, &format!("{path}.packet"), cx);
     let metrics = metrics(flow.metrics.as_ref());
-    if metrics.latency == Some(LatencyMode::StoreForward) {
-        let what = "latency is taken from handing a frame to its port to finding it received, \
-                    and its own duration is not deducted; write cut_through, which is nearest to that";
-        cx.warn(format!("{path}.metrics.latency.mode"), what);
-    }
+    warn_of_metrics(&metrics, &built, path, cx);
     let probe = metrics.enable && !built.control;
-    if metrics.enable && built.control && built.changes() {
-        let what = "MAC control frames carry no sequence number and are recognized by their \
-            bytes, so frames that change are counted only where they are sent";
-        cx.warn(format!("{path}.metrics"), what);
-    }
     let sizes = sizes_of(flow, &built, probe, path, cx);
     let payload = payload(flow.payload.as_ref(), path, cx);
     let timing =
@@ -101,16 +92,7 @@ fn stream(
     for port in way.rx.iter().chain([&way.tx]) {
         ports.carry(*port, longest, &flow.name, cx);
     }
-    for port in &way.rx {
-        if built.is_service_tagged() && ports.plans[*port].location.place.loses_service_tags() {
-            let what = format!(
-                "net_af_packet, at port {}, gives a service tag (88A8) as a customer tag (8100): the \
-                 kernel takes it off, and the driver puts 8100 in its place",
-                ports.plans[*port].name
-            );
-            cx.warn(format!("{path}.packet"), what);
-        }
-    }
+    warn_of_tags(&built, &way, ports, path, cx);
     let asked = core::mem::take(&mut built.asked).into_iter();
     let resolve =
         asked.map(|(at, nth, interface, neighbour)| Resolve { at, nth, interface, neighbour });
@@ -136,6 +118,34 @@ fn stream(
         kind: FlowKind::Stream(Box::new(stream)),
         metrics,
     })
+}
+
+/// Warns of measurements that are not made as they are configured.
+fn warn_of_metrics(metrics: &Metrics, built: &Built, path: &str, cx: &mut Findings) {
+    if metrics.latency == Some(LatencyMode::StoreForward) {
+        let what = "latency is taken from handing a frame to its port to finding it received, \
+                    and its own duration is not deducted; write cut_through, which is nearest to that";
+        cx.warn(format!("{path}.metrics.latency.mode"), what);
+    }
+    if metrics.enable && built.control && built.changes() {
+        let what = "MAC control frames carry no sequence number and are recognized by their \
+            bytes, so frames that change are counted only where they are sent";
+        cx.warn(format!("{path}.metrics"), what);
+    }
+}
+
+/// Warns of service tags that a receiving port does not give as they were sent.
+fn warn_of_tags(built: &Built, way: &Way, ports: &Ports, path: &str, cx: &mut Findings) {
+    for port in &way.rx {
+        if built.is_service_tagged() && ports.plans[*port].location.place.loses_service_tags() {
+            let what = format!(
+                "net_af_packet, at port {}, gives a service tag (88A8) as a customer tag (8100): the \
+                 kernel takes it off, and the driver puts 8100 in its place",
+                ports.plans[*port].name
+            );
+            cx.warn(format!("{path}.packet"), what);
+        }
+    }
 }
 
 /// Returns the frame sizes of a flow, which are at least the length of its headers.

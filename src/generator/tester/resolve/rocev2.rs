@@ -52,6 +52,13 @@ struct Connection<'f, 'p, 'a> {
     path: String,
 }
 
+/// A share of a line rate, for several flows together.
+#[derive(Clone, Copy)]
+struct Share {
+    per_cent: u64,
+    flows: u64,
+}
+
 /// Appends the flows of all connections to `plans`.
 pub(super) fn flows(
     config: &Config,
@@ -115,10 +122,11 @@ impl<'a> Reader<'a, '_> {
             let (ports, devices) = (&*self.ports, self.devices);
             let ends = queue_pairs::ends(flow, self.pairs, ports, devices, &path, self.cx);
             let Some((from, to)) = ends else { continue };
-            let ports = (devices.interface(from.at).port, devices.interface(to.at).port);
+            let ports =
+                (devices.interface(from.endpoint).port, devices.interface(to.endpoint).port);
             let connection = Connection { flow, from, to, ports, path };
             self.places(&connection, port);
-            let share = (target.value, target.flows.len() as u64);
+            let share = Share { per_cent: target.value, flows: target.flows.len() as u64 };
             let id = FlowId(plans.len() as u32);
             let Some(plan) = self.plan(&connection, id, share) else { continue };
             for port in [ports.0, ports.1] {
@@ -162,7 +170,7 @@ impl<'a> Reader<'a, '_> {
                 );
                 self.cx.error(&c.path, what);
             }
-            let mac = self.devices.interface(end.at).plan.mac;
+            let mac = self.devices.interface(end.endpoint).plan.mac;
             if mac != self.ports.plans[port].mac {
                 let what = format!(
                     "connections of port `{}` come from its first interface ({}), not from {mac}; \
@@ -180,11 +188,12 @@ impl<'a> Reader<'a, '_> {
         &mut self,
         c: &Connection<'_, '_, '_>,
         id: FlowId,
-        share: (u64, u64),
+        share: Share,
     ) -> Option<TransportPlan> {
         let before = self.cx.errors();
-        let (from, to) = (self.devices.interface(c.from.at), self.devices.interface(c.to.at));
-        if !self.devices.reaches(c.from.at, c.to.address) {
+        let (from, to) =
+            (self.devices.interface(c.from.endpoint), self.devices.interface(c.to.endpoint));
+        if !self.devices.reaches(c.from.endpoint, c.to.address) {
             let what = "connections run between devices of one network, not through routers; give \
                         both ends addresses with one prefix";
             self.cx.error(&c.path, what);
@@ -212,7 +221,7 @@ impl<'a> Reader<'a, '_> {
             tag,
             priority: self.ports.stopped_by(c.ports.0, own.get()).unwrap_or(own),
             dscp: c.from.dscp,
-            ecn: ecn(c.from.said.ecn),
+            ecn: ecn(c.from.parameters.ecn),
             size: c.from.mtu,
             rate: None,
             start: Instant::ZERO,
@@ -235,14 +244,10 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Returns the rate of one of `flows` that share `per_cent` of the line rate, in bits of
-    /// frames; `None` for the full line rate.
-    fn rate(
-        &mut self,
-        c: &Connection<'_, '_, '_>,
-        size: u32,
-        (per_cent, flows): (u64, u64),
-    ) -> Option<BitsPerSec> {
+    /// Returns the rate of one of the flows that have a share of the line rate, in bits of frames;
+    /// `None` for the full line rate.
+    fn rate(&mut self, c: &Connection<'_, '_, '_>, size: u32, share: Share) -> Option<BitsPerSec> {
+        let Share { per_cent, flows } = share;
         if (per_cent, flows) == (100, 1) {
             return None;
         }
@@ -304,7 +309,7 @@ impl<'a> Reader<'a, '_> {
             }
             if let Some(PortConnection::ReliableConnection(how)) = &said.connection_type {
                 let path = format!("{path}.connection_type.reliable_connection");
-                plan.ack = acknowledgements(how, ecn(c.from.said.ecn), &path, self.cx);
+                plan.ack = acknowledgements(how, ecn(c.from.parameters.ecn), &path, self.cx);
             }
         }
         Some(plan)

@@ -42,20 +42,20 @@ const WINDOW: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
     pub(super) at: Instant,
-    pub(super) ports: Vec<PortSample>,
+    pub(super) ports: Vec<Counts>,
     pub(super) flows: Vec<FlowSample>,
 }
 
-/// Counters of a port.
+/// Counters of a port or of a flow.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PortSample {
-    /// Times of the counters of its transmit side and its receive side.
+pub(super) struct Counts {
+    /// Times of the counters of the sending side and of the receiving side.
     pub(super) at: (Instant, Instant),
     /// Frames and bytes sent, frames and bytes received.
     pub(super) counts: [u64; 4],
 }
 
-impl PortSample {
+impl Counts {
     /// Returns the counters of a port from those of its queues.
     pub(super) fn sum(queues: Vec<Self>) -> Self {
         queues.into_iter().fold(Self::default(), |all, queue| Self {
@@ -85,9 +85,9 @@ impl FlowSample {
     }
 
     /// Returns frames and bytes sent, and frames and bytes received at all of its receivers.
-    fn counts(&self) -> [u64; 4] {
+    fn counts(&self) -> Counts {
         let ((frames_tx, bytes_tx), (frames_rx, bytes_rx)) = (self.tally.tx, self.tally.received());
-        [frames_tx, bytes_tx, frames_rx, bytes_rx]
+        Counts { at: self.at, counts: [frames_tx, bytes_tx, frames_rx, bytes_rx] }
     }
 }
 
@@ -228,23 +228,20 @@ impl Board {
             return (Vec::new(), Vec::new());
         };
         let ports = old.ports.iter().zip(&new.ports);
-        let ports = ports.map(|(o, n)| rates((o.at, &o.counts), (n.at, &n.counts)));
+        let ports = ports.map(|(o, n)| rates(*o, *n));
         let flows = old.flows.iter().zip(&new.flows);
-        let flows = flows.map(|(o, n)| rates((o.at, &o.counts()), (n.at, &n.counts())));
+        let flows = flows.map(|(o, n)| rates(o.counts(), n.counts()));
         (ports.collect(), flows.collect())
     }
 }
 
-/// The times of a sender's and a receiver's counters, and frames and bytes of each.
-type Counted<'a> = ((Instant, Instant), &'a [u64; 4]);
-
 /// Returns the rates between two samples. Each side uses the time of its own counters, because
 /// the threads' replies may be milliseconds apart.
-fn rates((old_at, old): Counted<'_>, (new_at, new): Counted<'_>) -> Rates {
-    let spans = [new_at.0.since(old_at.0), new_at.1.since(old_at.1)];
+fn rates(old: Counts, new: Counts) -> Rates {
+    let spans = [new.at.0.since(old.at.0), new.at.1.since(old.at.1)];
     let rate = |n: usize| {
         let span = spans[n / 2].as_secs_f64();
-        if span > 0.0 { new[n].saturating_sub(old[n]) as f64 / span } else { 0.0 }
+        if span > 0.0 { new.counts[n].saturating_sub(old.counts[n]) as f64 / span } else { 0.0 }
     };
     Rates { frames_tx: rate(0), bytes_tx: rate(1), frames_rx: rate(2), bytes_rx: rate(3) }
 }
@@ -313,7 +310,7 @@ mod tests {
         let now = EPOCH + Duration::from_millis(ms);
         let at = (now, now);
         let flow = FlowSample { at, tally, all_arrived: received >= sent, ended };
-        let port = PortSample { at, counts: [sent, 0, received, 0] };
+        let port = Counts { at, counts: [sent, 0, received, 0] };
         board.take(Sample { at: now, ports: vec![port], flows: vec![flow] });
         board.flows[0].transmit
     }
@@ -351,7 +348,7 @@ mod tests {
         let tally = FlowTally { tx: (5, 320), rx: smallvec![(5, 320)] };
         let at = (Instant::ZERO, Instant::ZERO);
         let flow = FlowSample { at, tally, all_arrived: true, ended: true };
-        let ports = vec![PortSample::default()];
+        let ports = vec![Counts::default()];
         board.take(Sample { at: Instant::ZERO, ports, flows: vec![flow] });
         assert_eq!(board.flows[0].transmit, Phase::Started);
         assert!(board.rates().1.is_empty());
@@ -381,7 +378,7 @@ mod tests {
             };
             let at = (ms(sent_at), ms(received_at));
             let flow = FlowSample { at, tally, all_arrived: false, ended: false };
-            let port = PortSample { at, counts: [sent_at * 20, 0, received_at * 20, 0] };
+            let port = Counts { at, counts: [sent_at * 20, 0, received_at * 20, 0] };
             board.take(Sample { at: ms(n), ports: vec![port], flows: vec![flow] });
             let (ports, flows) = board.rates();
             if n > 0 {

@@ -201,7 +201,7 @@ impl Devices {
     }
 
     /// Returns a queue of a device after a test.
-    pub(super) fn give(&mut self, place: &Place, (number, queue): (usize, TappedPort)) {
+    pub(super) fn give(&mut self, place: &Place, number: usize, queue: TappedPort) {
         if let Some(held) = self.held.get_mut(&key(place)) {
             held.queues[number] = Some(queue);
         }

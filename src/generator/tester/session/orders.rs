@@ -260,7 +260,7 @@ impl Session {
             flow: &name,
         };
         let mut file = Vec::new();
-        write_some(&capture, wanted.format, &about, (first, count), &mut file)
+        write_some(&capture, wanted.format, &about, first..first.saturating_add(count), &mut file)
             .expect("memory takes all that is written");
         Ok(file)
     }

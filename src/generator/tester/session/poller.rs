@@ -192,11 +192,7 @@ pub(super) enum Clock<'a> {
 
 impl Time {
     /// A clock for a number of threads; leashed if all ports are in memory.
-    pub(super) fn new(
-        real: TscClock,
-        threads: usize,
-        (in_memory, has_device): (bool, bool),
-    ) -> Self {
+    pub(super) fn new(real: TscClock, threads: usize, in_memory: bool, has_device: bool) -> Self {
         let span = if has_device { DEVICE_SPAN } else { SPAN };
         let leash = in_memory.then(|| (Leash::new(threads, span), span));
         Self { zero: real.now(), real, leash }
@@ -293,7 +289,7 @@ mod tests {
     #[test]
     fn an_order_takes_no_time_of_a_leashed_clock() {
         for (in_memory, stands_still) in [(true, true), (false, false)] {
-            let time = Time::new(TscClock::new(), 1, (in_memory, in_memory));
+            let time = Time::new(TscClock::new(), 1, in_memory, in_memory);
             let mut clock = time.clock(0);
             let last = clock.tick();
             let until = std::time::Instant::now() + std::time::Duration::from_millis(1);

@@ -2,7 +2,7 @@
 
 use std::time::Duration as StdDuration;
 
-use super::board::{FlowSample, PortSample, Sample};
+use super::board::{Counts, FlowSample, Sample};
 use super::poller::{Host, Order, Pace, tapped_port};
 use super::reports::merged;
 use super::{Inner, Session, SessionError};
@@ -166,12 +166,12 @@ impl Inner {
         for flow in &mut flows {
             flow.all_arrived = flow.tally.rx.iter().all(|rx| rx.0 >= flow.tally.tx.0);
         }
-        let queue = |(sent, received): (&Sent, &Received)| PortSample {
+        let queue = |(sent, received): (&Sent, &Received)| Counts {
             at: (sent.at, received.at),
             counts: [sent.port.0, sent.port.1, received.port.0, received.port.1],
         };
         let queues = sent.iter().zip(&received).map(queue).collect();
-        let ports = self.queues.by_port(queues, PortSample::sum);
+        let ports = self.queues.by_port(queues, Counts::sum);
         Ok(Sample { at, ports, flows })
     }
 
