@@ -79,6 +79,7 @@ fn types(file: &FileDescriptor) -> Result<String, Error> {
             if !is_like(first, &message) {
                 return Err(format!("{name}: other fields than {}", first.full_name()).into());
             }
+            // All of them are one type in Rust.
             if *first != message {
                 continue;
             }
@@ -117,6 +118,7 @@ fn write_type(message: &MessageDescriptor) -> Result<String, Error> {
 /// Returns a message's fields in the order of the file, in which the model writes them.
 fn fields(message: &MessageDescriptor) -> impl Iterator<Item = FieldDescriptor> {
     let mut fields: Vec<_> = message.fields().collect();
+    // By the place in the file, which need not be the order of numbers.
     fields.sort_by_key(|field| field.path().last().copied());
     fields.into_iter()
 }
@@ -128,6 +130,7 @@ fn words(message: &MessageDescriptor, name: &str) -> Option<EnumDescriptor> {
 
 /// Writes the words of an enum, without the one for no word.
 fn variants(words: &EnumDescriptor) -> String {
+    // Number 0 is no word: the field was not set.
     let words = words.values().filter(|word| word.number() != 0);
     words.fold(String::new(), |mut out, word| {
         let (docs, name) = (docs(&word, ""), word.name());
@@ -177,6 +180,7 @@ fn choice(message: &MessageDescriptor, first: &str) -> Result<String, Error> {
     let mut out = String::new();
     for word in choices.values().filter(|word| word.number() != 0) {
         match message.get_field_by_name(word.name()) {
+            // A word that is also the name of a field has a body.
             Some(field) => out += &alternative(&field)?,
             None => {
                 let (docs, name) = (docs(&word, ""), word.name());
@@ -218,6 +222,7 @@ impl Field {
     /// Reads a field's descriptor; `None` for a field that the model does not know.
     fn read(field: &FieldDescriptor) -> Result<Option<Self>, Error> {
         let kind = field.kind();
+        // `Unsupported` stands for every part of OTG that has no type here.
         let has_no_type = kind.as_message().is_some_and(|m| m.name() == "Unsupported");
         if has_no_type || is_set(field, "unsupported") {
             return Ok(None);
@@ -228,6 +233,7 @@ impl Field {
         };
         let is_required = is_set(field, "required");
         let given = option_text(field, "default");
+        // A required field is never left out, so its default means nothing to a reader.
         let sentence = match given.as_deref() {
             Some(text) if !is_required && !text.is_empty() => format!("Default: {text}."),
             _ => String::new(),
@@ -323,6 +329,7 @@ fn literal(kind: &Kind, value: &str, text: &str) -> Result<String, Error> {
         }
         Kind::Message(_) => return Err("a message has no default".into()),
         _ if value == "String" => format!("{text:?}.into()"),
+        // In Rust a float has a point.
         _ if value == "f64" && !text.contains('.') => format!("{text}.0"),
         _ => text.to_owned(),
     })
@@ -407,6 +414,7 @@ fn meaning(of: &impl Described, name: &str) -> Option<&'static str> {
 fn docs(of: &impl Described, sentence: &str) -> String {
     let file = of.file();
     let info = file.file_descriptor_proto().source_code_info.as_ref();
+    // A comment is found by the path of its part in the file's descriptor.
     let place = info.and_then(|info| info.location.iter().find(|l| l.path == of.place()));
     let comment = place.map_or("", |place| place.leading_comments()).trim_end();
     let space = if comment.is_empty() || sentence.is_empty() { "" } else { " " };

@@ -125,6 +125,7 @@ pub mod config {
         pub fn kind(&self) -> PauseKind {
             match (self.choice, &self.ieee_802_1qbb, &self.ieee_802_3x) {
                 (Some(kind), _, _) => kind,
+                // A client may leave `choice` out, and then the only one that is set counts.
                 (None, None, Some(_)) => PauseKind::Ieee8023x,
                 (None, _, _) => PauseKind::Ieee8021qbb,
             }
@@ -185,6 +186,7 @@ pub mod flow {
     impl FlowPort {
         /// Returns the receiving ports, from either field.
         pub fn receivers(&self) -> impl Iterator<Item = &str> {
+            // Older clients know only `rx_name`.
             self.rx_names.iter().chain(&self.rx_name).map(String::as_str)
         }
     }

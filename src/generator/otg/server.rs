@@ -77,12 +77,14 @@ struct Shared {
 pub fn serve(options: &Options, engine: Arc<dyn Engine>) -> io::Result<Server> {
     let identity = Identity::new(options.addr.ip(), &options.names, options.client_ca.as_deref())?;
     let certificate = identity.certificate.clone();
+    // One thread for all connections: calls of the engine run on others, and none blocks it.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(limits::CALLS_MAX)
         .thread_name("otg-call")
         .build()?;
     let listener = {
+        // A listener is registered with the runtime that is entered.
         let _entered = runtime.enter();
         connection::listen(options.addr)?
     };
@@ -94,6 +96,7 @@ pub fn serve(options: &Options, engine: Arc<dyn Engine>) -> io::Result<Server> {
         Arc::new(Shared { engine, large_bodies, authenticates, local: addr.ip().is_loopback() });
     let thread = std::thread::Builder::new().name("otg-server".into()).spawn(move || {
         runtime.block_on(connection::accept(listener, identity.acceptor, shared, stopped));
+        // A call that does not end must not keep the program from ending.
         runtime.shutdown_timeout(limits::STOP_TIME);
     })?;
     Ok(Server { addr, certificate, authenticates, stop, thread: Some(thread) })
@@ -166,6 +169,7 @@ impl Identity {
     /// certificates in PEM, clients must present a certificate that one of them signed.
     pub(super) fn new(ip: IpAddr, names: &[String], client_ca: Option<&str>) -> io::Result<Self> {
         let mut all = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+        // The loopback is in the list, and the unspecified address is none that a client names.
         if !ip.is_unspecified() && !ip.is_loopback() {
             all.push(ip.to_string());
         }
@@ -185,6 +189,7 @@ impl Identity {
                     builder.with_single_cert(chain, key.into())
                 })
                 .map_err(io::Error::other)?;
+        // gRPC needs HTTP/2, which a TLS client selects by ALPN.
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Self { acceptor: Arc::new(config).into(), certificate: made.cert.pem() })
     }
@@ -200,6 +205,7 @@ fn client_verifier(pem: &str) -> io::Result<Arc<dyn ClientCertVerifier>> {
             .add(certificate)
             .map_err(|e| wrong(format!("no certificate of an authority: {e}")))?;
     }
+    // Without an authority no client could connect, so this is the wrong file.
     if roots.is_empty() {
         return Err(wrong("there is no certificate in PEM in it".into()));
     }

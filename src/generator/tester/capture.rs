@@ -60,6 +60,7 @@ impl Capture {
     #[must_use]
     pub fn new(plan: &CapturePlan, both: bool, bytes: usize) -> Self {
         let snap = plan.snap.map_or(usize::MAX, |snap| snap as usize);
+        // A burst is copied before it is known how many of its frames the port accepts.
         let room = if both { BURST * snap.min(host::FRAME_MAX as usize) } else { 0 };
         Self {
             filters: plan.filters.clone(),
@@ -186,6 +187,7 @@ impl Capturing {
     fn note<P: Port>(&mut self, port: &P, frames: &[P::Frame]) {
         if let Some(capture) = &mut self.capture {
             for frame in frames {
+                // The device's time stamp if it has one, else the time of the poll.
                 let at = port.rx_stamp(frame).unwrap_or(self.now);
                 capture.received(at, frame);
             }
@@ -196,6 +198,7 @@ impl Capturing {
     fn send_noted<P: Port>(&mut self, port: &mut P, out: &mut Burst<P::Frame>) {
         let offered = out.len();
         if let Some(capture) = &mut self.capture {
+            // Copied now, as an accepted frame belongs to the device.
             capture.offered(out);
         }
         port.tx_burst(out);
@@ -243,6 +246,7 @@ impl Filter {
         let Some(octets) = part.and_then(|p| p.get(at..at + self.value.len())) else {
             return false;
         };
+        // Bits outside of the mask do not count.
         octets.iter().zip(&self.value).zip(&self.mask).all(|((o, v), m)| (o ^ v) & m == 0)
     }
 }
@@ -250,6 +254,7 @@ impl Filter {
 /// Returns the packet behind all tags of a frame, if it has this EtherType.
 fn packet(frame: &[u8], wanted: EtherType) -> Option<&[u8]> {
     let mut at = TYPE_AT;
+    // Tags may be stacked.
     while is_tag(kind(frame, at)) {
         at += 4;
     }

@@ -97,6 +97,7 @@ impl TesterEngine {
     pub fn report(&self) -> Result<Arc<Report>, Refusal> {
         let asked = Instant::now();
         let mut seen = lock(&self.seen);
+        // A report that was begun after this call has all that the caller may expect in it.
         if let Some((_, report)) = seen.as_ref().filter(|(begun, _)| *begun >= asked) {
             return Ok(Arc::clone(report));
         }
@@ -128,6 +129,7 @@ impl TesterEngine {
         let Some(session) = session else { return Ok(last) };
         session.report_of(which, distributions).map(Arc::new).or_else(|error| {
             let now = lock(&self.now);
+            // The test was replaced during the query, which the last report answers.
             let replaced = !now.session.as_ref().is_some_and(|s| Arc::ptr_eq(s, &session));
             if replaced { Ok(Arc::clone(&now.report)) } else { Err(refusal(&error)) }
         })
@@ -173,6 +175,7 @@ impl TesterEngine {
             Refusal { kind: RefusalKind::Validation, errors: errors.collect() }
         })?;
         self.fits(&plan)?;
+        // Nothing is to run, so DPDK need not be started.
         if plan.ports.is_empty() {
             *lock(&self.now) = Now { config, ..Now::default() };
             *lock(&self.seen) = None;
@@ -183,8 +186,10 @@ impl TesterEngine {
             return Ok(warnings);
         }
         let bench = self.bench_for(bench, &plan)?;
+        // All that may fail is tried before the running test is stopped.
         let prepared = bench.prepare(plan).map_err(|error| refusal(&error))?;
         let report = self.report().unwrap_or_default();
+        // While devices are closed and opened, queries are answered from this report.
         *lock(&self.now) = Now { config: Config::default(), session: None, report };
         *lock(&self.seen) = None;
         bench.clear();
@@ -204,6 +209,7 @@ impl TesterEngine {
             let now = lock(&self.now);
             (now.session.clone(), Arc::clone(&now.report))
         };
+        // The new test begins when the running one has given back what it took.
         let returned = running.map_or(0, |session| {
             let begun = self.report().unwrap_or(last).elapsed_s.is_some();
             memory::memory_returned(session.plan(), plan, begun)
@@ -295,6 +301,7 @@ fn named<'a>(
     for (n, name) in names.iter().enumerate() {
         match index.get(name.as_str()) {
             Some(found) => places.extend(found),
+            // A hostile request may have any number of names.
             None if errors.len() < SAID_MAX => {
                 let mut known: Vec<_> = all.clone().take(SAID_MAX).collect();
                 if known.is_empty() {
@@ -336,6 +343,7 @@ impl Engine for TesterEngine {
 
     fn update_config(&self, update: &Value) -> Result<Warnings, Refusal> {
         let update: ConfigUpdate = parse(update)?;
+        // Held for the time of the change, so that changes follow one another.
         let _turn = lock(&self.bench);
         self.update(&update)
     }
@@ -369,6 +377,7 @@ impl Engine for TesterEngine {
         let request = parse(request)?;
         let report = self.report_for(&request)?;
         let config = match &request {
+            // Only the metrics of peers need it, and it may be large.
             MetricsRequest::Rocev2Ipv4(_) => lock(&self.now).config.clone(),
             _ => Config::default(),
         };

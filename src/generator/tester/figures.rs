@@ -117,6 +117,7 @@ impl FlowFigures {
         own.first = [own.first, received.first].into_iter().flatten().min();
         own.last = own.last.max(received.last);
         own.latency = match &self.distribution {
+            // Percentiles cannot be added: those of several receivers follow from the sum of distributions.
             Some(sum) if self.receivers > 1 => sum.figures(),
             _ => received.latency,
         };

@@ -188,6 +188,7 @@ fn own_losses(course: &Course<'_>, asked: &FlowPlan, lost: u64) -> OwnLosses {
                 own.by_device.push(format!("the device of port {name} missed {n} frames"));
             }
             None if lost > 0 => {
+                // It may have lost all of them.
                 own.most = own.most.max(lost);
                 let what = format!("the device of port {name} does not count what it misses");
                 own.by_device.push(what);
@@ -202,6 +203,7 @@ fn own_losses(course: &Course<'_>, asked: &FlowPlan, lost: u64) -> OwnLosses {
 /// was one.
 fn unpolled(course: &Course<'_>, asked: &FlowPlan) -> Option<String> {
     let machine = course.report.machine.filter(|machine| !machine.excluded)?;
+    // The receiver whose ring is full first decides.
     let margin =
         asked.rx.iter().filter_map(|port| margin_ns(course, *port)).min_by(f64::total_cmp)?;
     (machine.longest_gap_ns > margin).then(|| {

@@ -69,6 +69,7 @@ impl Runner for RealTest {
     type Error = Refusal;
 
     fn start(&mut self) -> Result<(), Refusal> {
+        // Captures first, so that they have the first frame.
         if self.captures {
             self.tell(&capturing("start"))?;
         }

@@ -94,6 +94,7 @@ impl Report {
                 [] => String::new(),
                 ports => format!(" of port {}", ports.join(", ")),
             };
+            // The larger of both, as the gap may be part of the preempted time.
             ns += preempted_ns.max(longest_gap_ns);
             if preempted_ns > 0.0 {
                 all.push(format!("the tester's thread{of} had no CPU for {} ms", ms(preempted_ns)));

@@ -145,6 +145,7 @@ fn plan(frames: u64) -> TestPlan {
             secy: None,
         }
     };
+    // From port `a` to port `b`, by their addresses above.
     let mut headers = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
     headers.extend(PROBE_ETHERTYPE.0.to_be_bytes());
     let probe_at = Some(headers.len() as u16);

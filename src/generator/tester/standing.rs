@@ -42,6 +42,7 @@ pub fn flows<'a>(
 /// Returns the transmit state of a flow; `all` is true if all of its frames have arrived.
 fn transmit(flow: &FlowPlan, places: &Places<'_>, all: bool, now: Instant) -> Transmit {
     let ended = |over: bool, last: Option<Instant>| {
+        // A frame that is missing for so long is lost, and the flow is over.
         let old = last.is_none_or(|last| now.since(last) > ON_THE_WAY);
         if over && (all || old) { Transmit::Stopped } else { Transmit::Started }
     };

@@ -93,6 +93,7 @@ fn one(
     let senders: Vec<_> = test.flows.iter().filter(sent).filter_map(connection).collect();
     let receivers: Vec<_> = test.flows.iter().filter(received).filter_map(connection).collect();
     let arriving = || test.flows.iter().filter(received).filter_map(stream);
+    // Frames with a probe are compared and counted; MAC control is recognised by its bytes.
     let probed = || arriving().filter(|s| s.template.probe_at.is_some());
     let meter = MeterPlan {
         streams: probed()
@@ -108,6 +109,7 @@ fn one(
             .collect(),
     };
     let tester = TesterPlan {
+        // Nothing is sent before the order to start.
         start: None,
         streams: test
             .flows

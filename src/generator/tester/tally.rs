@@ -58,6 +58,7 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
     let sends = |flow: &FlowSeen<'_>| flow.plan.tx == n && flow.transmit == Transmit::Started;
     let sfcm = station.reactions.and_then(|reactions| reactions.sfcm);
     let messages = station.meter.as_ref().map(|meter| &meter.messages);
+    // Only a port that obeys messages has times of its own reaction.
     let obeyed = messages.filter(|_| sfcm.is_some());
     let told = messages.filter(|messages| messages.sent > 0);
     let reactions = told.map(|told| told.reactions).filter(|reactions| reactions.count > 0);
@@ -239,6 +240,7 @@ fn flow(
     let name = |port: &usize| seen.plan[*port].name.clone();
     let received = &figures.received;
     let control = || places.control(plan);
+    // MAC control frames have no probe and are counted apart from those that have one.
     let first = received.first.or_else(|| control().filter_map(|c| c.first_arrival).min());
     let last = received.last.or_else(|| control().filter_map(|c| c.last_arrival).max());
     let since = |at: Instant| more.started.map(|start| at.total_since(start.min(at)).as_secs_f64());
@@ -281,6 +283,7 @@ fn flow(
 /// because a flooded frame arrives at several. Retransmissions of a connection count as sent.
 fn loss(plan: &FlowPlan, tally: &FlowTally) -> f64 {
     let most = tally.rx.iter().map(|(frames, _)| *frames).max().unwrap_or(0);
+    // Frames that are spread arrive once in all, each at one of the receivers.
     let most = most.max(if is_spread(plan) { tally.received().0 } else { 0 });
     if tally.tx.0 == 0 || !plan.is_counted() || plan.rx.is_empty() {
         return 0.0;
@@ -322,9 +325,11 @@ fn pacing(seen: &Seen<'_>, of: &FlowSeen<'_>, counted: &Sent) -> Option<report::
     }
     let (first, last) = (counted.first?, counted.last?);
     let span = last.total_since(first).as_secs_f64();
+    // A rate needs two frames, and bursts have none that is the same throughout.
     if counted.frames < 2 || span <= 0.0 || stream.pace.burst.is_some() {
         return None;
     }
+    // Between the first and the last frame there is one interval less than frames.
     let sent_fps = (counted.frames - 1) as f64 / span;
     let mean_size = counted.bytes as f64 / counted.frames as f64;
     let asked_fps = self::asked_fps(stream, seen.ports[of.plan.tx].speed.get() as f64, mean_size);
@@ -419,17 +424,20 @@ fn pair(told: &[ToldPause], begun: &[(BegunPause, BitsPerSec)]) -> Option<Proxie
     let mut found = Proxied::default();
     for (n, message) in told.iter().enumerate() {
         let next = told[n + 1..].iter().find(|next| next.priority == message.priority);
+        // A pause behind the next message about the priority follows from that one.
         let until = next.map_or(Instant::NEVER, |next| next.at);
         let until = until.min(message.at.saturating_add(LATEST));
         let follows = |(begun, _): &&(BegunPause, BitsPerSec)| {
             begun.priority == message.priority && (message.at..until).contains(&begun.at)
         };
+        // A message may pause several ports, and the first of them tells its latency.
         let first = begun.iter().filter(follows).min_by_key(|(begun, _)| begun.at);
         let Some((pause, rate)) = first.filter(|_| message.pause > Duration::ZERO) else {
             continue;
         };
         found.latencies_ns.push(pause.at.since(message.at).as_nanos_f64());
         let error = f64::from(pause.quanta.0) - quanta(message.pause, *rate);
+        // The largest in either direction, with its sign.
         if error.abs() > found.error.abs() {
             found.error = error;
         }

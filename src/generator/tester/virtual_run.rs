@@ -65,6 +65,7 @@ impl VirtualTest {
         let links = links(&plan, &rates)?;
         let mut nodes = Vec::new();
         for mut station in stations(&plan, &rates, Punctuality::EXACT) {
+            // All flows start at time 0 of the network, without an order.
             station.tester.start = Some(Instant::ZERO);
             for connection in station.senders.iter_mut().chain(&mut station.receivers) {
                 connection.start = Instant::ZERO;
@@ -75,6 +76,7 @@ impl VirtualTest {
             nodes,
             links,
             faults: Vec::new(),
+            // Nothing is random: no link of a test has errors.
             seed: 0,
             shuffle: None,
             sample_every: None,
@@ -178,6 +180,7 @@ impl Runner for VirtualTest {
             warnings: self.warnings.clone(),
             machine: None,
         });
+        // The snapshots have the distributions in any case.
         if !whole {
             made.flows.iter_mut().filter_map(|f| f.latency.as_mut()).for_each(|latency| {
                 latency.distribution = None;

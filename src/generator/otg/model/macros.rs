@@ -66,6 +66,7 @@ macro_rules! message {
                             match key.as_str() {
                                 $( stringify!($field) => {
                                     let value = $crate::model::read::Read::new();
+                                    // Null is `None`, as if the field were left out.
                                     $field = map.next_value_seed(value)?;
                                 } )*
                                 _ => {
@@ -180,6 +181,7 @@ macro_rules! choice {
                                 } )*
                                 _ => $name::Other { name: key.clone(), body: map.next_value()? },
                             };
+                            // `choice` may come behind the alternatives, so all are kept until the end.
                             given.push((key, alternative));
                         }
                         const KNOWN: &[&str] = &[$( stringify!($alt) ),*];
@@ -251,6 +253,7 @@ macro_rules! choice {
         let body: Option<$type> = $map.next_value_seed($crate::model::read::Read::new())?;
         match body {
             Some(body) => $name::$variant(body),
+            // Null: the alternative is not given.
             None => continue,
         }
     }};

@@ -29,6 +29,7 @@ pub trait Known {
 
 /// Adds the names in `extra` whose values are not empty.
 pub(super) fn unknown_extra(extra: &Extra, path: &str, out: &mut Vec<String>) {
+    // Clients write nulls and empty lists for fields that they do not use.
     let carries = |v: &Value| !v.is_null() && v.as_array().is_none_or(|list| !list.is_empty());
     out.extend(extra.iter().filter(|(_, v)| carries(v)).map(|(name, _)| join(path, name)));
 }
@@ -84,6 +85,7 @@ impl Visitor<'_> for Whole {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<i128, E> {
+        // Protobuf's JSON writes 64-bit numbers as text.
         let whole = text.trim().parse().ok().and_then(|n| self.bounded(n));
         whole.ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
     }
@@ -135,6 +137,7 @@ impl Visitor<'_> for Real {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<f64, E> {
+        // `inf` and `nan` parse as numbers, and no field can mean them.
         let number = text.trim().parse().ok().filter(|n: &f64| n.is_finite());
         number.ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
     }
@@ -298,6 +301,7 @@ impl<'de, T: Lenient> Visitor<'de> for List<T> {
 
 impl<T: Lenient> Lenient for Vec<T> {
     fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        // Any, as a sequence alone would refuse null.
         from.deserialize_any(List(PhantomData))
     }
 }
@@ -377,6 +381,7 @@ pub(super) fn pick<T, E: de::Error>(
     for (name, body) in given {
         match &picked {
             Picked::Bare(choice) if *choice == name => picked = Picked::Given(body),
+            // OTG: alternatives beside the chosen one are ignored.
             _ if known.contains(&name.as_str()) => {}
             _ => return Err(E::unknown_field(&name, known)),
         }

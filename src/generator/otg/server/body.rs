@@ -46,6 +46,7 @@ pub(super) async fn read(
 ) -> Result<Whole, BodyError> {
     let told = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
     let waits = headers.contains_key(header::EXPECT);
+    // A client that waits for `100 Continue` sends no body after a refusal.
     if waits && told.is_some_and(|length: u64| length > BODY_MAX as u64) {
         return Err(BodyError::Long);
     }
@@ -58,6 +59,7 @@ async fn collect(shared: &Shared, mut body: Body) -> Result<Whole, BodyError> {
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
         if octets.len() + data.len() > BODY_MAX {
+            // The memory is free while the rest is discarded.
             drop((octets, place));
             return Err(drain(body).await);
         }
@@ -75,6 +77,7 @@ async fn drain(mut body: Body) -> BodyError {
     let mut rest = 0;
     while let Some(Ok(frame)) = body.frame().await {
         rest += frame.data_ref().map_or(0, Bytes::len);
+        // A client that sends without an end is cut off.
         if rest > DRAIN_MAX {
             break;
         }

@@ -71,6 +71,7 @@ pub(super) async fn accept(
             // Connections that cannot be refused at once stay in the listen queue.
             refusals.clone().acquire_owned().await.ok()
         };
+        // Only this task takes places, so one that was free above is free still.
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
             let (tls, shared, stopped) = (tls.clone(), Arc::clone(&shared), stopped.clone());
             tokio::spawn(async move {
@@ -142,6 +143,7 @@ async fn serve(
             }
         }
         let begun = Instant::now();
+        // Requests that are being served are finished first.
         while !watching.is_quiet() && begun.elapsed() < STOP_TIME {
             sleep(LOOK / 50).await;
         }
@@ -163,6 +165,7 @@ async fn speak(
     /// The content type of a TLS handshake record (RFC 8446 5.1).
     const HANDSHAKE: u8 = 0x16;
     let mut first = [0];
+    // Peeked at, so that TLS or HTTP still reads the byte.
     if stream.peek(&mut first).await? == 0 {
         return Ok(());
     }
@@ -239,6 +242,7 @@ impl Activity {
 
     fn note(&self) {
         let ms = self.begun.elapsed().as_millis();
+        // Relaxed: only the check for idle connections reads it, and a late value costs nothing.
         self.last_ms.store(u64::try_from(ms).unwrap_or(u64::MAX), Relaxed);
     }
 
@@ -258,6 +262,7 @@ impl Activity {
     pub(super) fn is_over(&self) -> bool {
         let age = self.begun.elapsed();
         let silent = age.saturating_sub(Duration::from_millis(self.last_ms.load(Relaxed)));
+        // A connection without a request takes a place from others.
         let never_asked = self.requests.load(Relaxed) == 0 && age > HEAD_TIME;
         never_asked || (self.is_quiet() && silent > IDLE_TIME)
     }

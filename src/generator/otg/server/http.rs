@@ -79,6 +79,7 @@ async fn no_pages(State(shared): State<Arc<Shared>>, request: Request, next: Nex
 
 /// Returns true for a host, with or without a port, that no DNS server can give another meaning.
 fn is_local(host: &str) -> bool {
+    // Behind the last colon is a port, or the end of an IPv6 address in brackets.
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => host,
@@ -103,6 +104,7 @@ async fn answer(call: Call, State(shared): State<Arc<Shared>>, request: Request)
     let work = move |engine: &dyn Engine| {
         let request = if call.asks_nothing() { Value::Null } else { parse(&whole.octets)? };
         let reply = call.make(engine, &request);
+        // A large request leaves memory that the allocator would keep.
         if whole.octets.len() > BODY_SMALL {
             drop((request, whole));
             engine.settle();
@@ -130,6 +132,7 @@ fn parse(octets: &[u8]) -> Result<Value, Refusal> {
     if octets.trim_ascii().is_empty() {
         return Err(Refusal::validation("the body is empty; send JSON"));
     }
+    // An upper bound: such bytes inside of texts count as well.
     let values = octets.iter().filter(|octet| matches!(octet, b',' | b'[' | b'{')).count();
     if values > VALUES_MAX {
         let why = format!("the body has more than {VALUES_MAX} values; send fewer");

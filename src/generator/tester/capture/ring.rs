@@ -54,6 +54,7 @@ impl Ring {
         overwrite: bool,
     ) -> u64 {
         let need = HEADER + octets.len();
+        // A frame longer than the memory would push out all others and still not fit.
         if need > self.memory.len() || (!overwrite && need > self.free()) {
             return 1;
         }
@@ -111,6 +112,7 @@ impl Ring {
     }
 
     fn write(&mut self, place: usize, octets: &[u8]) {
+        // A frame may begin at the end of the memory and go on at its start.
         let (here, round) = octets.split_at(octets.len().min(self.memory.len() - place));
         self.memory[place..place + here.len()].copy_from_slice(here);
         self.memory[..round.len()].copy_from_slice(round);

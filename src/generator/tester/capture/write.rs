@@ -45,6 +45,7 @@ pub fn write_some(
     let size = |n| usize::try_from(n).unwrap_or(usize::MAX);
     let count = frames.end.saturating_sub(frames.start);
     let frames = capture.frames().skip(size(frames.start)).take(size(count));
+    // The clock of a test has a zero of its own, and files have the time of day.
     let at = |at: Instant| about.zero + Duration::from_nanos(at.as_nanos());
     match format {
         CaptureFormat::Pcap => {

@@ -39,6 +39,7 @@ impl TesterEngine {
                 let session = self.session()?;
                 let names = port_names(session.plan());
                 let field = "port.capture.port_names";
+                // Without names all ports with a capture are meant; a named port without one is an error.
                 let all = capture.port_names.is_empty();
                 let mut ports = named(&capture.port_names, names, field, "port")?;
                 let has = |port: &usize| session.plan().ports[*port].capture.is_some();
@@ -119,6 +120,7 @@ impl TesterEngine {
         let mut responses = Vec::new();
         for (n, (src, dst)) in requests.into_iter().enumerate() {
             let interface = self.interface_of(src);
+            // One after the other: each takes seconds at most.
             let answered = session.ping(&interface, dst).map_err(|error| match error {
                 SessionError::Ping(why) => {
                     Refusal::validation(format!("ping.requests[{n}].src_name: {src}: {why}"))
@@ -166,6 +168,7 @@ impl TesterEngine {
         let choice = if v4 { "ipv4_neighbors" } else { "ipv6_neighbors" }.into();
         let mut response = StatesResponse { choice, ..StatesResponse::default() };
         for (name, ip, mac) in known {
+            // The session knows the neighbours of both families at all interfaces.
             if !wanted.contains(&name.as_str()) || ip.is_ipv4() != v4 {
                 continue;
             }
@@ -212,6 +215,7 @@ impl TesterEngine {
                     let error = "packets.slice.initial.start: packets are counted from 1";
                     return Err(Refusal::validation(error));
                 }
+                // OTG counts packets from 1.
                 (some.start - 1, some.count)
             }
             Some(Packets::Slice(Slice::Other { name, .. })) => {

@@ -30,6 +30,7 @@ impl TesterEngine {
             }
             changed.push(new.name.clone());
         }
+        // Resolved as a whole before any flow is changed, so an error changes none.
         let (plan, warnings) = resolve(&config)?;
         for flow in plan.flows.iter().filter(|flow| changed.contains(&flow.name)) {
             session.update(flow).map_err(|error| refusal(&error))?;

@@ -160,6 +160,7 @@ where
         let why = format!("there is no metric {name}; there are {}", known.join(", "));
         return Err(Refusal::validation(why));
     }
+    // A row without its name would be of no use.
     let is_kept = |name: &str| name == M::FIELDS[0] || wanted.iter().any(|one| one == name);
     let row = |(mut metric, ours): (M, Option<O>)| {
         if wanted.is_empty() {
@@ -275,6 +276,7 @@ fn flow(flow: &Flow) -> FlowMetric {
         average_ns: Some(latency.mean_ns.ns()),
         ..MetricLatency::default()
     });
+    // Layer 1 has the preamble and the gap of each frame, too.
     let line = |bytes: f64, frames: f64| 8.0 * (bytes + frames * f64::from(LINE_OVERHEAD_BYTES));
     let (tx, rx) = (flow.bytes_tx_rate, flow.bytes_rx_rate);
     FlowMetric {
@@ -329,6 +331,7 @@ fn queue_pair(flow: &Flow, connection: &Connection) -> QpMetric {
         data_rx_rate: Some(flow.bytes_rx_rate * 8.0),
         message_tx: Some(connection.messages_tx),
         message_complete_rx: Some(connection.messages_rx),
+        // Senders repeat until they are stopped, so no message fails.
         message_fail: None,
         flow_completion_time: connection.completion_ns.map(|ns| ns as u64),
         avg_latency: ns(|l| l.mean_ns.ns()),
@@ -377,6 +380,7 @@ fn peer_metrics(
 
 /// True if the link is up on the port with this address, which may belong to any device.
 fn is_up(config: &Config, report: &Report, own: &Device, address: &str) -> bool {
+    // The peer's own device first, as it is nearly always there.
     let devices = core::iter::once(own).chain(&config.devices);
     let mut ethernets = devices.flat_map(|device| &device.ethernets);
     let has = ethernets.find(|e| e.ipv4_addresses.iter().any(|ip| ip.name == address));

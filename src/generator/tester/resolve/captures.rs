@@ -52,6 +52,7 @@ fn together(before: CapturePlan, next: &CapturePlan, path: &str, cx: &mut Findin
         (false, false) => [before.filters, next.filters.clone()].concat(),
         _ => Vec::new(),
     };
+    // The longer of both; none if one of them has no limit.
     let snap = before.snap.zip(next.snap).map(|(a, b)| a.max(b));
     CapturePlan { filters, snap, ..before }
 }
@@ -110,6 +111,7 @@ fn read(filter: &CaptureFilter, path: &str, out: &mut Vec<Filter>, cx: &mut Find
                 ("dst", &ip.dst, (192, 128)),
             ],
         ),
+        // Reported by name with the other unsupported parts.
         CaptureFilter::Other { .. } => {}
     }
 }
@@ -171,6 +173,7 @@ fn bits(
     let all = u128::MAX >> (u128::BITS - width);
     let (value, mask) = (value?, mask? & all);
     let mask = if mask == 0 { all } else { mask };
+    // Bits from the end of the field to the end of its last byte.
     let behind = (8 - (first + width) % 8) % 8;
     let len = ((first % 8 + width + behind) / 8) as usize;
     let lay = |n: u128| -> Vec<u8> {
@@ -193,12 +196,14 @@ fn bits(
 
 /// Parses a number of at most `width` bits in hexadecimal digits.
 pub(super) fn number(text: &str, width: u32, path: &str, cx: &mut Findings) -> Option<u128> {
+    // Single digits stand in front of a number without separators alone; others are in pairs.
     let even = if text.trim().len() % 2 == 1 && !text.contains(['x', 'X', ':', ' ']) {
         format!("0{}", text.trim())
     } else {
         text.to_owned()
     };
     let read = octets(&even).map(|octets| {
+        // Zeros in front do not make a number too wide.
         let zeros = octets.iter().take_while(|o| **o == 0).count();
         octets[zeros..].to_vec()
     });

@@ -73,6 +73,7 @@ impl Devices {
                 };
                 devices.check(&interface, &path, cx);
                 let port = &mut ports.plans[interface.port];
+                // Pauses of a port come from the address of its first interface.
                 if port.interfaces.is_empty() {
                     port.mac = interface.plan.mac;
                 }
@@ -213,6 +214,7 @@ impl Address {
     pub(super) fn reaches(&self, other: IpAddr) -> bool {
         let same = |a: u128, b: u128, width: u32| {
             let rest = width - u32::from(self.prefix);
+            // A shift by the whole width would overflow, and nothing is left to compare then.
             rest >= width || a >> rest == b >> rest
         };
         match (self.ip, other) {

@@ -133,6 +133,7 @@ pub(super) fn check_names(config: &Config, cx: &mut Findings) {
             let what = format!("`{name}` is the name of {first} already; names are unique");
             cx.error(path, what);
         } else {
+            // The message names the other object and not its field.
             let owner = path.strip_suffix(".name").or(path.strip_suffix(".qp_name"));
             seen.insert(name, owner.unwrap_or(&path).to_owned());
         }

@@ -53,6 +53,7 @@ fn spread(plans: &mut [FlowPlan], free: &[bool], ports: &Ports) {
     for ((_, interval), members) in members {
         for (k, n) in members.iter().enumerate() {
             let FlowKind::Stream(stream) = &mut plans[*n].kind else { continue };
+            // Each of them starts by its part of the interval later; `u128`, as the product is larger than 64 bits.
             let part = u128::from(interval.as_picos()) * k as u128 / members.len() as u128;
             stream.delay = Duration::from_picos(part as u64);
         }
@@ -85,6 +86,7 @@ fn stream(
     let timing =
         sizes.as_ref().and_then(|s| timing::timing(flow, s, ports.lines[way.tx], path, cx));
     let stream_path = stream_path(&built, way.tx, ports, path, cx);
+    // Only here, so that all errors of a flow are reported at once.
     let (Some(sizes), Some(timing), true) = (sizes, timing, cx.errors() == before) else {
         return None;
     };
@@ -181,6 +183,7 @@ fn payload(payload: Option<&FlowPayload>, path: &str, cx: &mut Findings) -> Payl
         Some(FlowPayload::IncrementWord) => Payload::IncrementWord,
         Some(FlowPayload::DecrementWord) => Payload::DecrementWord,
         Some(FlowPayload::Fixed(fixed)) => match headers::octets(&fixed.pattern) {
+            // The same bytes as without a payload.
             Some(octets) if octets.iter().all(|o| *o == 0) => Payload::Zero,
             Some(octets) => Payload::Fixed { octets, repeat: fixed.repeat },
             None => {
@@ -290,6 +293,7 @@ fn widen(size: &FlowSize, sizes: &mut Sizes, room: &Room, path: &str, cx: &mut F
     let FlowSize::WeightPairs(WeightPairs::Predefined(_)) = size else { return };
     let Sizes::Weighted(pairs) = sizes else { return };
     let Room { needed, what, .. } = room;
+    // The sizes of a mix are not the client's choice, so they are raised and not refused.
     for (size, _) in pairs.iter_mut().filter(|(size, _)| size < needed) {
         cx.warn(
             path,
@@ -330,6 +334,7 @@ fn check_sizes(sizes: &Sizes, room: &Room, path: &str, cx: &mut Findings) -> boo
         cx.error(path, what);
         return false;
     }
+    // A test may send runts on purpose, so they are no error.
     if min < FRAME_MIN {
         let what = format!(
             "frames of {min} octets are shorter than Ethernet's least; ports that cannot send \

@@ -41,6 +41,7 @@ pub(super) fn read<'a>(
     let mut pairs = Vec::new();
     let interfaces = config.devices.iter().flat_map(|d| &d.rocev2).flat_map(|r| &r.ipv4_interfaces);
     let all: usize = interfaces.flat_map(|i| &i.peers).map(|p| p.qps.len()).sum();
+    // Counted before any is read: a hostile configuration may have any number.
     if all > PAIRS_MAX {
         cx.error("devices", format!("{all} queue pairs are more than {PAIRS_MAX}"));
         return pairs;
@@ -194,6 +195,7 @@ pub(super) fn ends<'p, 'a>(
     };
     let between =
         |a: Ipv4Addr, b: Ipv4Addr| pairs.iter().filter(move |p| (p.address, p.peer) == (a, b));
+    // Both ends list their pairs in one order, so the counterpart has the same index.
     let place = between(from.address, from.peer).position(|p| core::ptr::eq(p, from));
     let mut facing = between(from.peer, from.address)
         .filter(|p| port.is_none_or(|port| devices.interface(p.endpoint).port == port));

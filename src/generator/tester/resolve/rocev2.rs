@@ -230,8 +230,10 @@ impl<'a> Reader<'a, '_> {
             work: host::Work::default(),
             kind: Transport::Roce(roce),
         };
+        // OTG configures the payload, and the plan has the length of frames.
         plan.size = c.from.mtu + plan.overhead();
         plan.rate = self.rate(c, plan.size, share);
+        // The check of the plan would report the same without the fields.
         if self.cx.errors() > before {
             return None;
         }
@@ -260,6 +262,7 @@ impl<'a> Reader<'a, '_> {
             );
             self.cx.warn(&c.path, what);
         }
+        // The share is of the line, with preamble and gap; the rate of the plan is that of frames.
         let (size, all) = (u128::from(size), u128::from(u64::from(size) + BESIDE_FRAME));
         let share = u128::from(line.rate.get()) * u128::from(per_cent) * size;
         BitsPerSec::new((share / (100 * u128::from(flows) * all)) as u64)
@@ -300,6 +303,7 @@ impl<'a> Reader<'a, '_> {
                 plan.dcqcn = self::dcqcn(dcqcn, rate, &path, self.cx);
             }
         }
+        // The receiver's port decides about the answers.
         if let Some((said, path)) = &self.settings[c.ports.1] {
             if let Some(cnp) = &said.cnp {
                 let path = format!("{path}.cnp");

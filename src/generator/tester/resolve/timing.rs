@@ -94,6 +94,7 @@ fn rate(rate: &FlowRate, path: &str, cx: &mut Findings) -> Option<Rate> {
         FlowRate::Mbps(n) => bits("mbps", n, 1_000_000, cx),
         FlowRate::Gbps(n) => bits("gbps", n.into(), 1_000_000_000, cx),
         FlowRate::Percentage(p) => {
+            // The plan counts a share in parts per million.
             let ppm = (p * 10_000.0).round();
             if (1.0..=1_000_000.0).contains(&ppm) {
                 return Some(Rate::LineShare(ppm as u32));
@@ -141,6 +142,7 @@ fn lasting(
         FlowDuration::Burst(d) => {
             let path = format!("{path}.burst");
             some_packets(d.packets, &path, cx);
+            // 0 bursts are no limit.
             let all = u64::from(d.bursts) * u64::from(d.packets);
             let limit = Limit { frames: (d.bursts > 0).then_some(all), time: None };
             let gap = between(&d.inter_burst_gap, line, &path, cx);

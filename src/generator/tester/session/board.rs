@@ -166,6 +166,7 @@ impl Board {
                 let flow = &mut sample.flows[id.0 as usize];
                 flow.at = (epoch, epoch);
                 flow.tally.tx = (0, 0);
+                // The stations have cleared the counters of these flows.
                 flow.tally.rx.fill((0, 0));
             }
         }
@@ -203,6 +204,7 @@ impl Board {
             }
             if let Phase::Draining(since) = flow.transmit {
                 let quiet = now.since(since.max(flow.heard.1));
+                // Enough in all: what one receiver lacks has arrived at another.
                 let enough = received >= seen.tally.tx.0;
                 let patience = if enough { GRACE_ENOUGH } else { GRACE };
                 if !flow.counted || seen.all_arrived || quiet >= patience {
@@ -240,6 +242,7 @@ impl Board {
 fn rates(old: Counts, new: Counts) -> Rates {
     let spans = [new.at.0.since(old.at.0), new.at.1.since(old.at.1)];
     let rate = |n: usize| {
+        // The first two counters are the sender's, the others the receiver's.
         let span = spans[n / 2].as_secs_f64();
         if span > 0.0 { new.counts[n].saturating_sub(old.counts[n]) as f64 / span } else { 0.0 }
     };

@@ -171,6 +171,7 @@ impl Polled {
         }
         let progressed = self.switch.poll(now).progressed;
         if let Some(reconciler) = &mut self.reconciler {
+            // What the link protocols have agreed takes effect with the next poll.
             if self.switch.has_news() || reconciler.next_deadline() <= now {
                 self.switch.reconcile(now, reconciler);
             }
@@ -215,6 +216,7 @@ impl Inner {
     ) -> Result<T, SessionError> {
         let (answer, answers) = channel::bounded(1);
         let operation = Box::new(move |device: &mut Device, now: Instant| {
+            // A caller that has given up needs no answer.
             let _ = answer.try_send(operation(device, now));
         });
         let poller = self.pollers.first().ok_or(SessionError::Gone)?;

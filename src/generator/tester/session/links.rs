@@ -79,6 +79,7 @@ impl Session {
         {
             let mut links = lock(&self.inner.links);
             let link = links.get_mut(port).ok_or(SessionError::Gone)?;
+            // Rings have no link that a driver could take down; the station and the device are told.
             if !link.is_virtual || link.control.interface().is_some() {
                 if let Err(error) = link.control.set_link(up) {
                     return Ok(Err(error.to_string()));

@@ -112,6 +112,7 @@ impl Inner {
                     let (neighbour, interface) = (wanted.neighbour, wanted.interface);
                     return Err(SessionError::Unresolved { flow, neighbour, interface });
                 }
+                // The stations repeat their requests by themselves.
                 Some(_) => thread::sleep(SAMPLE_INTERVAL),
             }
         };

@@ -147,6 +147,12 @@ impl Bench {
         }
     }
 
+    /// Returns the number of polling threads that a test may have.
+    fn threads_max(&self, has_device: bool) -> usize {
+        // A device is polled between its stations, by their thread.
+        if has_device { 1 } else { self.threads.unwrap_or_else(Cores::beside_control) }
+    }
+
     fn start(
         &self,
         plan: TestPlan,
@@ -165,12 +171,8 @@ impl Bench {
             Err(error) => return Err((error, ports.into_iter().enumerate().collect())),
         };
         let in_memory = is_in_memory(&wants) && !self.outside;
-        // A device is polled between its stations, by their thread.
-        let threads = match &device {
-            Some(_) => 1,
-            None => self.threads.unwrap_or_else(Cores::beside_control),
-        };
-        let places = spread(&wants, &queues, threads, in_memory);
+        let threads_max = self.threads_max(device.is_some());
+        let places = spread(&wants, &queues, threads_max, in_memory);
         let threads = threads_of(&places);
         let shared = Arc::new(Shared {
             time: Time::new(*self.devices.clock(), threads, in_memory, device.is_some()),
@@ -244,11 +246,13 @@ impl Session {
         self.inner.ending.store(true, Ordering::Relaxed);
         if let Some(watcher) = lock(&self.watcher).take() {
             watcher.thread().unpark();
+            // Joined before the threads end, as it sends orders to them.
             let _ = watcher.join();
         }
         for poller in &self.inner.pollers {
             let _ = poller.send(Order::End);
         }
+        // The handles would keep the devices open.
         lock(&self.inner.links).clear();
         let threads: Vec<_> = lock(&self.threads).drain(..).collect();
         // The ports of a thread that panicked are lost; they are opened again.
@@ -353,6 +357,7 @@ fn check(plan: &TestPlan, queues: &Queues, stations: &[StationPlan]) -> Result<(
 fn rates(plan: &TestPlan, facts: &[Facts]) -> Result<Vec<BitsPerSec>, SessionError> {
     let mut rates = asked_rates(plan);
     for ((port, facts), rate) in plan.ports.iter().zip(facts).zip(&mut rates) {
+        // Rings and kernel interfaces have no rate of their own.
         let Some(link) = facts.rate.filter(|_| !facts.is_virtual) else { continue };
         if let Some(asked) = port.rate.filter(|asked| *asked != link) {
             let (asked, link) = (asked.get(), link.get());

@@ -30,9 +30,11 @@ impl Session {
     /// [`SessionError::Unresolved`], [`SessionError::Gone`].
     pub fn start(&self, which: &[FlowId]) -> Result<(), SessionError> {
         let inner = &*self.inner;
+        // Frames of the last run that arrive later would count for this one.
         let which = inner.settled(which)?;
         inner.ready_links()?;
         inner.resolve(&which)?;
+        // Threads that sleep between polls would be late for the epoch.
         inner.shared.awake.store(true, std::sync::atomic::Ordering::Relaxed);
         let ids = which.clone();
         inner.at_all(inner.all_queues(), move |_, host, _| host.clear_streams(&ids))?;
@@ -41,6 +43,7 @@ impl Session {
         }
         inner.shared.preemption.clear();
         let time = &inner.shared.time;
+        // A thread may be ahead by the spread, and must not have passed the epoch.
         let epoch = time.now() + time.spread() + LEAD;
         inner.restart_connections(&which, epoch)?;
         let ids = which.clone();
@@ -51,6 +54,7 @@ impl Session {
             board.warn(format!("flows started up to {late} late: the machine is busy"));
         }
         board.started(epoch, &which);
+        // A sample in between may have found no flow that sends.
         inner.shared.awake.store(true, std::sync::atomic::Ordering::Relaxed);
         drop(board);
         self.wake();
@@ -114,6 +118,7 @@ impl Session {
         }
         self.inner.set_stream(flow.tx, &flow.rx, (**stream).clone())?;
         let state = &mut self.inner.board().flows[flow.id.0 as usize];
+        // The results of a flow that was changed while it ran are of two rates.
         state.changed = Some((stream.clone(), state.transmit != Phase::Stopped));
         Ok(())
     }

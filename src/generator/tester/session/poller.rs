@@ -97,6 +97,7 @@ impl Poller {
         let mut stalled = clock.stalled();
         let mut rounds = POLLS;
         loop {
+            // Relaxed: a round later is early enough.
             let awake = shared.awake.load(Ordering::Relaxed);
             let before = core::mem::replace(&mut stalled, clock.stalled());
             if awake {

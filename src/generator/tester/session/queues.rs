@@ -111,6 +111,7 @@ pub(super) fn check(plan: &TestPlan) -> Result<(), SessionError> {
     for (n, port) in plan.ports.iter().enumerate() {
         let Place::Ring { pair, .. } = &port.location.place else { continue };
         let queues = port.location.queues;
+        // A queue of one end is the queue with the same number at the other.
         if *ends.entry(pair).or_insert(queues) != queues {
             let why = "both ends of a pair in memory have the same number of queues";
             let n = if queues > 1 { n } else { other(plan, n) };

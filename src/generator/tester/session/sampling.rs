@@ -103,6 +103,7 @@ impl Inner {
         poller: &Sender<Order>,
         mut order: Order,
     ) -> Result<(), SessionError> {
+        // In slices, so that time for which the threads were preempted is not held against them.
         let mut patience = Patience::new(&self.shared.preemption, PATIENCE);
         loop {
             order = match poller.send_timeout(order, SLICE) {
@@ -156,6 +157,7 @@ impl Inner {
             let port = self.queues.at(n).0;
             for (id, frames, bytes) in &queue.flows {
                 let place = self.plan.flows[id.0 as usize].rx.iter().position(|rx| *rx == port);
+                // Frames that are flooded also come to ports that the flow does not name.
                 let Some(place) = place else { continue };
                 let flow = &mut flows[id.0 as usize];
                 let tally = &mut flow.tally.rx[place];
@@ -299,6 +301,7 @@ impl Inner {
         let devices: Option<Vec<_>> =
             self.at_all(self.all_queues(), quality)?.into_iter().collect();
         let Some(devices) = devices.filter(|all| !all.is_empty()) else {
+            // Either end may be late by the time of a poll.
             return Ok(Stamps { source: "tsc", resolution_ns: own, uncertainty_ns: 2.0 * poll });
         };
         let worst = |of: fn(&StampQuality) -> Duration| devices.iter().map(of).max();
@@ -307,6 +310,7 @@ impl Inner {
         Ok(Stamps {
             source: "nic",
             resolution_ns: own.max(resolution),
+            // The sender's time is that of a poll, the receiver's the device's.
             uncertainty_ns: poll + uncertainty,
         })
     }

@@ -67,6 +67,7 @@ impl Draft {
     pub(super) fn set(&mut self, base: u16, field: &Field, value: u128) {
         let first = usize::from(base) * 8 + usize::from(field.bit);
         for n in 0..usize::from(field.bits) {
+            // From the most significant bit on: a field may begin and end inside of a byte.
             let on = value >> (usize::from(field.bits) - 1 - n) & 1 == 1;
             let (octet, bit) = ((first + n) / 8, 7 - (first + n) % 8);
             self.octets[octet] = self.octets[octet] & !(1 << bit) | u8::from(on) << bit;
@@ -85,6 +86,7 @@ impl Draft {
     /// As [`Draft::vary`], but records the edit even if the values are equal.
     pub(super) fn vary_always(&mut self, base: u16, field: &Field, values: Values) {
         self.set(base, field, first(&values));
+        // One value stands in the template and never changes.
         if !matches!(&values, Values::List(list) if list.len() == 1) {
             let (at, skip) = (base + field.bit / 8, (field.bit % 8) as u8);
             self.edits.push(Edit { at, skip, bits: field.bits, values });
@@ -127,6 +129,7 @@ impl Draft {
         self.checksums.sort_by_key(inner_first);
         for sum in &self.checksums {
             let right = checksum(&frame, sum);
+            // Wrong on purpose, for tests of receivers.
             put(&mut frame, sum.at, if sum.bad { right.wrapping_add(1) } else { right });
         }
         self.octets.copy_from_slice(&frame[..headers]);

@@ -42,6 +42,7 @@ pub(super) fn ipv4(
     notes: &mut Notes,
 ) {
     let base = w.draft.room(ipv4::HEADER_LEN);
+    // The outermost header tells the priority, the innermost one belongs to the checksums behind it.
     notes.first_ip.get_or_insert(Ip::V4(base));
     notes.ip = Some(Ip::V4(base));
     w.put_all(

@@ -48,6 +48,7 @@ pub(super) fn sfcm(w: &mut Writer<'_>, h: &FlowSfcm, kind: Option<u16>) {
     );
     let none = SfcmFlow::Ipv4(Box::default());
     let flow = h.flow.as_ref().unwrap_or(&none);
+    // The form follows from the kind of flow, unless it is configured.
     let encapsulated = u128::from(matches!(flow, SfcmFlow::Msdu(_)));
     w.fill(base, &FORM, &h.form, encapsulated);
     let len = match flow {
@@ -146,6 +147,7 @@ pub(super) fn cnm(w: &mut Writer<'_>, h: &FlowCnm, kind: Option<u16>, follows: b
     );
     w.put_all(base, &[(CPID_MAC, &h.cpid_mac), (CNM_DST, &h.destination_address)]);
     let rest = w.fill(base, &CNM_LENGTH, &h.length, 0);
+    // Without a header behind it the message has no MSDU.
     if follows || h.ether_type.is_some() {
         w.draft.room(2);
         w.fill(base, &CNM_TYPE, &h.ether_type, kind.unwrap_or_default().into());

@@ -159,6 +159,7 @@ impl Writer<'_> {
             Values::Auto => return Said::Auto,
             Values::Other { .. } => return Said::Nothing,
         };
+        // A value with an error would not fit, so the field counts as not set.
         if self.cx.errors() == before { Said::These(values) } else { Said::Nothing }
     }
 
@@ -184,6 +185,7 @@ impl Writer<'_> {
     fn random<T: Number>(&mut self, field: &Field, random: &Random<T>) -> stream::Values {
         let min = random.min.map_or(0, Number::number);
         let max = random.max.map_or(field.max(), Number::number);
+        // `min` is at most `max`, and so fits as well.
         self.fitting(field, ".random.max", max);
         if min > max {
             self.error(field, ".random", "`min` is above `max`; swap them");
