@@ -203,6 +203,7 @@ impl<W: Witness> Network<W> {
         // The node has acted outside of a window, so nothing else tells the agenda.
         part.wires.agenda.set(place.index as usize, first);
         part.wires.deliver(nodes);
+        // A fault that follows may take down a line whose frames are mail still.
         self.bring_mail();
     }
 

@@ -171,6 +171,7 @@ impl Checkers {
         self.sampled(now, nodes);
         let sent = self.frames.total();
         let Self { facts, passages, pauses, requests, .. } = &self;
+        // One part at the end: a divided network is united before it is judged.
         let known = Known { facts, passages, pauses, requests, deadlocks: None };
         let deadlock = self.deadlocks.finish(&known, now, sent, &self.lateness, nodes);
         let cx = Cx { facts: &self.facts, lateness: &self.lateness };

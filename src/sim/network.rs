@@ -134,6 +134,7 @@ impl<W: Witness> Network<W> {
                 self.sample_at = self.next_sample(at);
             }
         }
+        // Every frame is at its line or node when the run stops.
         self.bring_mail();
         self.now = limit;
     }

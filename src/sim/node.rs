@@ -92,6 +92,7 @@ impl Nodes {
             // By rising numbers: simultaneous events of different nodes are handled in this order.
             to.push(state);
         }
+        // Lines know their receivers by part and index, which have changed.
         self.address();
     }
 

@@ -374,20 +374,24 @@ fn check(plan: &NetworkPlan) -> Result<(), NetworkError> {
                 return Err(NetworkError::Line { node: name, port: end.port, link: link_name });
             }
             let linked = &mut linked[end.node.index()][end.port.index()];
+            // A port is at the end of exactly one link.
             if core::mem::replace(linked, true) {
                 return Err(NetworkError::Twice { node: name, port: end.port, link: link_name });
             }
         }
     }
     for (node, linked) in plan.nodes.iter().zip(&linked) {
+        // What an open port sends would have no line.
         if let Some(port) = linked.iter().position(|l| !l) {
             let port = PortId::new(port as u16).expect("a switch has no more ports than ids");
             return Err(NetworkError::Open { node: node.name().to_owned(), port });
         }
+        // The conversion of times relies on rates between half and one and a half.
         if node.clock.drift_ppb.unsigned_abs() >= 500_000_000 {
             return Err(NetworkError::Clock(node.name().to_owned()));
         }
     }
+    // Last, as faults name links and nodes that are validated by then.
     match plan.faults.iter().position(|fault| !fault.kind.applies(plan)) {
         Some(n) => Err(NetworkError::Fault(n)),
         None => Ok(()),

@@ -121,6 +121,7 @@ impl Witness for () {
     }
 
     fn divide(&mut self, partition: &Partition) -> Vec<Self> {
+        // The first part keeps this one.
         vec![(); partition.parts() - 1]
     }
 }
@@ -138,6 +139,7 @@ impl<A: Witness, B: Witness> Witness for (A, B) {
     }
     fn divide(&mut self, partition: &Partition) -> Vec<Self> {
         let (first, second) = (self.0.divide(partition), self.1.divide(partition));
+        // Both divide by one partition, so the lists are equally long.
         first.into_iter().zip(second).collect()
     }
     fn unite(&mut self, others: Vec<Self>, partition: &Partition) {
@@ -202,6 +204,7 @@ impl<A: Witness, B: Witness> Witness for (A, B) {
     }
     fn sampled_with(&mut self, others: &mut [&mut Self], at: Instant, nodes: &mut Nodes) {
         let pairs = others.iter_mut().map(|other| (&mut other.0, &mut other.1));
+        // Each gets those of its own kind in the other parts.
         let (mut first, mut second): (Vec<&mut A>, Vec<&mut B>) = pairs.unzip();
         self.0.sampled_with(&mut first, at, nodes);
         self.1.sampled_with(&mut second, at, nodes);
@@ -307,6 +310,7 @@ pub struct Notes {
 impl Notes {
     #[inline]
     fn note(&mut self, note: Note) {
+        // All that a witness without an interest in notes pays.
         if self.enabled {
             self.taken.push(note);
         }

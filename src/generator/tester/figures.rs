@@ -114,6 +114,7 @@ impl FlowFigures {
         own.damaged += received.damaged;
         own.damage = own.damage.or(received.damage);
         own.ce_marked += received.ce_marked;
+        // `None` is no arrival, which the `min` of options would prefer.
         own.first = [own.first, received.first].into_iter().flatten().min();
         own.last = own.last.max(received.last);
         own.latency = match &self.distribution {
@@ -248,6 +249,7 @@ impl Measured {
     /// Returns the time in nanoseconds for programs: at least the resolution.
     #[must_use]
     pub const fn ns(self) -> f64 {
+        // A program would take any smaller number for a measurement.
         self.ns.max(self.floor_ns)
     }
 }

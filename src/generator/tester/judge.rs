@@ -118,6 +118,7 @@ fn received(course: &Course<'_>, asked: &FlowPlan, flow: &Flow) -> (Verdict, Str
     if flow.frames_tx == 0 {
         return (Verdict::NotJudged, "no frame was sent, so none could be lost".into());
     }
+    // Each receiver is to get every frame.
     let wanted = flow.frames_tx.saturating_mul(asked.rx.len().max(1) as u64);
     let (got, twice) = (flow.frames_rx, flow.duplicates);
     let mut what = format!("received {got} of {wanted} frames");
@@ -130,6 +131,7 @@ fn received(course: &Course<'_>, asked: &FlowPlan, flow: &Flow) -> (Verdict, Str
     if flow.damaged > 0 {
         what += &format!(", {} {}", flow.damaged, damage(flow));
     }
+    // Where frames may take several paths, their order says nothing.
     let reordered = if is_ordered(asked) { flow.reordered } else { 0 };
     if reordered > 0 {
         what += &format!(", {reordered} behind frames that were sent later");

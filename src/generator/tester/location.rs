@@ -37,6 +37,7 @@ impl Location {
             sfc: None,
             capture_tx: false,
         };
+        // A `&` at the end leaves an empty one.
         for option in options.split('&').filter(|o| !o.is_empty()) {
             location.option(option)?;
         }
@@ -99,6 +100,7 @@ impl FromStr for InterfaceName {
     fn from_str(name: &str) -> Result<Self, String> {
         /// The kernel's bound (IFNAMSIZ less the terminating zero).
         const LEN_MAX: usize = 15;
+        // No comma and no equals sign, which would end the argument of a DPDK device.
         let fits = |c: char| c.is_ascii_alphanumeric() || "_-.@+~".contains(c);
         let special = matches!(name, "" | "." | "..");
         if special || name.len() > LEN_MAX || !name.chars().all(fits) {
@@ -194,6 +196,7 @@ impl Access {
     pub fn check(&self, location: &Location) -> Result<(), String> {
         let place = &location.place;
         let allowed = match (self, place) {
+            // A pair in memory opens nothing of this machine.
             (Self::Operator, _) | (_, Place::Ring { .. }) => true,
             (Self::Listed(places), place) => places.contains(place),
         };

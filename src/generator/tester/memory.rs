@@ -236,6 +236,7 @@ pub fn memory_returned(running: &TestPlan, next: &TestPlan, received: bool) -> u
     let in_next = |port: &PortPlan| {
         next.ports.iter().any(|other| other.location.place == port.location.place)
     };
+    // Distributions grow with the first frames, and before that give nothing back.
     let grown = if received { DISTRIBUTIONS } else { 0 };
     let flows = sum(stations(running, grown).into_iter().chain([spares(running)]));
     flows.saturating_add(sum(devices(running, in_next)))

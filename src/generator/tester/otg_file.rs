@@ -143,6 +143,7 @@ fn test_of(
         warnings.extend(found);
         plan = if errors.is_empty() { plan } else { Err(errors) };
     }
+    // The resolver knows the paths of fields, and the tree their lines.
     let placed = |mut found: Vec<Finding>| {
         for finding in &mut found {
             finding.mark = Some(mark_of(node, &finding.path));

@@ -82,6 +82,7 @@ impl Place {
     pub fn loses_service_tags(&self) -> bool {
         match self {
             Self::Ring { .. } => false,
+            // Kernel interfaces are opened by `net_af_packet`, too.
             Self::Interface(_) => true,
             Self::Device(device) => device.starts_with("net_af_packet"),
         }

@@ -167,6 +167,7 @@ impl Replay {
             template: TemplatePlan::default(),
             sizes: recording.sizes(),
             recording: Some(recording),
+            // Without a rate the recorded times count, and this one is not used.
             pace: Pace { rate: Rate::Frames(self.pps.unwrap_or(1)), gap: 12, burst: None },
             limit: Limit { frames, time: None },
             delay: Duration::ZERO,

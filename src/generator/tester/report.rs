@@ -411,6 +411,7 @@ impl Flow {
         if self.loss_percent == 0.0 {
             return 0;
         }
+        // A flow with several receivers has more frames received than sent.
         self.frames_tx.saturating_sub(self.frames_rx + self.queued_frames.unwrap_or(0))
     }
 }

@@ -56,6 +56,7 @@ pub(super) fn find(
     link: &dyn Fn(&Location) -> Option<BitsPerSec>,
 ) -> (Result<TestPlan, Vec<Finding>>, Vec<Finding>) {
     let mut cx = Findings::default();
+    // Before anything is made of them. The streams that they become are counted at the end.
     if config.flows.len() > FLOW_ID_MAX as usize + 1 {
         let what = format!("{} flows are more than {}", config.flows.len(), FLOW_ID_MAX + 1);
         cx.error("flows", what);

@@ -126,6 +126,7 @@ fn one(
     let mac = address(port, &senders, &receivers);
     StationPlan {
         flow_control: flow_control(port),
+        // What a port may send at once after a late poll.
         shaper_burst: rate.bytes_in(how.late),
         backlog: how.backlog,
         expects: probed().map(|s| s.id).collect(),

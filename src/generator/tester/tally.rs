@@ -19,6 +19,7 @@ use host::{
 
 #[must_use]
 pub fn report(mut seen: Seen<'_>) -> Report {
+    // Where figures were read flow by flow, snapshots have no distributions.
     let counted = seen.counted.take();
     let places = Places::of(seen.stations);
 
@@ -105,6 +106,7 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
         sfcm_reaction_max_ns: time(reactions.and_then(|r| r.max)),
         sfcm_to_pfc: proxied.as_ref().map(|proxied| proxied.latencies_ns.len() as u64),
         sfcm_to_pfc_min_ns: measured(latency(|all| all[0])),
+        // The list is sorted and has an entry; of two in the middle the lower one counts.
         sfcm_to_pfc_p50_ns: measured(latency(|all| all[(all.len() - 1) / 2])),
         sfcm_to_pfc_max_ns: measured(latency(|all| all[all.len() - 1])),
         sfcm_quanta_error: proxied.as_ref().map(|proxied| proxied.error),
@@ -243,6 +245,7 @@ fn flow(
     // MAC control frames have no probe and are counted apart from those that have one.
     let first = received.first.or_else(|| control().filter_map(|c| c.first_arrival).min());
     let last = received.last.or_else(|| control().filter_map(|c| c.last_arrival).max());
+    // Not negative, where a frame of the last run has arrived since.
     let since = |at: Instant| more.started.map(|start| at.total_since(start.min(at)).as_secs_f64());
     let connection = match &plan.kind {
         FlowKind::Stream(_) => None,
@@ -300,6 +303,7 @@ fn is_spread(plan: &FlowPlan) -> bool {
 }
 
 fn latency(stamps: &Stamps, wanted: &Metrics, figures: &FlowFigures) -> Option<report::Latency> {
+    // Connections measure it in any case, and it is shown only where it is configured.
     wanted.latency?;
     let all = figures.received.latency;
     let measured = |time: Duration| stamps.measured(ns(time));
@@ -320,6 +324,7 @@ fn latency(stamps: &Stamps, wanted: &Metrics, figures: &FlowFigures) -> Option<r
 fn pacing(seen: &Seen<'_>, of: &FlowSeen<'_>, counted: &Sent) -> Option<report::Pacing> {
     let FlowKind::Stream(planned) = &of.plan.kind else { return None };
     let stream = of.changed.unwrap_or(planned);
+    // Recorded times have no rate to compare with.
     if stream.recording.as_ref().is_some_and(|recording| recording.timed) {
         return None;
     }

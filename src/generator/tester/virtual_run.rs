@@ -106,6 +106,7 @@ fn links(plan: &TestPlan, rates: &[BitsPerSec]) -> Result<Vec<LinkPlan>, Virtual
     }
     let end = |n: usize| End { node: NodeId(n as u32), port: PortId::MIN };
     let link = |(pair, both): (&str, [Option<usize>; 2])| match both {
+        // A link has one rate.
         [Some(a), Some(b)] if rates[a] == rates[b] => Ok(LinkPlan {
             name: pair.to_owned(),
             a: end(a),

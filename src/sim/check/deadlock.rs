@@ -268,6 +268,7 @@ impl Deadlocks {
         nodes: &mut Nodes,
     ) -> Finding {
         let Some(first) = self.found.first() else {
+            // Without a frame nothing could wait, so nothing was judged.
             if sent == 0 {
                 return Finding::not_judged(Check::Deadlock, Extent::sent(0).without.into());
             }

@@ -197,6 +197,7 @@ fn learn(entry: &mut u8, priority: Priority) {
 impl Facts {
     pub(super) fn new(plan: &NetworkPlan) -> Self {
         let mut nodes: Vec<NodeFacts> = plan.nodes.iter().map(NodeFacts::new).collect();
+        // Stalls excuse lateness only while they last, so their times are kept.
         for fault in &plan.faults {
             if let FaultKind::Defect { end, .. } = &fault.kind {
                 nodes[end.node.index()].is_defective = true;
@@ -273,6 +274,7 @@ impl Facts {
         let of = &mut self.ports[direction.index()];
         // The note counts cells, and the checks bytes.
         of.headroom[group.index()] = headroom.map_or(0, |cells| u64::from(cells.0) * cell);
+        // Thresholds are of the group, and so of all priorities in it.
         let priorities = of.of_group(group.get()).0;
         of.grouped.0 = match headroom {
             Some(_) => of.grouped.0 | priorities,
@@ -285,6 +287,7 @@ impl Facts {
     pub(super) fn enable(&mut self, port: Direction, send: PrioritySet, obey: PrioritySet) {
         let of = &mut self.ports[port.index()];
         (of.asks, of.obeys) = (send, obey);
+        // Headroom without pauses makes no priority lossless.
         of.lossless.0 = of.grouped.0 & of.asks.0;
     }
 
@@ -328,6 +331,7 @@ fn speaks_as(kind: &NodeKind) -> Vec<u64> {
     if sfc.is_none() && others && congestion.isolation.is_none() {
         return vec![];
     }
+    // Messages come from the address of a port, or from that which is configured for SFC.
     let ports = switch.ports.iter().map(|port| port.mac);
     ports.chain(sfc.and_then(|sfc| sfc.mac)).map(|mac| mac.to_u64()).collect()
 }
@@ -343,6 +347,7 @@ fn addresses(bridge: &BridgePlan) -> Vec<(u64, u16)> {
 /// Returns the addresses that are behind several ports.
 fn spreads(statics: &[(u64, u16)]) -> HashSet<u64> {
     let mut first = HashMap::new();
+    // The first port of an address is remembered, and any other one makes it several.
     let several = |(mac, port): &(u64, u16)| *first.entry(*mac).or_insert(*port) != *port;
     statics.iter().copied().filter(several).map(|(mac, _)| mac).collect()
 }
@@ -352,6 +357,7 @@ impl NodeFacts {
         let (cell, bridges, statics) = match &plan.kind {
             NodeKind::Switch(switch) => (
                 switch.buffer.cell_bytes,
+                // A router changes addresses, isolation changes the order, and a proxy keeps messages.
                 switch.routing.interfaces.is_empty()
                     && switch.congestion.isolation.is_none()
                     && switch.congestion.proxy.is_none(),
@@ -374,6 +380,7 @@ impl NodeFacts {
             is_defective: false,
             sends_ce: match &plan.kind {
                 NodeKind::Switch(_) => true,
+                // A generator sends any bytes that it is configured for.
                 NodeKind::Host(host) => !host.tester.streams.is_empty(),
             },
         }
@@ -397,6 +404,7 @@ impl NodeFacts {
 impl PortFacts {
     /// True if a priority, or [`NONE`], is lossless here.
     pub(super) fn is_lossless(&self, priority: u8) -> bool {
+        // Values that stand for no priority are beyond the set, and a plain shift would overflow.
         self.lossless.0.checked_shr(priority.into()).unwrap_or(0) & 1 == 1
     }
 
@@ -510,6 +518,7 @@ impl PortFacts {
             obeys: PrioritySet::EMPTY,
             lets: Duration::ZERO,
             maps: Maps { trust: Trust::Port, pcp: [NONE; 8], dscp: [NONE; 64], default: NONE },
+            // Each priority by itself, where the plan tells no groups and classes.
             group: core::array::from_fn(|p| p as u8),
             class: core::array::from_fn(|p| p as u8),
             former: [0; PRIORITIES],

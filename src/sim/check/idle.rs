@@ -211,6 +211,7 @@ fn is_unpaused(known: &Known<'_>, at: Instant, direction: Direction, class: Traf
     let Known { facts, passages, pauses, .. } = *known;
 
     let of = facts.from(direction);
+    // Different bits, so the sum is their union.
     let places: u8 = of.classes_of(class).map(|class| 1 << class.get()).sum();
     let is_there = |p: &usize| (of.places_of(*p) | passages.places(direction, *p)) & places != 0;
     let mut own = (0..PRIORITIES).filter(is_there);

@@ -240,6 +240,7 @@ impl Lossless {
 
     /// A data frame of a priority arrived at a port that no pause held back.
     pub(super) fn forged(&mut self, facts: &Facts, at: Instant, port: Direction, priority: u8) {
+        // A value that is no priority gives the empty set.
         let of = PrioritySet(1_u8.checked_shl(priority.into()).unwrap_or(0));
         let of = of_groups(facts, port, of);
         self.excuses.happened(facts, at, port, Cause::ForgedFrame, of);

@@ -84,6 +84,7 @@ impl Marks {
         // A wrong checksum that came along is another node's, and is kept by a switch that updates it.
         let of = ends(frame.head()).map(|ends| (port.node, ends));
         let came_wrong = of.is_some_and(|of| self.wrong.contains(&of));
+        // The mark is in the header, so a switch that sets it has to adjust the checksum.
         if node.is_switch && !came_wrong && !parsed::checksum_holds(frame.head()) {
             self.first.see_at(at, port.node.index(), || {
                 format!("{} sent a frame with CE whose IPv4 checksum is wrong", port.name)
@@ -198,6 +199,7 @@ fn of_switch(
     // Only a router takes in frames that may have CE.
     let taken = if facts.node(id).bridges { 0 } else { taken };
     let (name, came) = (&facts.node(id).name, arrived + marked);
+    // More than there can be, even if each copy has the mark.
     if sent > came + copied {
         return Some(format!(
             "{name} sent {sent} frames with CE: {arrived} came with it, and it marked {marked}"
@@ -277,6 +279,7 @@ impl EcnFirst {
                 continue;
             }
             let marking = queues(facts, passages, port, group);
+            // Only queues that mark at all owe a mark.
             let marking: Vec<_> =
                 marking.filter(|(port, class)| facts.from(*port).marks >> class & 1 == 1).collect();
             self.judged += u64::from(!marking.is_empty());
@@ -347,6 +350,7 @@ fn queues<'a>(
             .map(move |class| (*port, class))
     });
     held.flat_map(|passage| passage.queues())
+        // Frames that are followed tell their queues; else all queues of the group's priorities count.
         .filter(move |_| exact)
         .chain(all.filter(move |_| !exact))
 }

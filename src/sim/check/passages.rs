@@ -214,6 +214,7 @@ impl Passages {
         if passage.priority != port.maps.priority(data) {
             self.exact[node.index()] = false;
         }
+        // The buffer has the frame as it will leave, with a tag or without.
         let untagged = data.len - if data.pcp == NONE { 0 } else { 4 };
         let len = untagged + if passage.tagged { 4 } else { 0 };
         let cells = len.div_ceil(facts.node(node).cell).max(1);

@@ -84,6 +84,7 @@ impl Requests {
     ) {
         let of = cx.facts.from(port);
         let set = of.of_group(group).0 & of.asks.0;
+        // What has expired by itself until now ends first.
         self.run_out(cx.facts, at, port);
         if !xoff {
             self.kept_up(cx, at, port, PrioritySet(set));

@@ -70,7 +70,9 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
             for frame in sent.drain(..) {
                 meet(*link_wide, &mut cx, frame, |out| &mut out.line, |cx, f| act.tx(cx, f));
             }
+            // What this defect lets pass is what the next one gets.
             *sent = cx.out.line;
+            // Frames for another way wait until the caller takes them.
             aside.node.append(&mut cx.out.node);
             aside.others.append(&mut cx.out.others);
             aside.leaks.append(&mut cx.out.leaks);
@@ -106,6 +108,7 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
     /// Lets defects act whose time has come. Their frames are taken later.
     pub fn due(&mut self, now: Instant, make: &mut dyn Make<F>) {
         self.each(now, make, |act, cx| {
+            // Several defects of a port have times of their own.
             if act.next_at() <= now {
                 act.due(cx);
             }
@@ -196,6 +199,7 @@ fn link_wide_again<F: Frame>(frames: &mut Vec<F>, from: usize) {
     let new = frames.split_off(from);
     frames.extend(new.into_iter().filter_map(|mut frame| {
         if is_pfc(frame.head()) {
+            // PAUSE names all priorities or is not sent.
             if frame.head()[VECTOR] == 0 {
                 return None;
             }

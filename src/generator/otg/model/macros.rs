@@ -60,6 +60,7 @@ macro_rules! message {
                         self,
                         mut map: A,
                     ) -> Result<$name, A::Error> {
+                        // `None` until the field is read: a required one must not be missing.
                         $( let mut $field: Option<$type> = None; )*
                         let mut extra = $crate::model::read::Extra::new();
                         while let Some(key) = map.next_key::<String>()? {
@@ -194,6 +195,7 @@ macro_rules! choice {
                                 $( stringify!($alt) => {
                                     Ok(choice!(@bare $name::$variant $(($type $(= $default)?))?))
                                 } )*
+                                // Kept, so that it is refused by name later.
                                 _ => Ok($name::Other { name: word, body: serde_json::Value::Null }),
                             },
                         }
@@ -240,6 +242,7 @@ macro_rules! choice {
     )*};
     (@first $first:ident, $($alt:ident $variant:ident $(($type:ty $(= $default:expr)?))?),*) => {{
         const FIRST: &str = stringify!($first);
+        // A macro cannot compare identifiers; the compiler evaluates this match.
         match FIRST {
             $( stringify!($alt) => choice!(@bare Self::$variant $(($type $(= $default)?))?), )*
             _ => unreachable!("the default is one of the alternatives"),

@@ -371,6 +371,7 @@ pub(super) fn pick<T, E: de::Error>(
             0 => Ok(Picked::Default),
             1 => Ok(given.pop().map_or(Picked::Default, |(_, body)| Picked::Given(body))),
             _ => {
+                // Which of them is meant cannot be known.
                 let names: Vec<&str> = given.iter().map(|(name, _)| name.as_str()).collect();
                 let names = names.join(", ");
                 Err(E::custom(format!("has {names}; keep one, or name it in `choice`")))

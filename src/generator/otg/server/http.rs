@@ -46,6 +46,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/monitor/states", does!(post, GetStates))
         .route("/monitor/capture", does!(post, GetCapture))
         .route("/capabilities/version", does!(get, GetVersion))
+        // Fixed paths go first, so this is any other one of two parts.
         .route("/{service}/{method}", any(grpc::answer))
         .method_not_allowed_fallback(async |method: Method, uri: Uri| {
             let path = uri.path();

@@ -69,6 +69,7 @@ impl TesterEngine {
                 if !config.flows.iter().any(|flow: &Flow| flow.name == *name) {
                     return Err(absent(&format!("config_delete_list[{n}].flows[{m}]"), name));
                 }
+                // Checked name by name: a name that is listed twice is an error the second time.
                 config.flows.retain(|flow| flow.name != *name);
             }
         }

@@ -163,6 +163,7 @@ where
     // A row without its name would be of no use.
     let is_kept = |name: &str| name == M::FIELDS[0] || wanted.iter().any(|one| one == name);
     let row = |(mut metric, ours): (M, Option<O>)| {
+        // OTG: no names stand for all columns.
         if wanted.is_empty() {
             return Row { metric, sluice: ours };
         }
@@ -174,6 +175,7 @@ where
     let mut write = || {
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("choice", choice)?;
+        // Row by row, so that ten thousand flows are never in memory as a list of messages.
         map.serialize_entry(choice, &Rows(|| rows().map(row)))?;
         map.end()
     };
@@ -216,6 +218,7 @@ fn of_port(port: &Port) -> Value {
         "sfcm_quanta_error": port.sfcm_quanta_error,
         "priorities": port.priorities,
     });
+    // Clients print nulls as text, or fail on them.
     config::without_nulls(&mut value);
     value
 }
@@ -235,6 +238,7 @@ fn port(port: &Port) -> PortMetric {
         bytes_tx_rate: Some(port.bytes_tx_rate),
         bytes_rx_rate: Some(port.bytes_rx_rate),
         transmit: Some(started(port.transmitting).into()),
+        // When a link last changed is not recorded.
         last_change: None,
         speed: Some(port.speed_bps),
         ..PortMetric::default()
@@ -245,6 +249,7 @@ fn port(port: &Port) -> PortMetric {
 fn of_flow<'a>(report: &'a Report, flow: &'a Flow) -> OfFlow<'a> {
     let ports = || report.ports.iter();
     let received = ports().filter(|port| flow.port_rx.contains(&port.name));
+    // Of any flow: a device does not know whose frames it lost.
     let missed: u64 = received.filter_map(|port| port.rx_missed).sum();
     let dropped = ports().find(|port| port.name == flow.port_tx).map(|port| port.tx_dropped);
     OfFlow {

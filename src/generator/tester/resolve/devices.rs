@@ -186,6 +186,7 @@ impl Devices {
     fn way(&self, from: &Interface, source: &Address, target: Option<IpAddr>) -> Option<Known> {
         let neighbour = match target {
             Some(target) if source.reaches(target) => target,
+            // Without a gateway the target is taken for a neighbour.
             _ => source.gateway?,
         };
         if let Some(mac) = source.gateway_mac.filter(|_| Some(neighbour) == source.gateway) {

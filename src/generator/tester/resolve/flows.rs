@@ -33,6 +33,7 @@ pub(super) fn flows(
         for way in ways::ways(flow, ports, devices, &path, cx) {
             let id = FlowId(plans.len() as u32);
             plans.extend(stream(flow, way, id, ports, &path, cx));
+            // A flow may become several streams, or none after an error.
             free.resize(plans.len(), timing::starts_anywhere(flow));
         }
     }
@@ -80,6 +81,7 @@ fn stream(
     let mut built = headers::build(packet, &way.ends, &format!("{path}.packet"), cx);
     let metrics = metrics(flow.metrics.as_ref());
     warn_of_metrics(&metrics, &built, path, cx);
+    // MAC control has no room for a probe: its receivers know it by its bytes.
     let probe = metrics.enable && !built.control;
     let sizes = sizes_of(flow, &built, probe, path, cx);
     let payload = payload(flow.payload.as_ref(), path, cx);
@@ -98,6 +100,7 @@ fn stream(
     let asked = core::mem::take(&mut built.asked).into_iter();
     let resolve =
         asked.map(|(at, nth, interface, neighbour)| Resolve { at, nth, interface, neighbour });
+    // The template is that of the shortest frame, to which longer ones add payload.
     let len = (shortest - FCS_BYTES) as usize;
     let stream = StreamPlan {
         id,
@@ -278,6 +281,7 @@ fn weighted(pairs: &WeightPairs, path: &str, cx: &mut Findings) -> Option<Sizes>
     }
     let before = cx.errors();
     for (i, pair) in pairs.iter().enumerate() {
+        // Negated, so that a weight that is no number is refused as well.
         if !(pair.weight > 0.0 && pair.weight.is_finite()) {
             let what = format!("{} is no weight; write a number above 0", pair.weight);
             cx.error(format!("{path}[{i}].weight"), what);

@@ -155,6 +155,7 @@ pub(super) fn build(packet: &[FlowHeader], ends: &Ends, path: &str, cx: &mut Fin
         );
         cx.error(path, what);
     }
+    // Also with another EtherType: the flow is one of MAC control by its configuration.
     let first = matches!(packet[0], FlowHeader::Pfcpause(_) | FlowHeader::Ethernetpause(_));
     Built {
         control: first || is_control(&draft.octets),

@@ -125,6 +125,7 @@ impl<'a> Reader<'a, '_> {
             let ports =
                 (devices.interface(from.endpoint).port, devices.interface(to.endpoint).port);
             let connection = Connection { flow, from, to, ports, path };
+            // The plan is made in spite of errors here, so that its own are found as well.
             self.places(&connection, port);
             let share = Share { per_cent: target.value, flows: target.flows.len() as u64 };
             let id = FlowId(plans.len() as u32);
@@ -161,6 +162,7 @@ impl<'a> Reader<'a, '_> {
         }
         for (port, end, sends) in [(c.ports.0, c.from, true), (c.ports.1, c.to, false)] {
             let number = end.number.get();
+            // A station finds the connection of a packet by the number of its queue pair.
             if let Some(other) = self.used.insert((port, number, sends), c.flow.name.clone()) {
                 let what = format!(
                     "queue pair {number} of port `{}` {} flow `{other}` already; give each flow \
@@ -205,6 +207,7 @@ impl<'a> Reader<'a, '_> {
             vid: Some(*vid),
             pcp: Pcp::new(*pcp & 7).expect("three bits are a priority"),
         });
+        // Tagged frames have the priority of their tag, others that of their DSCP.
         let own = tag.map_or(of_dscp(c.from.dscp), |t| of_pcp(t.pcp));
         let bytes = u64::from(c.flow.message_size) * unit(c.flow.message_size_unit);
         if bytes == 0 {
@@ -219,10 +222,12 @@ impl<'a> Reader<'a, '_> {
             src_ip: c.from.address,
             dst_ip: c.to.address,
             tag,
+            // Layer 1 may let another priority pause the queue.
             priority: self.ports.stopped_by(c.ports.0, own.get()).unwrap_or(own),
             dscp: c.from.dscp,
             ecn: ecn(c.from.parameters.ecn),
             size: c.from.mtu,
+            // Set below, once the length of a frame is known.
             rate: None,
             start: Instant::ZERO,
             stop: Instant::NEVER,
@@ -250,6 +255,7 @@ impl<'a> Reader<'a, '_> {
     /// `None` for the full line rate.
     fn rate(&mut self, c: &Connection<'_, '_, '_>, size: u32, share: Share) -> Option<BitsPerSec> {
         let Share { per_cent, flows } = share;
+        // Without a rate the sender fills the line, which a rounded rate would not.
         if (per_cent, flows) == (100, 1) {
             return None;
         }
@@ -437,6 +443,7 @@ fn dcqcn(said: &Dcqcn, line: BitsPerSec, path: &str, cx: &mut Findings) -> Optio
             let what = format!("{per_cent} is no share of a line; write 0 to 100 per cent");
             cx.error(format!("{path}.{name}"), what);
         }
+        // Rounded down, and `None` for a share that comes to nothing.
         BitsPerSec::new((line.get() as f64 * per_cent / 100.0) as u64)
     };
     let least = BitsPerSec::new(1).expect("one is not zero");

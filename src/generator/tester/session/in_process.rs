@@ -83,6 +83,7 @@ impl Device {
     /// Receives and sends until there is nothing more to do at this time; returns true if anything was done.
     pub(super) fn poll(&mut self, now: Instant) -> bool {
         let mut any = false;
+        // What one switch sends may be for another one, at the same time.
         for _ in 0..POLLS_MAX {
             let mut progressed = false;
             for polled in &mut self.switches {
@@ -167,6 +168,7 @@ impl Polled {
     fn poll(&mut self, now: Instant) -> bool {
         for n in 0..self.places.len() {
             let port = PortId::new(n as u16).and_then(|id| self.switch.port_mut(id));
+            // A ring has no clock, so its defects go by the time of the poll.
             port.into_iter().for_each(|port| port.at(now));
         }
         let progressed = self.switch.poll(now).progressed;
@@ -230,6 +232,7 @@ impl Inner {
         if !self.has_device {
             return Ok(());
         }
+        // The device has the other end of the pair.
         let far = Place::Ring { pair: pair.clone(), end: 1 - end };
         let told = self.device(move |device, now| device.set_link(now, &far, up))?;
         told.err().into_iter().for_each(|why| lock(&self.board).warn(why));

@@ -426,6 +426,7 @@ fn warnings(
         let here: Vec<_> = (0..places.len()).filter(|n| places[*n].0 == thread).collect();
         let is_ring = |n: &usize| matches!(wants[queues.at(*n).0].place, Place::Ring { .. });
         let rings = here.iter().all(is_ring);
+        // A clock that waits for the threads loses nothing when they share one.
         if here.len() > 1 && !(rings && leashed) {
             let names: Vec<_> = here.iter().map(|n| queues.name(plan, *n)).collect();
             warnings.push(format!(

@@ -242,6 +242,7 @@ impl Session {
         let none = || SessionError::NoCapture(plan.name.clone());
         let wanted = plan.capture.as_ref().ok_or_else(none)?;
         let copy = |host: &mut Host, _| tapped_port(host).tap.capture().cloned();
+        // A running capture is copied, a finished one is shared.
         let capture = match inner.at(inner.queues.first(port), copy)? {
             Some(capture) => Arc::new(capture),
             None => lock(&inner.captures).ended[port].clone().ok_or_else(none)?,

@@ -101,6 +101,7 @@ impl Poller {
             let awake = shared.awake.load(Ordering::Relaxed);
             let before = core::mem::replace(&mut stalled, clock.stalled());
             if awake {
+                // Only time in which flows run is of interest.
                 pace.stalled += stalled - before;
             }
             for _ in 0..rounds {

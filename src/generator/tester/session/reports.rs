@@ -170,6 +170,7 @@ fn add(port: &mut StationCounters, queue: &StationCounters) {
         all.received += own.received;
         all.obeyed += own.obeyed;
         all.is_paused |= own.is_paused;
+        // A pause holds all queues, so each has counted the same.
         all.transitions = all.transitions.max(own.transitions);
         all.paused = all.paused.max(own.paused);
         all.sent += own.sent;

@@ -161,11 +161,13 @@ impl Inner {
                 let Some(place) = place else { continue };
                 let flow = &mut flows[id.0 as usize];
                 let tally = &mut flow.tally.rx[place];
+                // Each queue of a port may have received some of them.
                 *tally = (tally.0 + frames, tally.1 + bytes);
                 flow.at.1 = flow.at.1.max(queue.at);
             }
         }
         for flow in &mut flows {
+            // At each receiver: a flooded frame arrives at all of them.
             flow.all_arrived = flow.tally.rx.iter().all(|rx| rx.0 >= flow.tally.tx.0);
         }
         let queue = |(sent, received): (&Sent, &Received)| Counts {

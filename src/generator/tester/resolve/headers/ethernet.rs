@@ -42,6 +42,7 @@ pub(super) fn ethernet(
     w.fill(base, &TYPE, &h.ether_type, next.map_or(TYPE.default, Into::into));
     if let Said::These(values) = w.said(&PFC_QUEUE, h.pfc_queue.as_ref()) {
         match values {
+            // One value, however often it is listed.
             Values::List(list) if list.iter().all(|v| *v == list[0]) => {
                 notes.queue = Some(list[0] as u8);
             }
@@ -63,6 +64,7 @@ fn destination(w: &mut Writer<'_>, base: u16, h: &FlowEthernet, ends: &Ends, not
     }
     let known = |end: &super::End| match &end.dst {
         Known::Mac(mac) => u128::from(mac.to_u64()),
+        // Filled in at the start, when the neighbour has answered.
         Known::Asked { .. } => 0,
     };
     let Some(values) = ends.list(known) else {
@@ -81,6 +83,7 @@ fn destination(w: &mut Writer<'_>, base: u16, h: &FlowEthernet, ends: &Ends, not
 /// Writes a VLAN tag; `next` is the type of the next header.
 pub(super) fn vlan(w: &mut Writer<'_>, h: &FlowVlan, next: Option<u16>, notes: &mut Notes) {
     let base = w.draft.room(4);
+    // The outermost tag tells the priority.
     notes.tag.get_or_insert(base);
     w.put_all(base, &[(PRIORITY, &h.priority), (CFI, &h.cfi), (ID, &h.id)]);
     w.fill(base, &TPID, &h.tpid, next.map_or(TPID.default, Into::into));
@@ -109,6 +112,7 @@ const TIMES: [Field; 8] = [
 ];
 
 pub(super) fn pfc(w: &mut Writer<'_>, h: &FlowPfcPause) {
+    // Up to the last of the times; the size of the frame adds the padding.
     let base = w.draft.room(34);
     w.put_all(base, &[(CONTROL_DST, &h.dst), (CONTROL_SRC, &h.src)]);
     w.put_all(

@@ -57,12 +57,14 @@ pub(super) fn ipv4(
             (TIME_TO_LIVE, &h.time_to_live),
         ],
     );
+    // Without options; a configured length may be wrong on purpose.
     w.fill(base, &HEADER_LENGTH, &h.header_length, HEADER_LENGTH.default);
     priority4(w, base, h);
     if w.fill(base, &TOTAL_LENGTH, &h.total_length, 0) {
         w.draft.lengths.push(LengthField { at: base + TOTAL_LENGTH.bit / 8, from: base });
     }
     w.fill(base, &PROTOCOL, &h.protocol, next.map_or(PROTOCOL.default, Into::into));
+    // The sum is made at the end, as other fields may still change.
     let over = Covered::Header(base, base + ipv4::HEADER_LEN as u16);
     w.checksum(base, &CHECKSUM, &h.header_checksum, Some(over));
     for (field, said, own) in [
@@ -71,6 +73,7 @@ pub(super) fn ipv4(
     ] {
         match w.said(&field, said.as_ref()) {
             Said::These(values) => w.draft.vary(base, &field, values),
+            // The addresses of the devices, one for each pair; between ports there are none.
             Said::Nothing | Said::Auto => {
                 w.draft.vary(base, &field, own.unwrap_or(Values::List(vec![field.default])));
             }
@@ -130,6 +133,7 @@ pub(super) fn ipv6(
             (HOP_LIMIT, &h.hop_limit),
         ],
     );
+    // Unlike IPv4's, it counts from behind the header.
     if w.fill(base, &PAYLOAD_LENGTH, &h.payload_length, 0) {
         let from = base + ipv6::HEADER_LEN as u16;
         w.draft.lengths.push(LengthField { at: base + PAYLOAD_LENGTH.bit / 8, from });

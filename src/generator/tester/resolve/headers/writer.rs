@@ -118,6 +118,7 @@ impl Writer<'_> {
         };
         match over {
             Some(over) => {
+                // Made at the end, when all bytes that it covers are known.
                 let at = base + field.bit / 8;
                 self.draft.checksums.push(Checksum { at, over, bad });
             }
@@ -175,6 +176,7 @@ impl Writer<'_> {
         name: &str,
         counter: &Counter<T>,
     ) -> (u128, u128, u64) {
+        // Without a start a counter begins at the field's default.
         let start = counter.start.map_or(field.default, Number::number);
         let start = self.fitting(field, &format!("{name}.start"), start);
         let step = counter.step.map_or(1, Number::number);
