@@ -321,7 +321,7 @@ impl Inlet {
     /// The frames that arrive before `end`, pauses left out.
     #[inline]
     pub(super) fn due(&self, end: Instant) -> impl Iterator<Item = &VirtualFrame> {
-        self.data.iter().take_while(move |of| of.arrival < end).map(|of| &of.frame)
+        self.data.iter().take_while(move |flight| flight.arrival < end).map(|flight| &flight.frame)
     }
 
     /// Adds a frame that has started, a pause if `is_control`. Returns true if it may be the next event of the
@@ -329,7 +329,8 @@ impl Inlet {
     #[inline]
     pub(super) fn push(&mut self, flight: Flight, is_control: bool) -> bool {
         if !is_control {
-            let is_behind = self.data.front().is_some_and(|of| of.arrival <= flight.arrival);
+            let is_behind =
+                self.data.front().is_some_and(|flight| flight.arrival <= flight.arrival);
             // No frame overtakes another on the line, so the queue is in the order of arrivals.
             self.data.push_back(flight);
             return !is_behind;
@@ -366,7 +367,7 @@ impl Inlet {
             return self.next_of_all();
         }
         match self.data.front() {
-            Some(of) => (of.arrival, self.order(of.arrival, of.age)),
+            Some(flight) => (flight.arrival, self.order(flight.arrival, flight.age)),
             None => (Instant::NEVER, Order::LAST),
         }
     }
@@ -377,8 +378,8 @@ impl Inlet {
         let all = [&self.control, &self.unvalidated, &self.data];
         // Of equal times the first of the list counts: pauses go before data.
         let firsts = all.into_iter().filter_map(VecDeque::front);
-        let of = firsts.min_by_key(|of| of.arrival).expect("a pause is on the way");
-        (of.arrival, self.order(of.arrival, of.age))
+        let flight = firsts.min_by_key(|flight| flight.arrival).expect("a pause is on the way");
+        (flight.arrival, self.order(flight.arrival, flight.age))
     }
 
     /// The next pause whose last bit has arrived by `at` and that has to be validated.
@@ -388,8 +389,8 @@ impl Inlet {
             return None;
         }
         let next = self.unvalidated.pop_front();
-        if let Some(of) = next.as_ref().filter(|_| self.secured.recorded) {
-            note(&mut self.record, &of.frame);
+        if let Some(flight) = next.as_ref().filter(|_| self.secured.recorded) {
+            note(&mut self.record, &flight.frame);
         }
         next
     }
@@ -423,7 +424,7 @@ impl Inlet {
         if self.data.front()?.arrival > at {
             return None;
         }
-        self.data.pop_front().map(|of| of.frame)
+        self.data.pop_front().map(|flight| flight.frame)
     }
 
     /// The next pause that is obeyed by `at`.
@@ -449,12 +450,12 @@ impl Inlet {
     pub(super) fn clear(&mut self) -> Vec<VirtualFrame> {
         let pauses = self.control.drain(..).chain(self.unvalidated.drain(..));
         let all = self.data.drain(..).chain(pauses);
-        all.map(|of| of.frame).collect()
+        all.map(|flight| flight.frame).collect()
     }
 
     /// The data frames on the line.
     pub(super) fn data(&self) -> impl Iterator<Item = &VirtualFrame> {
-        self.data.iter().map(|of| &of.frame)
+        self.data.iter().map(|flight| &flight.frame)
     }
 
     /// The recorded pause that is `back` pauses old. One still on its way is not recorded, so no copy
@@ -496,7 +497,7 @@ mod tests {
     use super::*;
 
     /// Converts a probability to units of 2^-64.
-    fn of(p: f64) -> u64 {
+    fn flight(p: f64) -> u64 {
         (p * 2f64.powi(64)) as u64
     }
 
@@ -505,7 +506,7 @@ mod tests {
         assert_eq!(any_of(0, 12_000), 0);
         for (ber, bits) in [(1e-12, 12_000), (1e-5, 12_144), (1e-3, 512), (0.5, 1)] {
             let exact = -f64::exp_m1(f64::from(bits) * f64::ln_1p(-ber));
-            let found = any_of(of(ber), bits as u64) as f64 / 2f64.powi(64);
+            let found = any_of(flight(ber), bits as u64) as f64 / 2f64.powi(64);
             assert!((found - exact).abs() < exact * 1e-4 + 1e-15, "{ber} {bits}: {found} {exact}");
         }
     }

@@ -71,7 +71,7 @@ pub struct Ran {
     pub findings: Vec<Finding>,
 }
 
-/// Runs a test. `look` gets every report, with the progress (0 to 1) if that is known, and
+/// Runs a test. `observe` gets every report, with the progress (0 to 1) if that is known, and
 /// returns true to continue.
 ///
 /// # Errors
@@ -80,11 +80,11 @@ pub fn drive<R: Runner>(
     plan: &TestPlan,
     runner: &mut R,
     limits: Limits,
-    mut look: impl FnMut(&Report, Option<f64>) -> bool,
+    mut observe: impl FnMut(&Report, Option<f64>) -> bool,
 ) -> Result<Ran, R::Error> {
     let mut history = History::default();
     runner.start()?;
-    let (why, before) = send(plan, runner, limits, &mut history, &mut look)?;
+    let (why, before) = send(plan, runner, limits, &mut history, &mut observe)?;
     let (why, report) = match drain(runner, limits) {
         Ok(report) => (why, report),
         // No further results are available.
@@ -101,14 +101,14 @@ fn send<R: Runner>(
     runner: &mut R,
     limits: Limits,
     history: &mut History,
-    look: &mut impl FnMut(&Report, Option<f64>) -> bool,
+    observe: &mut impl FnMut(&Report, Option<f64>) -> bool,
 ) -> Result<(Why, Report), R::Error> {
     let mut last = None;
     let mut down = Duration::ZERO;
     loop {
-        let seen = runner.advance(runner.step()).and_then(|()| runner.report(false));
+        let result = runner.advance(runner.step()).and_then(|()| runner.report(false));
         // An error in the first step is the test's. A later one may be the machine's, and what was measured counts.
-        let report = match (seen, last.take()) {
+        let report = match (result, last.take()) {
             (Ok(report), _) => report,
             (Err(error), None) => return Err(error),
             (Err(error), Some(last)) => {
@@ -117,7 +117,7 @@ fn send<R: Runner>(
         };
         history.push(&report);
         let over = limits.duration.is_some_and(|d| elapsed(&report) >= d.as_secs_f64());
-        let goes_on = look(&report, progress(plan, &report, limits.duration));
+        let goes_on = observe(&report, progress(plan, &report, limits.duration));
         // A link that comes back starts the time again.
         down = if are_down(plan, &report) { down + runner.step() } else { Duration::ZERO };
         if !goes_on {

@@ -102,7 +102,7 @@ impl TesterEngine {
             return Ok(Arc::clone(report));
         }
         let begun = Instant::now();
-        let report = self.look_at(None, false)?;
+        let report = self.report_of(None, false)?;
         *seen = Some((begun, Arc::clone(&report)));
         Ok(report)
     }
@@ -112,12 +112,12 @@ impl TesterEngine {
     /// # Errors
     /// The test's threads have ended.
     pub fn whole_report(&self) -> Result<Report, Refusal> {
-        self.look_at(None, true).map(Arc::unwrap_or_clone)
+        self.report_of(None, true).map(Arc::unwrap_or_clone)
     }
 
     /// Returns a report of some flows, by their indices in the plan, or of all; the last full
     /// report while one test replaces another.
-    fn look_at(
+    fn report_of(
         &self,
         which: Option<&[usize]>,
         distributions: bool,
@@ -159,7 +159,7 @@ impl TesterEngine {
                 (0..plan.flows.len()).filter(roce).collect()
             }
         };
-        self.look_at(Some(&places), false)
+        self.report_of(Some(&places), false)
     }
 
     /// Replaces the test by that of `config`.
@@ -281,7 +281,7 @@ const fn is_about_input(error: &dpdk::Error) -> bool {
 }
 
 /// Maximum number of names listed for an unknown one, and of unknown names reported.
-const SAID_MAX: usize = 100;
+const LISTED_MAX: usize = 100;
 
 /// Returns the indices of the named objects, or of all if no name is given.
 fn named<'a>(
@@ -302,13 +302,13 @@ fn named<'a>(
         match index.get(name.as_str()) {
             Some(found) => places.extend(found),
             // A hostile request may have any number of names.
-            None if errors.len() < SAID_MAX => {
-                let mut known: Vec<_> = all.clone().take(SAID_MAX).collect();
+            None if errors.len() < LISTED_MAX => {
+                let mut known: Vec<_> = all.clone().take(LISTED_MAX).collect();
                 if known.is_empty() {
                     known.push("none");
                 }
                 let (name, known) =
-                    (name.chars().take(SAID_MAX).collect::<String>(), known.join(", "));
+                    (name.chars().take(LISTED_MAX).collect::<String>(), known.join(", "));
                 errors.push(format!("{field}[{n}]: there is no {what} {name}; there are {known}"));
             }
             None => {}

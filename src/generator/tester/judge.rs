@@ -83,26 +83,26 @@ pub struct Course<'a> {
 #[must_use]
 pub fn judge(course: &Course<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut say = |flow: &str, (verdict, what)| {
+    let mut add = |flow: &str, (verdict, what)| {
         findings.push(Finding { flow: flow.to_owned(), verdict, what });
     };
     for (n, asked) in course.plan.flows.iter().enumerate() {
         let Some(flow) = course.report.flows.iter().find(|flow| flow.name == asked.name) else {
-            say(&asked.name, (Verdict::Fail, "is missing in the report".into()));
+            add(&asked.name, (Verdict::Fail, "is missing in the report".into()));
             continue;
         };
-        say(&asked.name, sent::judge(course, n, flow));
+        add(&asked.name, sent::judge(course, n, flow));
         if asked.metrics.loss {
-            say(&asked.name, received(course, asked, flow));
+            add(&asked.name, received(course, asked, flow));
         } else if flow.damaged > 0 {
-            say(
+            add(
                 &asked.name,
                 (Verdict::Fail, format!("{} of its frames {}", flow.damaged, damage(flow))),
             );
         }
     }
     if let Some(why) = course.why.disturbance() {
-        say(RUN, (Verdict::Inconclusive, why));
+        add(RUN, (Verdict::Inconclusive, why));
     }
     findings
 }
@@ -120,13 +120,13 @@ fn received(course: &Course<'_>, asked: &FlowPlan, flow: &Flow) -> (Verdict, Str
     }
     // Each receiver is to get every frame.
     let wanted = flow.frames_tx.saturating_mul(asked.rx.len().max(1) as u64);
-    let (got, twice) = (flow.frames_rx, flow.duplicates);
+    let (got, duplicates) = (flow.frames_rx, flow.duplicates);
     let mut what = format!("received {got} of {wanted} frames");
     if got < wanted {
         what += &format!(", {} lost", wanted - got);
     }
-    if twice > 0 {
-        what += &format!(", {twice} duplicates");
+    if duplicates > 0 {
+        what += &format!(", {duplicates} duplicates");
     }
     if flow.damaged > 0 {
         what += &format!(", {} {}", flow.damaged, damage(flow));
@@ -136,10 +136,10 @@ fn received(course: &Course<'_>, asked: &FlowPlan, flow: &Flow) -> (Verdict, Str
     if reordered > 0 {
         what += &format!(", {reordered} behind frames that were sent later");
     }
-    let held = got == wanted && twice + flow.damaged + reordered == 0;
+    let held = got == wanted && duplicates + flow.damaged + reordered == 0;
     // A busy machine or a device never makes a frame arrive twice, late or with other bytes.
     let lost = wanted.saturating_sub(got);
-    let excusable = lost > 0 && twice + flow.damaged + reordered == 0;
+    let excusable = lost > 0 && duplicates + flow.damaged + reordered == 0;
     let busy = excusable.then(|| unpolled(course, asked)).flatten();
     let own = own_losses(course, asked, lost);
     let excused = own.most >= lost && excusable;

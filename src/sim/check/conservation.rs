@@ -98,7 +98,7 @@ impl Frames {
         // No underflow: what ends here without a start is the finding.
         if line.frames == 0 || line.octets < octets {
             let place = facts.to(direction).node.index();
-            self.first.see_at(at, place, || {
+            self.first.record_at(at, place, || {
                 format!(
                     "a frame ended on the line from {} that never started there",
                     facts.from(direction).name
@@ -169,7 +169,7 @@ impl Frames {
     /// A switch sent a frame that it never got.
     #[cold]
     pub(super) fn strange(&mut self, facts: &Facts, at: Instant, direction: Direction) {
-        self.first.see_at(at, facts.from(direction).node.index(), || {
+        self.first.record_at(at, facts.from(direction).node.index(), || {
             format!(
                 "{} sent a frame that never came in, or by a wrong port",
                 facts.from(direction).name
@@ -189,7 +189,7 @@ impl Frames {
             let over = line.frames == 0 && line.octets > 0;
             if over || (line.frames > 0 && line.last < now) {
                 let Line { frames, octets, last } = line;
-                self.first.see(now, || {
+                self.first.record(now, || {
                     let name = &facts.from(direction).name;
                     format!("{frames} frames of {octets} octets on the line from {name} never ended; the last was due at {last:?}")
                 });
@@ -198,7 +198,7 @@ impl Frames {
         for (n, through) in self.nodes.iter().enumerate() {
             let id = NodeId(n as u32);
             if let Some(what) = imbalance(facts, now, id, through, nodes) {
-                self.first.see(now, || what);
+                self.first.record(now, || what);
             }
         }
         let (sent, dropped) = (self.total(), self.nodes.iter().map(|n| n.dropped).sum::<u64>());
@@ -280,12 +280,12 @@ pub(super) fn waiting(facts: &Facts, id: NodeId, nodes: &mut Nodes) -> u64 {
 pub(super) struct Cells {
     first: First,
     compared: u64,
-    nodes: Vec<Seen>,
+    nodes: Vec<Coverage>,
 }
 
 /// Observations of a node.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct Coverage {
     /// True if it was compared, empty or not, or is no switch.
     compared: bool,
     /// True if it was compared with frames in it.
@@ -304,13 +304,13 @@ impl Cells {
         nodes: &mut Nodes,
     ) {
         // At the first sample: the default has no nodes.
-        self.nodes.resize(facts.nodes.len(), Seen::default());
+        self.nodes.resize(facts.nodes.len(), Coverage::default());
         for (n, node) in facts.nodes.iter().enumerate() {
             if !facts.has_node(n) {
                 continue;
             }
-            let seen = &mut self.nodes[n];
-            seen.compared |= !node.is_switch;
+            let coverage = &mut self.nodes[n];
+            coverage.compared |= !node.is_switch;
             let id = NodeId(n as u32);
             let Node::Switch(switch) = nodes.get_mut(id) else { continue };
             let ledger = switch.ledger();
@@ -321,11 +321,11 @@ impl Cells {
             let exact = passages.is_exact(id) && !lateness.is_late(at, id) && silent;
             if !is_empty && !exact {
                 // A switch configured so can never be followed, and has to be empty.
-                seen.lost |= node.bridges && silent;
+                coverage.lost |= node.bridges && silent;
                 continue;
             }
-            seen.compared = true;
-            seen.followed |= !is_empty;
+            coverage.compared = true;
+            coverage.followed |= !is_empty;
             for (port, out) in node.out.iter().enumerate() {
                 let port = PortId::new(port as u16).expect("a switch has no more ports than ids");
                 for group in PriorityGroup::ALL {
@@ -334,7 +334,7 @@ impl Cells {
                     let due = if exact { passages.cells(*out, group.index()) } else { 0 };
                     self.compared += 1;
                     if found != due {
-                        self.first.see_at(at, n, || {
+                        self.first.record_at(at, n, || {
                             let name = &facts.from(*out).name;
                             format!(
                                 "{name} group {group} has {found} cells; its frames take \
@@ -349,7 +349,7 @@ impl Cells {
 
     /// Adds what another part has compared at its nodes.
     pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
-        self.nodes.resize(theirs.nodes.len(), Seen::default());
+        self.nodes.resize(theirs.nodes.len(), Coverage::default());
         take(&mut self.nodes, other.nodes, |n| theirs.has_node(n));
         self.compared += other.compared;
         self.first.unite(other.first);
@@ -358,9 +358,10 @@ impl Cells {
     /// The finding over a network in which `sent` frames were sent.
     pub(super) fn finish(self, facts: &Facts, sent: u64) -> Finding {
         let Self { first, compared, nodes } = self;
-        let unseen = |seen: &Seen| !seen.compared || seen.lost && !seen.followed;
-        let unseen = nodes.iter().position(unseen).filter(|_| first.is_none());
-        if let Some(node) = unseen {
+        let uncovered =
+            |coverage: &Coverage| !coverage.compared || coverage.lost && !coverage.followed;
+        let uncovered = nodes.iter().position(uncovered).filter(|_| first.is_none());
+        if let Some(node) = uncovered {
             let name = &facts.nodes[node].name;
             let rest = match nodes[node].compared {
                 true => "while it had any",

@@ -170,13 +170,13 @@ impl Idle {
             let name = &of.name;
             let place = direction.index();
             if !is_busy {
-                self.first.see_at(at, place, || {
+                self.first.record_at(at, place, || {
                     format!(
                         "{name} is idle and not paused while {octets} bytes wait in class {class}"
                     )
                 });
             } else if line.starves(at, of.pause_time()) {
-                self.first.see_at(at, place, || {
+                self.first.record_at(at, place, || {
                     let since = starved_since.since(Instant::ZERO);
                     format!("{name} sends nothing but pauses since {since} while {octets} bytes wait in class {class}")
                 });

@@ -117,7 +117,7 @@ impl Lossless {
                 return self.count(Other::Link);
             }
             DropKind::Link => {
-                return self.first.see_at(at, of.node.index(), || {
+                return self.first.record_at(at, of.node.index(), || {
                     let (name, reason) = (&of.name, reason.name());
                     format!("{name} dropped a frame of lossless priority {priority} as {reason}, and no link of it was down")
                 });
@@ -138,9 +138,9 @@ impl Lossless {
             format!("{name} dropped a frame of lossless priority {priority} as {reason}{whose}")
         };
         let place = of.node.index();
-        let Some(found) = found else { return self.first.see_at(at, place, what) };
+        let Some(found) = found else { return self.first.record_at(at, place, what) };
         self.excuses.used(facts, port, priority, found);
-        self.first_excused.see_at(at, place, || {
+        self.first_excused.record_at(at, place, || {
             let from = found.from.since(Instant::ZERO);
             format!("{}; excuse: {} at {from}", what(), found.cause.name())
         });
@@ -171,7 +171,7 @@ impl Lossless {
             Loss::LinkDown => self.count(Other::Link),
             Loss::Defect => self.count(Other::Defect),
             // No fault of a lab makes a frame that its SecY refuses.
-            Loss::Secy => self.first.see(at, || {
+            Loss::Secy => self.first.record(at, || {
                 let name = &facts.from(direction).name;
                 format!("MACsec lost a frame of a lossless priority on the line from {name}")
             }),

@@ -86,12 +86,12 @@ impl Marks {
         let came_wrong = of.is_some_and(|of| self.wrong.contains(&of));
         // The mark is in the header, so a switch that sets it has to adjust the checksum.
         if node.is_switch && !came_wrong && !parsed::checksum_holds(frame.head()) {
-            self.first.see_at(at, port.node.index(), || {
+            self.first.record_at(at, port.node.index(), || {
                 format!("{} sent a frame with CE whose IPv4 checksum is wrong", port.name)
             });
         }
         if !node.is_switch && !node.sends_ce {
-            self.first.see_at(at, port.node.index(), || {
+            self.first.record_at(at, port.node.index(), || {
                 format!("{} sent a frame with CE, which none of its flows has", port.name)
             });
         }
@@ -163,7 +163,7 @@ impl Marks {
                 false => of_host(facts, id, through, nodes),
             };
             if let Some(what) = what {
-                self.first.see(now, || what);
+                self.first.record(now, || what);
             }
         }
         let sum = |of: fn(&Through) -> u64| -> u64 { self.nodes.iter().map(of).sum() };
@@ -288,7 +288,7 @@ impl EcnFirst {
             if let Some((queue, class)) =
                 marking.first().filter(|_| !marking.iter().any(has_marked))
             {
-                self.first.see_at(at, of.node.index(), || {
+                self.first.record_at(at, of.node.index(), || {
                     let (name, queue) = (&of.name, &facts.from(*queue).name);
                     format!(
                         "{name} paused its sender for group {group}, and class {class} of {queue}, where its \

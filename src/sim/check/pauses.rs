@@ -118,7 +118,7 @@ impl Pauses {
         if source == of.mac || is_free {
             return;
         }
-        self.first.see_at(at, of.node.index(), || {
+        self.first.record_at(at, of.node.index(), || {
             let [_, _, source @ ..] = source.to_be_bytes();
             let (name, source) = (&of.name, Mac(source));
             format!("{name} sent a MAC control frame with the source address {source}, not its own")
@@ -173,7 +173,7 @@ impl Pauses {
         self.suspects.retain(|suspect| {
             let Suspect { at: then, port, priority, left, .. } = *suspect;
             if then < at {
-                self.first.see_at(then, facts.from(port).node.index(), || {
+                self.first.record_at(then, facts.from(port).node.index(), || {
                     let name = &facts.from(port).name;
                     format!("{name} started a frame of priority {priority}, which is paused for {left} more")
                 });

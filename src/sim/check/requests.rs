@@ -195,7 +195,7 @@ impl Requests {
             // A proxy's pause may expire while the group's own pause waits for the line.
             let own = !of.proxied || at.since(state.over[p.index()]) > excuses::more(of.wait, late);
             if held > most && own {
-                self.late.see_at(at, of.node.index(), || {
+                self.late.record_at(at, of.node.index(), || {
                     let name = &of.name;
                     format!(
                         "{name} needs {} paused and sent no pause for {held}; its pauses last {most}",
@@ -239,7 +239,7 @@ impl Requests {
             let lost = total - state.late_since[p.index()];
             if late > excuses::more(of.wait, lost) {
                 let what = what(state.owes_pause & bit != 0);
-                self.late.see_at(at, of.node.index(), || {
+                self.late.record_at(at, of.node.index(), || {
                     let which = which(of.link_wide, p);
                     format!("{} owed its peer a {what} of {which} for {late}", of.name)
                 });
@@ -299,7 +299,7 @@ impl Requests {
                 let lost = cx.lateness.total(now, of.node) - state.late_since[n];
                 if late > excuses::more(of.wait, lost) {
                     let what = what(state.owes_pause >> n & 1 == 1);
-                    self.late.see(now, || {
+                    self.late.record(now, || {
                         let which = which(of.link_wide, p);
                         format!("{} owes its peer a {what} of {which} for {late}", of.name)
                     });
@@ -318,7 +318,7 @@ impl Requests {
                 let since = state.first[n].since(Instant::ZERO);
                 let what =
                     || format!("{} has {} paused since {since}", of.name, which(of.link_wide, p));
-                if by_proxy { by_forgery.see(now, what) } else { open.see(now, what) }
+                if by_proxy { by_forgery.record(now, what) } else { open.record(now, what) }
             }
         }
         let Self { late, ended, longest, .. } = self;

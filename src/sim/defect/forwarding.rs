@@ -126,8 +126,8 @@ impl<F: Frame> Act<F> for State {
                 }
             }
             Forwarding::LimitsRate { priorities, numerator, denominator } => {
-                let of = priority(frame.head());
-                let is_limited = priorities.0 >> of & 1 == 1;
+                let priority = priority(frame.head());
+                let is_limited = priorities.0 >> priority & 1 == 1;
                 if is_limited && !self.conforms(cx, &frame, numerator, denominator) {
                     return;
                 }

@@ -122,29 +122,31 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
             let waits = self.what == Holding::PausesWait && self.pauses.set_of(now) != 0;
             return if waits { self.waiting.push_back(frame) } else { cx.out.line.push(frame) };
         }
-        let of = priority(frame.head());
-        let is_in = |set: PrioritySet| set.0 >> of & 1 == 1;
+        let priority = priority(frame.head());
+        let is_in = |set: PrioritySet| set.0 >> priority & 1 == 1;
         match self.what {
             Holding::ObeysAlso { priorities } => {
                 // Also behind frames that wait, which it would overtake.
-                if is_in(priorities) && (self.pauses.holds(of, now) || !self.waiting.is_empty()) {
+                if is_in(priorities)
+                    && (self.pauses.holds(priority, now) || !self.waiting.is_empty())
+                {
                     return self.waiting.push_back(frame);
                 }
             }
             Holding::Drops { priorities } => {
-                if is_in(priorities) && self.pauses.holds(of, now) {
+                if is_in(priorities) && self.pauses.holds(priority, now) {
                     return;
                 }
             }
             Holding::ReleasesAfterFlap { .. } => self.release = self.release.saturating_sub(1),
-            Holding::Reorders => return self.reorder(cx, frame, of),
+            Holding::Reorders => return self.reorder(cx, frame, priority),
             Holding::DropsOthers { priorities, after } => {
                 if is_in(priorities) && self.any_for(priorities.0, now, after) {
                     return;
                 }
             }
             Holding::DropsByTurns { .. } | Holding::WatchesEmpty { .. } => {
-                if self.is_dropped(of, now) {
+                if self.is_dropped(priority, now) {
                     return;
                 }
             }

@@ -68,7 +68,7 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
         for act in acts {
             let mut cx = Context { now, quantum: *quantum, make, out: Out::default() };
             for frame in sent.drain(..) {
-                meet(*link_wide, &mut cx, frame, |out| &mut out.line, |cx, f| act.tx(cx, f));
+                apply(*link_wide, &mut cx, frame, |out| &mut out.line, |cx, f| act.tx(cx, f));
             }
             // What this defect lets pass is what the next one gets.
             *sent = cx.out.line;
@@ -86,7 +86,7 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
         for act in acts.iter_mut().rev() {
             let mut cx = Context { now, quantum: *quantum, make, out: Out::default() };
             for frame in arrived.drain(..) {
-                meet(*link_wide, &mut cx, frame, |out| &mut out.node, |cx, f| act.rx(cx, f));
+                apply(*link_wide, &mut cx, frame, |out| &mut out.node, |cx, f| act.rx(cx, f));
             }
             *arrived = cx.out.node;
             aside.line.append(&mut cx.out.line);
@@ -171,7 +171,7 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
 }
 
 /// Lets a defect act on a frame. At a port with PAUSE, PFC means nothing and goes its `way` as it is.
-fn meet<F: Frame>(
+fn apply<F: Frame>(
     link_wide: bool,
     cx: &mut Context<'_, F>,
     mut frame: F,

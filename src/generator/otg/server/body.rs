@@ -44,10 +44,10 @@ pub(super) async fn read(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Whole, BodyError> {
-    let told = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
     let waits = headers.contains_key(header::EXPECT);
     // A client that waits for `100 Continue` sends no body after a refusal.
-    if waits && told.is_some_and(|length: u64| length > BODY_MAX as u64) {
+    if waits && length.is_some_and(|bytes: u64| bytes > BODY_MAX as u64) {
         return Err(BodyError::Long);
     }
     timeout(BODY_TIME, collect(shared, body)).await.unwrap_or(Err(BodyError::Slow))

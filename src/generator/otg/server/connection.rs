@@ -30,7 +30,7 @@ use tokio_rustls::TlsAcceptor;
 const BACKLOG: u32 = 1024;
 
 /// Interval of the checks of a connection.
-const LOOK: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Opens the listening socket; needs a runtime around it.
 pub(super) fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
@@ -58,7 +58,7 @@ pub(super) async fn accept(
                 Err(error) => {
                     // Usually out of file descriptors; an immediate retry would spin.
                     tracing::warn!(target: "sluice::otg", "the OTG server cannot accept: {error}");
-                    sleep(LOOK).await;
+                    sleep(CHECK_INTERVAL).await;
                     continue;
                 }
             },
@@ -136,7 +136,7 @@ async fn serve(
         loop {
             tokio::select! {
                 () = &mut stop => break,
-                () = sleep(LOOK) => {}
+                () = sleep(CHECK_INTERVAL) => {}
             }
             if watching.is_over() {
                 return;
@@ -145,7 +145,7 @@ async fn serve(
         let begun = Instant::now();
         // Requests that are being served are finished first.
         while !watching.is_quiet() && begun.elapsed() < STOP_TIME {
-            sleep(LOOK / 50).await;
+            sleep(CHECK_INTERVAL / 50).await;
         }
     };
     tokio::select! {

@@ -99,7 +99,7 @@ pub(super) fn answer(
             let names = report.ports.iter().map(|port| port.name.as_str());
             let places = named(&wanted.port_names, names, "port.port_names", "port")?;
             let ports = || places.iter().map(|place| &report.ports[*place]);
-            told("port_metrics", &wanted.column_names, || {
+            respond("port_metrics", &wanted.column_names, || {
                 ports().map(|of| (port(of), Some(of_port(of))))
             })
         }
@@ -109,12 +109,12 @@ pub(super) fn answer(
                 |of: &&Flow| of.metrics.enable && (names.is_empty() || names.contains(&of.name));
             let flows = || report.flows.iter().filter(is_wanted);
             let row = |of| (flow(of), Some(of_flow(report, of)));
-            told("flow_metrics", &wanted.metric_names, || flows().map(row))
+            respond("flow_metrics", &wanted.metric_names, || flows().map(row))
         }
         MetricsRequest::Rocev2Flow(Rocev2FlowsRequest::PerQp(wanted)) => {
             let pairs = |of| Some((queue_pair(of, of.connection.as_ref()?), NOTHING));
             let rows = || report.flows.iter().filter_map(pairs);
-            told("rocev2_flow_per_qp_metrics", &wanted.column_names, rows)
+            respond("rocev2_flow_per_qp_metrics", &wanted.column_names, rows)
         }
         MetricsRequest::Rocev2Flow(Rocev2FlowsRequest::Other { name, .. }) => {
             Err(unknown("rocev2_flow.", name))
@@ -122,13 +122,13 @@ pub(super) fn answer(
         MetricsRequest::Rocev2Ipv4(Rocev2PeersRequest::PerPeer(wanted)) => {
             let peers = peer_metrics(config, report, &wanted.peer_names)?;
             let rows = || peers.iter().map(|peer| (peer.clone(), NOTHING));
-            told("rocev2_ipv4_per_peer_metrics", &wanted.column_names, rows)
+            respond("rocev2_ipv4_per_peer_metrics", &wanted.column_names, rows)
         }
         // A configuration with IPv6 peers is refused, so there are none.
         MetricsRequest::Rocev2Ipv6(Rocev2PeersRequest::PerPeer(wanted)) => {
             named(&wanted.peer_names, [].into_iter(), "rocev2_ipv6.per_peer.peer_names", "peer")?;
             let none = core::iter::empty::<(PeerMetric, Option<()>)>;
-            told("rocev2_ipv6_per_peer_metrics", &wanted.column_names, none)
+            respond("rocev2_ipv6_per_peer_metrics", &wanted.column_names, none)
         }
         MetricsRequest::Rocev2Ipv4(Rocev2PeersRequest::Other { name, .. })
         | MetricsRequest::Rocev2Ipv6(Rocev2PeersRequest::Other { name, .. }) => {
@@ -143,7 +143,7 @@ const NOTHING: Option<()> = None;
 
 /// Returns the response: the list of its choice, serialised row by row. Rows have the columns of
 /// the names in `wanted` and always their first, the name; all if none is named.
-fn told<M, O, I>(
+fn respond<M, O, I>(
     choice: &'static str,
     wanted: &[String],
     rows: impl Fn() -> I,

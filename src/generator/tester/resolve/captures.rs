@@ -60,11 +60,11 @@ fn together(before: CapturePlan, next: &CapturePlan, path: &str, cx: &mut Findin
 /// Converts a filter to conditions, all of which must hold. Conditions on IP headers apply behind
 /// any tags, those on tags to the outermost one.
 fn read(filter: &CaptureFilter, path: &str, out: &mut Vec<Filter>, cx: &mut Findings) {
-    let mut of = |name: &str, part: Part, fields: &[(&str, &Option<CaptureField>, Place)]| {
-        for (field, said, place) in fields {
-            let Some(said) = said else { continue };
-            let path = format!("{path}.{name}.{field}");
-            out.extend(bits(said, *place, part, &path, cx));
+    let mut of = |header: &str, part: Part, fields: &[(&str, &Option<CaptureField>, Place)]| {
+        for (name, field, place) in fields {
+            let Some(field) = field else { continue };
+            let path = format!("{path}.{header}.{name}");
+            out.extend(bits(field, *place, part, &path, cx));
         }
     };
     match filter {
@@ -135,23 +135,23 @@ fn ipv4(ip: &capture::CaptureIpv4) -> [(&'static str, &Option<CaptureField>, Pla
     ]
 }
 
-fn anywhere(said: &CaptureCustom, path: &str, cx: &mut Findings) -> Option<Filter> {
+fn anywhere(field: &CaptureCustom, path: &str, cx: &mut Findings) -> Option<Filter> {
     // The widest field that OTG names is an IPv6 address, and the compared bytes are within the
     // first kilobyte of a frame. This choice bounds the cost of each frame.
     const WIDTH_MAX: u32 = 128;
     const OFFSET_MAX: u32 = 8 * 1024;
-    if !(1..=WIDTH_MAX).contains(&said.bit_length) || said.offset > OFFSET_MAX {
+    if !(1..=WIDTH_MAX).contains(&field.bit_length) || field.offset > OFFSET_MAX {
         let what = format!(
             "write an offset of at most {OFFSET_MAX} bits and a length of 1 to {WIDTH_MAX} bits"
         );
         cx.error(path, what);
         return None;
     }
-    let place = (said.offset, said.bit_length);
+    let place = (field.offset, field.bit_length);
     let field = CaptureField {
-        value: said.value.clone(),
-        mask: said.mask.clone(),
-        negate: said.negate,
+        value: field.value.clone(),
+        mask: field.mask.clone(),
+        negate: field.negate,
         ..CaptureField::default()
     };
     bits(&field, place, Part::Frame, path, cx)
@@ -161,15 +161,15 @@ fn anywhere(said: &CaptureCustom, path: &str, cx: &mut Findings) -> Option<Filte
 /// for all bits, because clients send it when they set only a value. So does a mask with bits
 /// only outside the field, from clients that write the field together with the bits around it.
 fn bits(
-    said: &CaptureField,
+    field: &CaptureField,
     place: Place,
     part: Part,
     path: &str,
     cx: &mut Findings,
 ) -> Option<Filter> {
     let (first, width) = place;
-    let value = number(&said.value, width, &format!("{path}.value"), cx);
-    let mask = number(&said.mask, u128::BITS, &format!("{path}.mask"), cx);
+    let value = number(&field.value, width, &format!("{path}.value"), cx);
+    let mask = number(&field.mask, u128::BITS, &format!("{path}.mask"), cx);
     let all = u128::MAX >> (u128::BITS - width);
     let (value, mask) = (value?, mask? & all);
     let mask = if mask == 0 { all } else { mask };
@@ -190,7 +190,7 @@ fn bits(
         at: (first / 8) as u16,
         value: lay(value),
         mask: lay(mask),
-        negate: said.negate,
+        negate: field.negate,
     })
 }
 

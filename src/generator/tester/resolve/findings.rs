@@ -14,7 +14,7 @@ use otg::model::{Config, unsupported};
 
 /// Maximum number of errors, and of warnings, in the report; further ones are only counted. A
 /// choice: more are not useful to a reader, and a hostile configuration could have millions.
-const SAID_MAX: usize = 100;
+const LISTED_MAX: usize = 100;
 
 /// Maximum number of known names listed beside an unknown one.
 const NAMES_MAX: usize = 30;
@@ -28,15 +28,15 @@ pub(super) struct Findings {
 
 #[derive(Default)]
 struct List {
-    said: Vec<Finding>,
+    listed: Vec<Finding>,
     /// Number of findings beyond those in the report.
     more: usize,
 }
 
 impl List {
     fn push(&mut self, path: impl Display, what: impl Into<String>) {
-        if self.said.len() < SAID_MAX {
-            self.said.push(finding(path, what));
+        if self.listed.len() < LISTED_MAX {
+            self.listed.push(finding(path, what));
         } else {
             self.more += 1;
         }
@@ -45,9 +45,9 @@ impl List {
     fn finish(mut self) -> Vec<Finding> {
         if self.more > 0 {
             let what = format!("{} more like these, which are not listed", self.more);
-            self.said.push(finding("", what));
+            self.listed.push(finding("", what));
         }
-        self.said
+        self.listed
     }
 }
 
@@ -71,7 +71,7 @@ impl Findings {
         known: impl Iterator<Item = &'n str>,
     ) {
         // Beyond the limit the text is not printed, so the search for similar names is skipped.
-        if self.errors.said.len() >= SAID_MAX {
+        if self.errors.listed.len() >= LISTED_MAX {
             self.errors.more += 1;
             return;
         }
@@ -89,7 +89,7 @@ impl Findings {
 
     /// Returns the number of errors so far.
     pub(super) fn errors(&self) -> usize {
-        self.errors.said.len() + self.errors.more
+        self.errors.listed.len() + self.errors.more
     }
 
     /// Returns the result if there are no errors, else all errors; warnings in either case.
@@ -123,19 +123,19 @@ pub(super) fn refusal(errors: &[Finding]) -> Refusal {
 
 /// Refuses empty and duplicate names.
 pub(super) fn check_names(config: &Config, cx: &mut Findings) {
-    let mut seen: HashMap<&str, String> = HashMap::new();
+    let mut owners: HashMap<&str, String> = HashMap::new();
     each_name(config, &mut |name, path| {
         if name.is_empty() {
             cx.error(path, "an empty name; everything else is found by it, so write one");
             return;
         }
-        if let Some(first) = seen.get(name) {
+        if let Some(first) = owners.get(name) {
             let what = format!("`{name}` is the name of {first} already; names are unique");
             cx.error(path, what);
         } else {
             // The message names the other object and not its field.
             let owner = path.strip_suffix(".name").or(path.strip_suffix(".qp_name"));
-            seen.insert(name, owner.unwrap_or(&path).to_owned());
+            owners.insert(name, owner.unwrap_or(&path).to_owned());
         }
     });
 }

@@ -298,26 +298,26 @@ impl<'a> Reader<'a, '_> {
             }
         };
         (plan.src_port, plan.first_psn) = (c.from.src_port, c.from.first_psn);
-        if let Some((said, path)) = &self.settings[c.ports.0] {
-            if let Some(PortConnection::ReliableConnection(how)) = &said.connection_type {
+        if let Some((given, path)) = &self.settings[c.ports.0] {
+            if let Some(PortConnection::ReliableConnection(how)) = &given.connection_type {
                 let path = format!("{path}.connection_type.reliable_connection");
                 plan.timeout = timeout(how, &path, self.cx);
             }
-            if let Some(dcqcn) = &said.dcqcn_settings {
+            if let Some(dcqcn) = &given.dcqcn_settings {
                 let (rate, path) =
                     (self.ports.lines[c.ports.0].rate, format!("{path}.dcqcn_settings"));
                 plan.dcqcn = self::dcqcn(dcqcn, rate, &path, self.cx);
             }
         }
         // The receiver's port decides about the answers.
-        if let Some((said, path)) = &self.settings[c.ports.1] {
-            if let Some(cnp) = &said.cnp {
+        if let Some((given, path)) = &self.settings[c.ports.1] {
+            if let Some(cnp) = &given.cnp {
                 let path = format!("{path}.cnp");
                 plan.cnp = marking(cnp.ip_dscp.as_ref(), &path, self.cx);
                 plan.cnp_interval = Some(Duration::from_micros(cnp.cnp_delay_timer.into()));
                 sent_as(cnp.ecn_value, Ecn::Ect0, &path, self.cx);
             }
-            if let Some(PortConnection::ReliableConnection(how)) = &said.connection_type {
+            if let Some(PortConnection::ReliableConnection(how)) = &given.connection_type {
                 let path = format!("{path}.connection_type.reliable_connection");
                 plan.ack = acknowledgements(how, ecn(c.from.parameters.ecn), &path, self.cx);
             }
@@ -355,9 +355,9 @@ const fn ecn(word: EcnWord) -> Ecn {
 
 /// Returns the marking of responses.
 fn marking(dscp: Option<&DscpValue>, path: &str, cx: &mut Findings) -> Marking {
-    let said = dscp.map_or(DscpValue::default().value, |d| d.value);
-    let dscp = u8::try_from(said).ok().and_then(Dscp::new).unwrap_or_else(|| {
-        cx.error(format!("{path}.ip_dscp.value"), format!("{said} is no DSCP; write 0 to 63"));
+    let given = dscp.map_or(DscpValue::default().value, |d| d.value);
+    let dscp = u8::try_from(given).ok().and_then(Dscp::new).unwrap_or_else(|| {
+        cx.error(format!("{path}.ip_dscp.value"), format!("{given} is no DSCP; write 0 to 63"));
         Dscp::MIN
     });
     Marking { priority: of_dscp(dscp), dscp }
@@ -379,11 +379,11 @@ fn timeout(how: &AckAndNak, path: &str, cx: &mut Findings) -> Duration {
 
 /// Returns the marking of ACKs and NAKs, which must be the same.
 fn acknowledgements(how: &AckAndNak, data: Ecn, path: &str, cx: &mut Findings) -> Option<Marking> {
-    let mut of = |said: &Option<Acknowledgement>, name: &str| {
-        said.as_ref().map(|said| {
+    let mut of = |given: &Option<Acknowledgement>, name: &str| {
+        given.as_ref().map(|given| {
             let path = format!("{path}.{name}");
-            sent_as(said.ecn_value, data, &path, cx);
-            marking(said.ip_dscp.as_ref(), &path, cx)
+            sent_as(given.ecn_value, data, &path, cx);
+            marking(given.ip_dscp.as_ref(), &path, cx)
         })
     };
     let (ack, nak) = (of(&how.ack, "ack"), of(&how.nak, "nak"));
@@ -397,15 +397,15 @@ fn acknowledgements(how: &AckAndNak, data: Ecn, path: &str, cx: &mut Findings) -
 }
 
 /// Warns if responses are sent with an ECN other than the configured one.
-fn sent_as(said: EcnWord, is: Ecn, path: &str, cx: &mut Findings) {
-    if ecn(said) != is {
+fn sent_as(given: EcnWord, is: Ecn, path: &str, cx: &mut Findings) {
+    if ecn(given) != is {
         let sent = match is {
             Ecn::NotEct => EcnWord::NonEct,
             Ecn::Ect1 => EcnWord::Ect1,
             Ecn::Ect0 => EcnWord::Ect0,
             Ecn::Ce => EcnWord::Ce,
         };
-        let what = format!("`{}` is ignored: they are sent as `{}`", said.word(), sent.word());
+        let what = format!("`{}` is ignored: they are sent as `{}`", given.word(), sent.word());
         cx.warn(format!("{path}.ecn_value"), what);
     }
 }
@@ -417,20 +417,20 @@ const ONE: u64 = 1024;
 const COUNTED: u64 = 64;
 
 /// Returns the reaction point of flows on a link of rate `line`, or `None` if DCQCN is disabled.
-fn dcqcn(said: &Dcqcn, line: BitsPerSec, path: &str, cx: &mut Findings) -> Option<DcqcnPlan> {
-    if !said.enable_dcqcn {
+fn dcqcn(given: &Dcqcn, line: BitsPerSec, path: &str, cx: &mut Findings) -> Option<DcqcnPlan> {
+    if !given.enable_dcqcn {
         return None;
     }
     let before = cx.errors();
     for (name, value, range) in [
-        ("alpha_g", said.alpha_g, 1..=1023),
-        ("initial_alpha", said.initial_alpha, 1..=1023),
-        ("alpha_update_period", said.alpha_update_period, 1..=u64::from(u32::MAX)),
-        ("rate_reduction_time_period", said.rate_reduction_time_period, 0..=u64::from(u32::MAX)),
-        ("maximum_rate_decrement_at_time", said.maximum_rate_decrement_at_time.into(), 1..=100),
-        ("rate_increment_time", said.rate_increment_time, 1..=u64::from(u32::MAX)),
-        ("rate_increment_byte_counter", said.rate_increment_byte_counter, 1..=32767),
-        ("rate_increment_threshold", said.rate_increment_threshold.into(), 1..=31),
+        ("alpha_g", given.alpha_g, 1..=1023),
+        ("initial_alpha", given.initial_alpha, 1..=1023),
+        ("alpha_update_period", given.alpha_update_period, 1..=u64::from(u32::MAX)),
+        ("rate_reduction_time_period", given.rate_reduction_time_period, 0..=u64::from(u32::MAX)),
+        ("maximum_rate_decrement_at_time", given.maximum_rate_decrement_at_time.into(), 1..=100),
+        ("rate_increment_time", given.rate_increment_time, 1..=u64::from(u32::MAX)),
+        ("rate_increment_byte_counter", given.rate_increment_byte_counter, 1..=32767),
+        ("rate_increment_threshold", given.rate_increment_threshold.into(), 1..=31),
     ] {
         if !range.contains(&value) {
             let what =
@@ -447,10 +447,10 @@ fn dcqcn(said: &Dcqcn, line: BitsPerSec, path: &str, cx: &mut Findings) -> Optio
         BitsPerSec::new((line.get() as f64 * per_cent / 100.0) as u64)
     };
     let least = BitsPerSec::new(1).expect("one is not zero");
-    let first_rate = share("initial_rate_after_first_cnp", said.initial_rate_after_first_cnp);
-    let min_rate = share("minimum_rate_limmit", said.minimum_rate_limmit).unwrap_or(least);
-    let additive = share("additive_increment_rate", said.additive_increment_rate).unwrap_or(least);
-    let hyper = share("hyper_increment_rate", said.hyper_increment_rate);
+    let first_rate = share("initial_rate_after_first_cnp", given.initial_rate_after_first_cnp);
+    let min_rate = share("minimum_rate_limmit", given.minimum_rate_limmit).unwrap_or(least);
+    let additive = share("additive_increment_rate", given.additive_increment_rate).unwrap_or(least);
+    let hyper = share("hyper_increment_rate", given.hyper_increment_rate);
     if cx.errors() > before {
         return None;
     }
@@ -458,18 +458,18 @@ fn dcqcn(said: &Dcqcn, line: BitsPerSec, path: &str, cx: &mut Findings) -> Optio
     let part = |n: u64| DcqcnPlan::GAIN_ONE / ONE as u32 * n as u32;
     Some(DcqcnPlan {
         // OTG gives the weight of the old alpha, the plan that of the new one.
-        gain: part(ONE - said.alpha_g),
-        initial_alpha: part(said.initial_alpha),
-        alpha_period: Duration::from_micros(said.alpha_update_period),
-        increase_period: Duration::from_micros(said.rate_increment_time),
-        increase_bytes: Bytes(said.rate_increment_byte_counter * COUNTED),
-        recoveries: said.rate_increment_threshold,
+        gain: part(ONE - given.alpha_g),
+        initial_alpha: part(given.initial_alpha),
+        alpha_period: Duration::from_micros(given.alpha_update_period),
+        increase_period: Duration::from_micros(given.rate_increment_time),
+        increase_bytes: Bytes(given.rate_increment_byte_counter * COUNTED),
+        recoveries: given.rate_increment_threshold,
         additive,
         hyper,
         min_rate,
-        decrease_period: Duration::from_micros(said.rate_reduction_time_period),
-        decrease_max: said.maximum_rate_decrement_at_time as u8,
-        clamp_target: said.clamp_target_rate,
+        decrease_period: Duration::from_micros(given.rate_reduction_time_period),
+        decrease_max: given.maximum_rate_decrement_at_time as u8,
+        clamp_target: given.clamp_target_rate,
         first_rate,
     })
 }

@@ -22,12 +22,12 @@ pub const GRACE: Duration = Duration::from_millis(500);
 const GRACE_ENOUGH: Duration = Duration::from_millis(50);
 
 /// Interval between two samples while frames are sent or in flight.
-const LOOK_AWAKE: StdDuration = StdDuration::from_millis(20);
+const INTERVAL_AWAKE: StdDuration = StdDuration::from_millis(20);
 /// Interval between two samples otherwise.
-const LOOK_ASLEEP: StdDuration = StdDuration::from_millis(200);
+const INTERVAL_ASLEEP: StdDuration = StdDuration::from_millis(200);
 
 /// The interval grows by one interval for each of this many flows.
-const FLOWS_PER_LOOK: usize = 1_000;
+const FLOWS_PER_INTERVAL: usize = 1_000;
 
 /// Samples between two readings of devices' clocks: some seconds.
 const REFRESH_EVERY: u32 = 100;
@@ -112,7 +112,7 @@ pub(super) struct FlowState {
     /// True if a port counts its frames.
     counted: bool,
     /// The received frames at the last arrival, and its time.
-    heard: (u64, Instant),
+    last_arrival: (u64, Instant),
 }
 
 /// The phase of a flow between its start and its end.
@@ -143,7 +143,7 @@ impl Board {
             started: None,
             changed: None,
             counted: f.is_counted() && !f.rx.is_empty(),
-            heard: (0, Instant::ZERO),
+            last_arrival: (0, Instant::ZERO),
         };
         let flows = plan.flows.iter().map(flow).collect();
         Self { flows, samples: VecDeque::new(), epoch: None, warnings: Vec::new() }
@@ -173,7 +173,8 @@ impl Board {
         self.samples.extend(last);
         for id in which {
             let flow = &mut self.flows[id.0 as usize];
-            (flow.transmit, flow.started, flow.heard) = (Phase::Started, Some(epoch), (0, epoch));
+            (flow.transmit, flow.started, flow.last_arrival) =
+                (Phase::Started, Some(epoch), (0, epoch));
             if let Some((_, since_start)) = &mut flow.changed {
                 *since_start = false;
             }
@@ -196,14 +197,14 @@ impl Board {
         }
         for (flow, seen) in self.flows.iter_mut().zip(&sample.flows) {
             let received = seen.tally.received().0;
-            if received != flow.heard.0 {
-                flow.heard = (received, now);
+            if received != flow.last_arrival.0 {
+                flow.last_arrival = (received, now);
             }
             if flow.transmit == Phase::Started && seen.ended {
                 flow.transmit = Phase::Draining(now);
             }
             if let Phase::Draining(since) = flow.transmit {
-                let quiet = now.since(since.max(flow.heard.1));
+                let quiet = now.since(since.max(flow.last_arrival.1));
                 // Enough in all: what one receiver lacks has arrived at another.
                 let enough = received >= seen.tally.tx.0;
                 let patience = if enough { GRACE_ENOUGH } else { GRACE };
@@ -251,30 +252,30 @@ fn rates(old: Counts, new: Counts) -> Rates {
 
 /// Samples the flows of a test until it ends.
 pub(super) fn watch(inner: &Inner) {
-    let mut looks = 0_u32;
+    let mut samples_taken = 0_u32;
     while !inner.ending.load(Ordering::Relaxed) {
-        looks = looks.wrapping_add(1);
-        if looks % REFRESH_EVERY == 0 && inner.refresh_stamps().is_err() {
+        samples_taken = samples_taken.wrapping_add(1);
+        if samples_taken % REFRESH_EVERY == 0 && inner.refresh_stamps().is_err() {
             return;
         }
         let awake = inner.board().is_awake();
-        if inner.look_around().and_then(|()| inner.follow_links()).is_err() {
+        if inner.take_sample().and_then(|()| inner.follow_links()).is_err() {
             inner.board().warn("a thread of the test is gone: start the test again".into());
             return;
         }
         // A sample of ten thousand flows costs the polling threads some hundred microseconds.
-        let many = 1 + (inner.plan.flows.len() / FLOWS_PER_LOOK) as u32;
+        let many = 1 + (inner.plan.flows.len() / FLOWS_PER_INTERVAL) as u32;
         thread::park_timeout(if awake {
-            LOOK_AWAKE * many
+            INTERVAL_AWAKE * many
         } else {
-            LOOK_ASLEEP.max(LOOK_AWAKE * many)
+            INTERVAL_ASLEEP.max(INTERVAL_AWAKE * many)
         });
     }
 }
 
 impl Inner {
     /// Samples all counters, and lets the threads sleep once no frame is sent or in flight.
-    pub(super) fn look_around(&self) -> Result<(), super::SessionError> {
+    pub(super) fn take_sample(&self) -> Result<(), super::SessionError> {
         let sample = self.sample()?;
         self.spares.iter().for_each(Spares::fill);
         let mut board = self.board();
@@ -299,7 +300,7 @@ mod tests {
             started: None,
             changed: None,
             counted: true,
-            heard: (0, Instant::ZERO),
+            last_arrival: (0, Instant::ZERO),
         };
         let mut board =
             Board { flows: vec![flow], samples: VecDeque::new(), epoch: None, warnings: vec![] };

@@ -55,7 +55,13 @@ impl Bench {
     /// timestamps and pauses.
     #[must_use]
     pub fn new(eal: Eal, threads: Option<usize>) -> Self {
-        Self { devices: Devices::new(eal), session: None, threads, outside: false, runs: drawn() }
+        Self {
+            devices: Devices::new(eal),
+            session: None,
+            threads,
+            outside: false,
+            runs: random_run(),
+        }
     }
 
     /// Treats ports in memory as if they led out of the process: each end of a pair has its own
@@ -229,7 +235,7 @@ fn zero_of(time: &Time) -> Duration {
 }
 
 /// A random number, so that two processes rarely share one.
-fn drawn() -> u8 {
+fn random_run() -> u8 {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (since_1970.subsec_micros() as u8) ^ (std::process::id() as u8)
 }

@@ -146,7 +146,7 @@ impl Inner {
     fn settled(&self, which: &[FlowId]) -> Result<Vec<FlowId>, SessionError> {
         let since = StdInstant::now();
         loop {
-            self.look_around()?;
+            self.take_sample()?;
             let board = self.board();
             let phase = |id: &FlowId| board.flows[id.0 as usize].transmit;
             let draining = which.iter().any(|id| matches!(phase(id), Phase::Draining(_)));

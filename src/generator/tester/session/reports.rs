@@ -48,7 +48,7 @@ impl Session {
         distributions: bool,
     ) -> Result<Report, SessionError> {
         let inner = &*self.inner;
-        inner.look_around()?;
+        inner.take_sample()?;
         // Read before the counters, so that the counters of a stopped flow are complete.
         let (phases, epoch, rates) = {
             let board = inner.board();

@@ -3,7 +3,7 @@
 //! so that a test can send invalid frames.
 
 use super::draft::{Field, field};
-use super::writer::{Said, Writer};
+use super::writer::{Setting, Writer};
 use super::{Ends, Known, Notes};
 use host::plan::stream::Values;
 use otg::model::header::{FlowArp, FlowEthernet, FlowEthernetPause, FlowPfcPause, FlowVlan};
@@ -32,15 +32,15 @@ pub(super) fn ethernet(
 ) {
     let base = w.draft.room(14);
     destination(w, base, h, ends, notes);
-    match w.said(&SRC, h.src.as_ref()) {
-        Said::These(values) => w.draft.vary(base, &SRC, values),
-        Said::Nothing | Said::Auto => {
+    match w.setting(&SRC, h.src.as_ref()) {
+        Setting::These(values) => w.draft.vary(base, &SRC, values),
+        Setting::Nothing | Setting::Auto => {
             let macs = ends.each(|end| Some(u128::from(end.src.to_u64())));
             w.draft.vary(base, &SRC, macs.unwrap_or(Values::List(vec![SRC.default])));
         }
     }
     w.fill(base, &TYPE, &h.ether_type, next.map_or(TYPE.default, Into::into));
-    if let Said::These(values) = w.said(&PFC_QUEUE, h.pfc_queue.as_ref()) {
+    if let Setting::These(values) = w.setting(&PFC_QUEUE, h.pfc_queue.as_ref()) {
         match values {
             // One value, however often it is listed.
             Values::List(list) if list.iter().all(|v| *v == list[0]) => {
@@ -58,7 +58,7 @@ pub(super) fn ethernet(
 
 /// Writes the destination address: the configured one, else the neighbour's.
 fn destination(w: &mut Writer<'_>, base: u16, h: &FlowEthernet, ends: &Ends, notes: &mut Notes) {
-    if let Said::These(values) = w.said(&DST, h.dst.as_ref()) {
+    if let Setting::These(values) = w.setting(&DST, h.dst.as_ref()) {
         w.draft.vary(base, &DST, values);
         return;
     }
@@ -123,8 +123,8 @@ pub(super) fn pfc(w: &mut Writer<'_>, h: &FlowPfcPause) {
             (VECTOR, &h.class_enable_vector),
         ],
     );
-    for (field, said) in TIMES.iter().zip(h.times()) {
-        w.put(base, field, said);
+    for (field, pattern) in TIMES.iter().zip(h.times()) {
+        w.put(base, field, pattern);
     }
 }
 

@@ -2,7 +2,7 @@
 //! without options.
 
 use super::draft::{Field, field};
-use super::writer::{Said, Writer};
+use super::writer::{Setting, Writer};
 use super::{Ends, Ip, Notes};
 use host::plan::stream::{Covered, LengthField, Values};
 use otg::model::header::{FlowHeader, FlowIpv4, FlowIpv6, FlowTcp, FlowUdp, Ipv4Priority};
@@ -67,14 +67,14 @@ pub(super) fn ipv4(
     // The sum is made at the end, as other fields may still change.
     let over = Covered::Header(base, base + ipv4::HEADER_LEN as u16);
     w.checksum(base, &CHECKSUM, &h.header_checksum, Some(over));
-    for (field, said, own) in [
+    for (field, pattern, own) in [
         (SRC4, &h.src, ends.each(|end| end.src4.map(|a| a.to_bits().into()))),
         (DST4, &h.dst, ends.each(|end| end.dst4.map(|a| a.to_bits().into()))),
     ] {
-        match w.said(&field, said.as_ref()) {
-            Said::These(values) => w.draft.vary(base, &field, values),
+        match w.setting(&field, pattern.as_ref()) {
+            Setting::These(values) => w.draft.vary(base, &field, values),
             // The addresses of the devices, one for each pair; between ports there are none.
-            Said::Nothing | Said::Auto => {
+            Setting::Nothing | Setting::Auto => {
                 w.draft.vary(base, &field, own.unwrap_or(Values::List(vec![field.default])));
             }
         }
@@ -139,13 +139,13 @@ pub(super) fn ipv6(
         w.draft.lengths.push(LengthField { at: base + PAYLOAD_LENGTH.bit / 8, from });
     }
     w.fill(base, &NEXT_HEADER, &h.next_header, next.map_or(NEXT_HEADER.default, Into::into));
-    for (field, said, own) in [
+    for (field, pattern, own) in [
         (SRC6, &h.src, ends.each(|end| end.src6.map(|a| a.to_bits()))),
         (DST6, &h.dst, ends.each(|end| end.dst6.map(|a| a.to_bits()))),
     ] {
-        match w.said(&field, said.as_ref()) {
-            Said::These(values) => w.draft.vary(base, &field, values),
-            Said::Nothing | Said::Auto => {
+        match w.setting(&field, pattern.as_ref()) {
+            Setting::These(values) => w.draft.vary(base, &field, values),
+            Setting::Nothing | Setting::Auto => {
                 w.draft.vary(base, &field, own.unwrap_or(Values::List(vec![field.default])));
             }
         }
