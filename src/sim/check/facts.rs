@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::parsed::{Data, NONE};
+use super::parsed::Maps;
 use crate::{
     ClockPlan, CpuPlan, Direction, DirectionPlan, End, FaultKind, LinkId, NetworkPlan, NodeId,
     NodeKind,
@@ -17,11 +17,11 @@ use ground::units::{
     BitsPerSec, Bytes, Cells, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet,
     TrafficClass,
 };
-use host::{Headers, Marking, StationPlan, Transport};
+use host::StationPlan;
 use pfc::{FlowControl, StormAction};
 use schedule::Line;
 use secure::SecyPlan;
-use switch::{BridgePlan, ClassifyPlan, PortPlan, SwitchPlan, Trust};
+use switch::{BridgePlan, PortPlan, SwitchPlan};
 
 /// All facts of a network.
 #[derive(Clone, Debug)]
@@ -119,81 +119,6 @@ pub(super) struct PortFacts {
     pub(super) pvid: u16,
 }
 
-/// From a frame's fields to its priority; [`NONE`] where the plan says nothing.
-#[derive(Clone, Debug)]
-pub(super) struct Maps {
-    trust: Trust,
-    pcp: [u8; 8],
-    dscp: [u8; 64],
-    default: u8,
-}
-
-impl Maps {
-    fn of_switch(plan: &ClassifyPlan) -> Self {
-        Self {
-            trust: plan.trust,
-            pcp: plan.pcp.map(Priority::get),
-            dscp: plan.dscp.map(Priority::get),
-            default: plan.default.get(),
-        }
-    }
-
-    /// A host knows the priorities of what it sends, and no others.
-    fn of_host(plan: &StationPlan) -> Self {
-        let mut maps =
-            Self { trust: Trust::DscpThenPcp, pcp: [NONE; 8], dscp: [NONE; 64], default: NONE };
-        for flow in &plan.flows {
-            let dscp = match flow.headers {
-                Headers::Ethernet => None,
-                Headers::Udp4(udp) => Some(udp.dscp),
-                Headers::Udp6(udp) => Some(udp.dscp),
-            };
-            match (dscp, flow.tag) {
-                (Some(dscp), _) => learn(&mut maps.dscp[dscp.index()], flow.priority),
-                // Without an IP header the tag alone tells the priority.
-                (None, Some(tag)) => learn(&mut maps.pcp[tag.pcp.index()], flow.priority),
-                (None, None) => learn(&mut maps.default, flow.priority),
-            }
-        }
-        for sent in &plan.senders {
-            learn(&mut maps.dscp[sent.dscp.index()], sent.priority);
-        }
-        for received in &plan.receivers {
-            let data = Marking { priority: received.priority, dscp: received.dscp };
-            let (ack, cnp) = match &received.kind {
-                Transport::Roce(roce) => (roce.ack, Some(roce.cnp)),
-                Transport::TcpLike(tcp) => (tcp.ack, None),
-            };
-            for marking in [Some(ack.unwrap_or(data)), cnp].into_iter().flatten() {
-                learn(&mut maps.dscp[marking.dscp.index()], marking.priority);
-            }
-        }
-        maps
-    }
-
-    /// The priority of a frame, or [`NONE`].
-    #[inline]
-    pub(super) fn priority(&self, data: &Data) -> u8 {
-        let pcp = || self.pcp.get(usize::from(data.pcp)).copied();
-        let dscp = || self.dscp.get(usize::from(data.dscp)).copied();
-        let found = match self.trust {
-            Trust::Pcp => pcp(),
-            Trust::Dscp => dscp(),
-            Trust::PcpThenDscp => pcp().or_else(dscp),
-            Trust::DscpThenPcp => dscp().or_else(pcp),
-            Trust::Port => None,
-        };
-        found.unwrap_or(self.default)
-    }
-}
-
-/// Takes note of a priority. Where a host gives frames that look alike two, none is known.
-fn learn(entry: &mut u8, priority: Priority) {
-    const TWO: u8 = NONE - 1;
-    let known = [NONE, priority.get()].contains(entry);
-    *entry = if known { priority.get() } else { TWO };
-}
-
 impl Facts {
     pub(super) fn new(plan: &NetworkPlan) -> Self {
         let mut nodes: Vec<NodeFacts> = plan.nodes.iter().map(NodeFacts::new).collect();
@@ -207,6 +132,7 @@ impl Facts {
             }
         }
         let directions =
+            // In the order of the directions' numbers, which are indices of this list.
             (0..plan.links.len() as u32).flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);
         let ports: Vec<PortFacts> =
             directions.map(|direction| PortFacts::new(plan, direction)).collect();
@@ -315,6 +241,7 @@ impl Facts {
     /// The name of the node with an address, as far as the plan knows it.
     pub(super) fn who(&self, mac: u64) -> String {
         let [_, _, octets @ ..] = mac.to_be_bytes();
+        // The first address of a host is its own; a switch's are those of others.
         let known = self.nodes.iter().find(|node| {
             !node.is_switch && node.statics.first().is_some_and(|(own, _)| *own == mac)
         });
@@ -517,7 +444,7 @@ impl PortFacts {
             asks: PrioritySet::EMPTY,
             obeys: PrioritySet::EMPTY,
             lets: Duration::ZERO,
-            maps: Maps { trust: Trust::Port, pcp: [NONE; 8], dscp: [NONE; 64], default: NONE },
+            maps: Maps::UNKNOWN,
             // Each priority by itself, where the plan tells no groups and classes.
             group: core::array::from_fn(|p| p as u8),
             class: core::array::from_fn(|p| p as u8),

@@ -1,8 +1,11 @@
-//! The fields of a frame that the checkers read, by a parser independent of the product's.
+//! The fields of a frame that the checkers read, by a parser independent of the product's, and the
+//! priority that a plan gives them.
 
 use crate::VirtualFrame;
 use contracts::frame::Frame;
-use ground::units::{PRIORITIES, PrioritySet, Quanta};
+use ground::units::{PRIORITIES, Priority, PrioritySet, Quanta};
+use host::{Headers, Marking, StationPlan, Transport};
+use switch::{ClassifyPlan, Trust};
 
 /// No such field in the frame, and no such entry in a map.
 pub(super) const NONE: u8 = u8::MAX;
@@ -203,6 +206,84 @@ fn control(head: &[u8]) -> Request {
         },
         _ => Request::Other,
     }
+}
+
+/// From a frame's fields to its priority; [`NONE`] where the plan says nothing.
+#[derive(Clone, Debug)]
+pub(super) struct Maps {
+    trust: Trust,
+    pcp: [u8; 8],
+    dscp: [u8; 64],
+    default: u8,
+}
+
+impl Maps {
+    /// Those of a port whose plan tells no priorities.
+    pub(super) const UNKNOWN: Self =
+        Self { trust: Trust::Port, pcp: [NONE; 8], dscp: [NONE; 64], default: NONE };
+
+    pub(super) fn of_switch(plan: &ClassifyPlan) -> Self {
+        Self {
+            trust: plan.trust,
+            pcp: plan.pcp.map(Priority::get),
+            dscp: plan.dscp.map(Priority::get),
+            default: plan.default.get(),
+        }
+    }
+
+    /// A host knows the priorities of what it sends, and no others.
+    pub(super) fn of_host(plan: &StationPlan) -> Self {
+        let mut maps = Self { trust: Trust::DscpThenPcp, ..Self::UNKNOWN };
+        for flow in &plan.flows {
+            let dscp = match flow.headers {
+                Headers::Ethernet => None,
+                Headers::Udp4(udp) => Some(udp.dscp),
+                Headers::Udp6(udp) => Some(udp.dscp),
+            };
+            match (dscp, flow.tag) {
+                (Some(dscp), _) => learn(&mut maps.dscp[dscp.index()], flow.priority),
+                // Without an IP header the tag alone tells the priority.
+                (None, Some(tag)) => learn(&mut maps.pcp[tag.pcp.index()], flow.priority),
+                (None, None) => learn(&mut maps.default, flow.priority),
+            }
+        }
+        for sent in &plan.senders {
+            learn(&mut maps.dscp[sent.dscp.index()], sent.priority);
+        }
+        for received in &plan.receivers {
+            let data = Marking { priority: received.priority, dscp: received.dscp };
+            let (ack, cnp) = match &received.kind {
+                Transport::Roce(roce) => (roce.ack, Some(roce.cnp)),
+                Transport::TcpLike(tcp) => (tcp.ack, None),
+            };
+            for marking in [Some(ack.unwrap_or(data)), cnp].into_iter().flatten() {
+                learn(&mut maps.dscp[marking.dscp.index()], marking.priority);
+            }
+        }
+        maps
+    }
+
+    /// The priority of a frame, or [`NONE`].
+    #[inline]
+    pub(super) fn priority(&self, data: &Data) -> u8 {
+        // A field that is absent is [`NONE`], which is beyond both tables.
+        let pcp = || self.pcp.get(usize::from(data.pcp)).copied();
+        let dscp = || self.dscp.get(usize::from(data.dscp)).copied();
+        let found = match self.trust {
+            Trust::Pcp => pcp(),
+            Trust::Dscp => dscp(),
+            Trust::PcpThenDscp => pcp().or_else(dscp),
+            Trust::DscpThenPcp => dscp().or_else(pcp),
+            Trust::Port => None,
+        };
+        found.unwrap_or(self.default)
+    }
+}
+
+/// Takes note of a priority. Where a host gives frames that look alike two, none is known.
+fn learn(entry: &mut u8, priority: Priority) {
+    let known = [NONE, priority.get()].contains(entry);
+    *entry = if known { priority.get() } else { EITHER };
 }
 
 #[cfg(test)]

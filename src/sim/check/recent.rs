@@ -82,6 +82,7 @@ impl Kind {
         let place = (self.place as u64) << 40;
         let mixed =
             (self.first ^ self.second.rotate_left(23) ^ place).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // The upper bits of a product depend on all bits of its factors, the lower ones do not.
         (mixed >> 40) as usize
     }
 }

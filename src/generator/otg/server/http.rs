@@ -103,6 +103,7 @@ async fn answer(call: Call, State(shared): State<Arc<Shared>>, request: Request)
         }
     };
     let work = move |engine: &dyn Engine| {
+        // The body of a call without parameters is read to its end, and then ignored.
         let request = if call.asks_nothing() { Value::Null } else { parse(&whole.octets)? };
         let reply = call.make(engine, &request);
         // A large request leaves memory that the allocator would keep.

@@ -80,6 +80,7 @@ pub fn write_some(
 /// is not known.
 fn with_fcs(kept: &Kept, snap: usize) -> (Cow<'_, [u8]>, u32) {
     let len = kept.len + FCS_BYTES;
+    // Where the frame alone fills the snapshot, there is no room for its FCS either.
     if kept.octets.len() < kept.len as usize || kept.octets.len() >= snap {
         return (Cow::Borrowed(&kept.octets), len);
     }
@@ -110,6 +111,7 @@ pub(super) fn comment(frame: &[u8], about: &About<'_>) -> Option<String> {
     if walk.ethertype == EtherType::MAC_CONTROL {
         return Some(mac_control_comment(frame, walk.tags, about));
     }
+    // Only frames of a generator carry a probe; all others go without a comment.
     let probe = probe_of(frame)?;
     let flow = (about.flow)(probe.flow);
     let name =
@@ -158,6 +160,7 @@ fn mac_control_comment(frame: &[u8], tags: usize, about: &About<'_>) -> String {
 /// Formats a pause time, in time units if the link rate is known.
 fn asked(quanta: Quanta, about: &About<'_>) -> String {
     match (quanta, about.rate) {
+        // A time of zero ends a pause.
         (Quanta(0), _) => "resumes".into(),
         (Quanta(n), None) => format!("stops for {n} quanta"),
         (Quanta(n), Some(rate)) => {

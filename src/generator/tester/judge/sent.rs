@@ -1,13 +1,12 @@
 //! Checks the sent frames of a flow against the configuration.
 //!
 //! The rate is expected for the time in which the flow could send: from its start to its own end
-//! or that of the run, less the time for which its peer paused its priority. A flow that pauses kept from its
-//! count or stop to the end is not judged, nor is one whose line rate explains the shortage, and one whose threads were preempted
-//! for that long is inconclusive. A flow that sent less without such a reason, or over a port
-//! that is down, fails.
+//! or that of the run, less the time for which its peer paused its priority. A flow that pauses kept
+//! from its count or stop to the end is not judged, nor is one whose line rate explains the shortage,
+//! and one whose threads were preempted for that long is inconclusive. A flow that sent less without
+//! such a reason, or over a port that is down, fails.
 
-use super::Course;
-use super::Why;
+use super::{Course, Why};
 use crate::plan::{FlowKind, FlowPlan};
 use crate::report::Flow;
 use crate::tally::asked_fps;

@@ -120,6 +120,7 @@ impl Inner {
             let mut flow = flow.clone();
             for n in 0..flow.resolve.len() {
                 let wanted = &flow.resolve[n];
+                // The loop above ends only once all of them are known, so this index cannot fail.
                 let mac = known[&(wanted.interface.clone(), wanted.neighbour)];
                 flow.found(n, mac);
             }
