@@ -7,7 +7,7 @@
 
 use super::frame::VirtualFrame;
 use super::node::{Node, NodeState, VirtualWorld};
-use super::slots::Slots;
+use super::queue::Slots;
 use super::wire::Inlet;
 use contracts::frame::Frame;
 use ground::memory::fetch;
@@ -42,11 +42,13 @@ impl NodeState {
                 let frames = self.due_frames(end);
                 frames.for_each(|(port, frame)| switch.fetch_counts(port, frame.head()));
             }
+            // A host is ready after step 4: it has no cached decisions.
             _ => {}
         }
     }
 
     fn fetch_state(&self) {
+        // The fields that the next step follows, and those that a turn reads first.
         fetch(&self.id);
         fetch(&self.node);
         fetch(&self.queue);
@@ -84,6 +86,7 @@ impl NodeState {
             if arrives {
                 self.inlets[port.index()].fetch();
             }
+            // By which port a frame leaves is not known before step 5, which brings that one.
             if arrives || self.queue.is_due(slots.wake(port), end) {
                 self.outlets[port.index()].fetch();
                 switch.fetch_port(port);

@@ -109,10 +109,12 @@ impl Body {
             }
             self.octets[ROOM..written].copy_from_slice(head);
             (self.end, self.used) = (end as u8, written as u8);
+            // The test is cheaper than to drop a box that is nearly never there.
             if self.long.is_some() {
                 self.long = None;
             }
         } else {
+            // Few frames get here: long ones of link protocols, of which every byte is kept.
             let mut long = vec![0; end];
             long[ROOM..written].copy_from_slice(head);
             self.long = Some(Box::new(long));
@@ -133,6 +135,7 @@ impl Body {
     #[inline]
     pub(super) fn head_mut(&mut self) -> &mut [u8] {
         let start = usize::from(self.start);
+        // The caller may write anywhere, so all bytes count as written from now on.
         self.used = OCTETS as u8;
         match &mut self.long {
             None => &mut self.octets[start..usize::from(self.end)],
@@ -161,6 +164,7 @@ const GIVEN_MAX: usize = 1 << 10;
 /// from, which would have to allocate new ones. Returns their number.
 pub(super) fn give(most: usize, out: &mut Spares) -> usize {
     BODIES.with_borrow_mut(|bodies| {
+        // Some stay, so that a thread that gives does not have to allocate for its own next frames.
         let n = most.min(GIVEN_MAX).min(bodies.len().saturating_sub(KEPT_MIN));
         let rest = bodies.len() - n;
         out.extend(bodies.drain(rest..));
@@ -172,6 +176,7 @@ pub(super) fn give(most: usize, out: &mut Spares) -> usize {
 pub(super) fn adopt(spares: &mut Spares) {
     if !spares.is_empty() {
         BODIES.with_borrow_mut(|bodies| {
+            // What does not fit is freed here, as the list of spares goes back empty.
             let room = KEPT_MAX.saturating_sub(bodies.len());
             bodies.extend(spares.drain(..).take(room));
         });
@@ -185,6 +190,7 @@ impl VirtualFrame {
         let kept = BODIES.with_borrow_mut(Vec::pop);
         let mut body = kept.unwrap_or_else(|| Box::new(Body::EMPTY));
         (body.wire_len, body.started_len) = (wire_len, wire_len);
+        // All other fields are set with the bytes, or when the digest is updated.
         (body.damaged, body.spoilt, body.refused) = (false, false, false);
         Self(Some(body))
     }
@@ -194,6 +200,7 @@ impl Drop for VirtualFrame {
     #[inline]
     fn drop(&mut self) {
         let Some(mut body) = self.0.take() else { return };
+        // A body that is kept does not hold memory of its former frame.
         if body.sealed.is_some() || body.long.is_some() {
             (body.sealed, body.long) = (None, None);
         }

@@ -11,33 +11,26 @@
 //!
 //! A port without a defect pays for one comparison per burst.
 
-mod act;
 mod broken;
 mod forwarding;
 mod frame;
 mod holding;
 mod obeying;
-mod pauses;
-mod securing;
+mod protocols;
 mod sending;
 mod stage;
-mod storing;
-mod telling;
 #[cfg(test)]
 mod tests;
 
-use core::fmt;
-
-pub use act::{Leak, Make};
 pub use broken::{Broken, NotHere};
-pub use forwarding::Forwarding;
+pub use forwarding::{Forwarding, Storing};
 pub use holding::Holding;
 pub use obeying::Obeying;
-pub use securing::Securing;
+pub use protocols::{Securing, Telling};
 pub use sending::{Part, Sending};
-pub use stage::{Lines, Stage};
-pub use storing::Storing;
-pub use telling::Telling;
+pub use stage::{Leak, Lines, Make, Stage};
+
+use core::fmt;
 
 /// A defect, by the part of the device's behavior that it breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +65,7 @@ impl Defect {
             Self::Storing(kind) => kind,
         };
         let mut words = String::new();
+        // `LosesData { every: 3 }` becomes `loses data`: a word begins at each capital letter.
         for c in format!("{kind:?}").chars().take_while(|c| c.is_alphanumeric()) {
             if c.is_uppercase() && !words.is_empty() {
                 words.push(' ');

@@ -1,12 +1,11 @@
 //! Faults of a network, and everything that is known of a kind of fault before it happens.
 //! `Network::fail` applies them.
 
+use super::defect::Defect;
+use super::plan::{Direction, End, ErrorPlan, LinkId, NodeId};
 use ground::time::{Duration, Instant};
 use ground::units::PortId;
 use switch::Change;
-
-use super::defect::Defect;
-use super::ids::{Direction, End, ErrorPlan, LinkId, NodeId};
 
 /// Minimum frame length in bytes without its FCS (802.3 3.2.8).
 const FORGED_MIN: usize = 60;
@@ -155,6 +154,7 @@ impl FaultKind {
             }
             Self::Line(_, LineFault::Errors(_)) => format!("other error rates from {place}"),
             Self::Line(_, LineFault::Forge(octets)) => {
+                // It is given without its FCS, which counts on the line.
                 format!("a forged frame of {} octets arrives from {place}", octets.len() + 4)
             }
             Self::Line(_, LineFault::Replay { back }) => {

@@ -1,7 +1,8 @@
 //! Frames of the virtual world: header bytes in a box, and a length on the wire.
 
-use super::body::{Body, OCTETS, ROOM};
 pub use super::body::{Sealed, VirtualFrame};
+
+use super::body::{Body, OCTETS, ROOM};
 use contracts::frame::{FCS_BYTES, Frame};
 use contracts::port::FRAME_MIN;
 use ground::memory::fetch_lines;
@@ -37,6 +38,7 @@ impl VirtualFrame {
         let mut frame = Self::blank(wire_len);
         let head = &head[..head.len().min(kept)];
         frame.fill(kept, head);
+        // Then all bytes of the digest are in `head`, or fewer than these are kept.
         if head.len() >= DIGESTED || kept < DIGESTED {
             frame.update_digest();
             return frame;
@@ -130,6 +132,7 @@ impl VirtualFrame {
 
     /// Replaces the first bytes.
     fn replace(&mut self, octets: &[u8]) {
+        // Equal bytes keep their digest, which `head_mut` would make invalid.
         if self.head() == octets {
             return;
         }
@@ -153,10 +156,12 @@ impl VirtualFrame {
         let Sealed { octets, overhead, counted, opened } = sealed;
         match opened {
             Some(octets) => {
+                // What the sender added to the length, where MAC control alone is protected.
                 self.wire_len = self.wire_len.saturating_sub(counted);
                 self.replace(&octets);
             }
             None => {
+                // The node gets the protected bytes, so their whole overhead counts.
                 self.wire_len += overhead - counted;
                 self.replace(&octets);
             }
@@ -190,6 +195,7 @@ impl Frame for VirtualFrame {
     }
 
     fn prepend(&mut self, n: usize) -> bool {
+        // The room is that of two tags.
         let fits = usize::from(self.start) >= n;
         if fits {
             self.start -= n as u8;
@@ -210,6 +216,7 @@ impl Frame for VirtualFrame {
     }
 
     fn pad(&mut self) -> bool {
+        // A frame of the minimum length gets too short when its tag is removed.
         if self.wire_len < FRAME_MIN {
             let mut octets = [0; (FRAME_MIN - FCS_BYTES) as usize];
             let head = self.head();

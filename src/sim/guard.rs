@@ -75,6 +75,7 @@ impl Guard {
     /// Protects a frame that leaves, if required; `counted` adds the overhead to its length. A
     /// frame that cannot be protected is marked, and lost at the start of its line.
     pub(super) fn seal(&mut self, frame: &mut VirtualFrame, counted: bool) {
+        // MAC control was protected when it was made, where nothing else is.
         if frame.sealed.is_some() || frame.refused || !self.secy.protects(frame.head()) {
             return;
         }
@@ -82,10 +83,12 @@ impl Guard {
         let mut octets = vec![0; front + plain.len() + Secy::BACK].into_boxed_slice();
         octets[front..front + plain.len()].copy_from_slice(plain);
         if self.secy.protect(&mut octets).is_err() {
+            // What has to be protected never leaves without.
             frame.refused = true;
             return;
         }
         let overhead = self.overhead;
+        // Where data is protected the port's line adds the overhead of each frame by itself.
         let counted = if counted { overhead } else { 0 };
         frame.wire_len += counted;
         frame.sealed = Some(Box::new(Sealed { octets, overhead, counted, opened: None }));
@@ -113,9 +116,11 @@ impl Guard {
             }
             return admitted;
         }
+        // Only MAC control has to be protected here, so plain data passes.
         if !self.data && ethertype != MAC_CONTROL {
             return true;
         }
+        // A plain frame where protection is required: the `SecY` counts it, and its plan decides.
         let mut octets: Box<[u8]> = frame.head().into();
         self.secy.accept(&mut octets).is_ok()
     }
@@ -125,8 +130,10 @@ impl Guard {
         let mut octets = line.to_vec();
         match self.secy.accept(&mut octets) {
             Ok(Accepted { front, back }) => {
+                // The node gets the frame without the tag and the check value.
                 octets.truncate(octets.len().saturating_sub(back));
                 octets.drain(..front.min(octets.len()));
+                // Every accepted frame is shown to the defect, which follows its packet numbers.
                 let is_ignored = self.lax.as_mut().is_some_and(|lax| lax.ignores(line));
                 (!is_ignored).then(|| octets.into())
             }

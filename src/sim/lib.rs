@@ -17,57 +17,41 @@
 //!
 //! It does not depend on files, checks and reports; `lab` does.
 
-mod agenda;
 mod ahead;
 mod body;
+mod changes;
 pub mod check;
-mod clock;
 pub mod defect;
-mod error;
-mod executor;
 mod faults;
 mod frame;
 mod guard;
-mod hash;
-mod ids;
-mod mail;
 mod network;
 mod node;
-mod notes;
-mod observed;
 mod part;
 mod partition;
 mod plan;
 mod port;
 mod queue;
-mod restart;
 mod rounds;
-mod slots;
 #[cfg(any(test, feature = "rig"))]
 pub mod teststar;
 mod turn;
-mod turn_of_host;
 mod wire;
 mod wires;
 mod witness;
 
-pub use clock::ClockPlan;
-pub use error::NetworkError;
-pub use executor::{Executor, InTurn, Task};
+pub use changes::{RETRY_AFTER, Refusal};
 pub use faults::{Fault, FaultClass, FaultKind, LineFault, Which};
 pub use frame::{KEPT as FRAME_KEPT, VirtualFrame};
-pub use ids::*;
-pub use network::{Network, RETRY_AFTER, Refusal};
-pub use node::{Node, Nodes, VirtualWorld};
-pub use notes::{Loss, Note, Notes};
-pub use observed::{FrameObserver, ObservedNetwork};
-pub use part::Job;
+pub use network::Network;
+pub use node::{ClockPlan, Node, Nodes, VirtualWorld};
+pub use part::{Executor, InTurn, Job, Task};
 pub use partition::Partition;
 pub use plan::*;
 pub use port::VirtualPort;
 pub use queue::{Order, Queue};
 pub use wires::Tally;
-pub use witness::Witness;
+pub use witness::{FrameObserver, Loss, Note, Notes, ObservedNetwork, Witness};
 
 #[cfg(test)]
 mod tests;

@@ -7,59 +7,37 @@
 //! time gets windows of one time. A network may be divided into parts that run at the same time, each for
 //! as long as no frame of another can arrive.
 
-mod defects;
-mod parts;
-
-use super::error::NetworkError;
-use super::executor::{Executor, InTurn};
-use super::faults::{Fault, FaultKind, LineFault};
+use super::changes::Refusal;
+use super::faults::Fault;
 use super::frame::VirtualFrame;
-use super::ids::{Direction, End, LinkId, NodeId};
 use super::node::{Node, NodeState, Nodes};
-use super::notes::Loss;
-use super::part::{Job, Part};
-use super::plan::NetworkPlan;
+use super::part::{Executor, InTurn, Job, Part};
+use super::plan::{Direction, End, NetworkError, NetworkPlan, NodeId};
 use super::queue::Order;
 use super::rounds::Rounds;
-use super::slots::Slots;
 use super::turn::shuffler;
 use super::wire::{Inlet, Outlet};
 use super::wires::{Tally, Wires, least_delays, wires};
 use super::witness::Witness;
-use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
-use ground::units::PortId;
-use switch::{Change, Refused};
-
-/// Delay after which a planned change that frames in the buffer prevent is tried again.
-pub const RETRY_AFTER: Duration = Duration::from_micros(1);
 
 /// A running network.
 pub struct Network<W: Witness = ()> {
     pub(super) nodes: Nodes,
     /// One, or several that run at the same time.
-    parts: Vec<Box<Part<W>>>,
+    pub(super) parts: Vec<Box<Part<W>>>,
     /// If there are several parts.
-    rounds: Option<Rounds>,
+    pub(super) rounds: Option<Rounds>,
     /// Parts that are running; empty between rounds.
-    jobs: Vec<Job<W>>,
+    pub(super) jobs: Vec<Job<W>>,
     /// By direction: the port where it starts.
-    ends: Vec<End>,
+    pub(super) ends: Vec<End>,
     /// Sorted by time, the next one last.
-    faults: Vec<Fault>,
-    sample_every: Option<Duration>,
-    sample_at: Instant,
-    now: Instant,
-    refusals: Vec<Refusal>,
-}
-
-/// A planned change that a switch refused for good.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refusal {
-    pub at: Instant,
-    pub node: NodeId,
-    /// Reason, as the switch gives it.
-    pub why: String,
+    pub(super) faults: Vec<Fault>,
+    pub(super) sample_every: Option<Duration>,
+    pub(super) sample_at: Instant,
+    pub(super) now: Instant,
+    pub(super) refusals: Vec<Refusal>,
 }
 
 impl<W: Witness> Network<W> {
@@ -83,6 +61,7 @@ impl<W: Witness> Network<W> {
             }
         }
         let nodes = Nodes::new(nodes);
+        // There is one part, so this is the least delay of all lines.
         let lookahead = least_delays(&nodes.parts)[0][0];
         let mut wires = Wires::new(nodes.len(), lookahead, 0, 1);
         wires.take_events(&nodes.parts[0]);
@@ -130,6 +109,7 @@ impl<W: Witness> Network<W> {
     /// As [`Self::run_until`], with the parts run by `executor`, which makes no difference either.
     pub fn run_until_on(&mut self, limit: Instant, executor: &mut impl Executor<Job<W>>) {
         loop {
+            // Mail of the last round has to be in the inboxes before the first event is looked for.
             self.exchange();
             let event =
                 self.parts.iter().map(|part| part.bound()).fold(Instant::NEVER, Instant::min);
@@ -140,10 +120,12 @@ impl<W: Witness> Network<W> {
             }
             debug_assert!(at >= self.now, "time runs forward");
             self.now = at;
+            // Faults come before all other events of their time, samples after them.
             if at == fault {
                 self.bring_mail();
                 self.fail(at);
             } else if at == event {
+                // The limit and a sample are inclusive, and the end of a round is not.
                 let after = |at: Instant| at.saturating_add(Duration::from_picos(1));
                 let stop = after(limit).min(after(self.sample_at)).min(fault);
                 self.run_round(stop, executor);
@@ -152,6 +134,7 @@ impl<W: Witness> Network<W> {
                 self.sample_at = self.next_sample(at);
             }
         }
+        // Every frame is at its line or node when the run stops.
         self.bring_mail();
         self.now = limit;
     }
@@ -179,6 +162,7 @@ impl<W: Witness> Network<W> {
         if event <= next || !self.is_empty() {
             return next;
         }
+        // The first multiple that is not before the event: those in between would equal the last sample.
         let steps = event.since(at).as_picos().div_ceil(every.as_picos());
         at.saturating_add(every.saturating_mul(steps))
     }
@@ -208,138 +192,25 @@ impl<W: Witness> Network<W> {
         let index = self.nodes.place(id).index as usize;
         let (state, part) = self.state_and_part(id);
         state.queue.set(slot, Order::LAST, at);
+        // The agenda is set at the end of a node's turns, and the node has none now.
         part.wires.agenda.set(index, state.queue.first_at());
     }
 
     /// Returns the receiver's half of a direction.
-    fn inlet(&mut self, direction: Direction) -> &mut Inlet {
+    pub(super) fn inlet(&mut self, direction: Direction) -> &mut Inlet {
         let End { node, port } = self.to(direction);
         &mut self.nodes.state_mut(node).inlets[port.index()]
     }
 
     /// Returns the sender's half of a direction.
-    fn outlet(&mut self, direction: Direction) -> &mut Outlet {
+    pub(super) fn outlet(&mut self, direction: Direction) -> &mut Outlet {
         let End { node, port } = self.ends[direction.index()];
         &mut self.nodes.state_mut(node).outlets[port.index()]
     }
 
     /// Returns the port where a direction ends.
-    fn to(&self, direction: Direction) -> End {
+    pub(super) fn to(&self, direction: Direction) -> End {
         self.ends[direction.reverse().index()]
-    }
-
-    /// Marks a port as due at this time, which all nodes have reached: for faults.
-    fn rouse(&mut self, at: Instant, id: NodeId, port: PortId) {
-        let slot = self.nodes.state(id).slots().node();
-        self.nodes.state_mut(id).add_due(port);
-        self.schedule(id, slot, at);
-    }
-
-    /// Applies the faults whose time has come.
-    fn fail(&mut self, at: Instant) {
-        while self.faults.last().is_some_and(|fault| fault.at <= at) {
-            let Some(fault) = self.faults.pop() else { break };
-            match fault.kind {
-                FaultKind::Link { link, up } => self.set_link(at, link, up),
-                FaultKind::Line(direction, fault) => {
-                    self.outlet(direction).fail(&fault);
-                    let octets = match fault {
-                        LineFault::Forge(octets) => Some(octets),
-                        LineFault::Replay { back } => self.inlet(direction).recorded(back),
-                        LineFault::Lose { .. } | LineFault::Errors(_) => None,
-                    };
-                    if let Some(octets) = octets {
-                        self.forge(at, direction, &octets);
-                    }
-                }
-                FaultKind::Stall { node, span } => {
-                    let until = &mut self.nodes.state_mut(node).busy_until;
-                    *until = (*until).max(at + span);
-                }
-                FaultKind::Change { node, change } => self.change(at, node, change),
-                FaultKind::Defect { end, defect } => self.add_defect(end, defect),
-            }
-        }
-    }
-
-    /// Delivers a forged frame at the end of a direction.
-    fn forge(&mut self, at: Instant, direction: Direction, octets: &[u8]) {
-        let End { node, port } = self.to(direction);
-        if !self.outlet(direction).up || at < self.nodes.state(node).down_until {
-            return;
-        }
-        let mut frame = VirtualFrame::whole(octets);
-        let (state, part) = self.state_and_part(node);
-        part.wires.hash.frame(at, direction, &frame);
-        if !state.port_mut(port).admits(&mut frame) {
-            return part.witness.fended_off(at, direction, &frame);
-        }
-        // The content, without protection.
-        frame.open();
-        part.witness.forged(at, direction, &frame);
-        state.frames += 1;
-        state.bytes += u64::from(frame.wire_len());
-        state.port_mut(port).deliver(at, frame);
-        state.send_aside(at, &mut part.wires, &mut part.witness);
-        self.publish(node);
-        self.rouse(at, node, port);
-    }
-
-    /// Takes a link down, with the frames on it, or up. No effect if it is in that state already.
-    fn set_link(&mut self, at: Instant, link: LinkId, up: bool) {
-        if self.outlet(link.ab()).up == up {
-            return;
-        }
-        self.parts.iter_mut().for_each(|part| part.witness.link(at, link, up));
-        for direction in [link.ab(), link.ba()] {
-            self.outlet(direction).set_up(up);
-            let (End { node, port }, to) = (self.ends[direction.index()], self.to(direction));
-            let (state, part) = self.state_and_part(to.node);
-            for frame in state.inlets[to.port.index()].clear() {
-                part.wires.left(true);
-                part.witness.lost(at, direction, &frame, Loss::LinkDown);
-            }
-            self.schedule(to.node, Slots::arrival(to.port), Instant::NEVER);
-            let state = self.nodes.state_mut(node);
-            state.port_mut(port).link_changed(at, up);
-            if let Node::Host(station) = &mut state.node {
-                station.set_link(state.clock.local(at), up, None);
-                self.rouse(at, node, port);
-            } else {
-                self.change(at, node, Change::Link { port, up, rate: None });
-            }
-            let (state, part) = self.state_and_part(node);
-            state.send_aside(at, &mut part.wires, &mut part.witness);
-            self.publish(node);
-        }
-    }
-
-    /// Changes a switch. A change that held frames prevent is tried again. The author of the plan has
-    /// excluded permanently refused ones, but where headroom is set from measurements the memory for a
-    /// group may be taken by then: that is a result.
-    fn change(&mut self, at: Instant, id: NodeId, change: Change) {
-        let state = self.nodes.state_mut(id);
-        let local = state.clock.local(at);
-        let Node::Switch(switch) = &mut state.node else { return };
-        let amended = match &mut state.reconciler {
-            Some(reconciler) => reconciler.amend(change),
-            None => change,
-        };
-        if let Err(error) = switch.apply(local, amended) {
-            if matches!(error.as_refused(), Refused::Now(_)) {
-                let kind = FaultKind::Change { node: id, change };
-                let fault = Fault { at: at + RETRY_AFTER, kind };
-                let place = self.faults.partition_point(|later| later.at > fault.at);
-                self.faults.insert(place, fault);
-            } else {
-                let is_measured = state.reconciler.is_some();
-                assert!(is_measured, "a planned change was refused at {at:?}: {error}");
-                self.refusals.push(Refusal { at, node: id, why: error.to_string() });
-            }
-        }
-        for port in self.nodes.state(id).ports() {
-            self.rouse(at, id, port);
-        }
     }
 
     /// Returns the time of the next event; NEVER if there is none.
@@ -391,6 +262,7 @@ impl<W: Witness> Network<W> {
     /// Returns the hash of the trace: equal for equal plans, on every machine.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
+        // A sum is the same in whatever order the parts have counted.
         self.parts.iter().fold(0, |sum, part| sum.wrapping_add(part.wires.hash.value()))
     }
 
@@ -429,6 +301,7 @@ impl<W: Witness> Network<W> {
 fn connect(plan: &NetworkPlan, nodes: &mut [NodeState]) -> Vec<End> {
     let wires = wires(plan);
     let ends: Vec<End> = wires.iter().map(|(outlet, _)| outlet.to).collect();
+    // A node's halves are in the order of its ports, so they are taken out of the list one by one.
     let mut halves: Vec<_> =
         wires.into_iter().map(|(out, inlet)| (Some(out), Some(inlet))).collect();
     let mut places: Vec<(End, usize)> = ends.iter().copied().zip(0..).collect();

@@ -1,18 +1,14 @@
-//! The nodes, and the engine's state of each.
+//! The nodes with their clocks, and the engine's state of each.
 
-use super::clock::ClockPlan;
-use super::error::NetworkError;
 use super::frame::VirtualFrame;
-use super::ids::{NodeId, Place};
-use super::notes::Notes;
-use super::plan::{CpuPlan, NodeKind, NodePlan};
+use super::plan::{CpuPlan, NetworkError, NodeId, NodeKind, NodePlan, Place};
 use super::port::VirtualPort;
-use super::queue::Queue;
-use super::slots::Slots;
+use super::queue::{Queue, Slots};
 use super::wire::{Inlet, Outlet};
+use super::witness::Notes;
 use contracts::world::{Alone, World};
 use ground::rand::Rng;
-use ground::time::Instant;
+use ground::time::{Duration, Instant};
 use ground::units::PortId;
 use host::Station;
 use secure::SecyPlan;
@@ -93,8 +89,10 @@ impl Nodes {
             let part = part_of(state.id);
             let to = &mut self.parts[part as usize];
             self.places[state.id.index()] = Place { part, index: to.len() as u32 };
+            // By rising numbers: simultaneous events of different nodes are handled in this order.
             to.push(state);
         }
+        // Lines know their receivers by part and index, which have changed.
         self.address();
     }
 
@@ -177,6 +175,7 @@ impl NodeState {
             VirtualPort::new(plan.control_len, secy.as_deref(), flow_control).map_err(refused)
         };
         let reconciler = match &plan.kind {
+            // Only a switch with link protocols has results that change its configuration.
             NodeKind::Switch(switch) => Reconciler::new(switch).map(Box::new),
             NodeKind::Host(_) => None,
         };
@@ -185,6 +184,7 @@ impl NodeState {
                 let ids = (0..).map_while(PortId::new).zip(&switch.ports);
                 let ports = ids.map(|(id, plan)| Ok((id, port(&plan.secy, plan.pfc.mode)?)));
                 let ports = ports.collect::<Result<_, NetworkError>>()?;
+                // A witness that reads no notes pays one comparison for each.
                 let watch = Notes { enabled: notes, ..Notes::default() };
                 Node::Switch(Box::new(Switch::new(switch, ports, Alone::default(), watch)?))
             }
@@ -229,6 +229,7 @@ impl NodeState {
     /// Marks a port as due.
     #[inline]
     pub(super) fn add_due(&mut self, port: PortId) {
+        // A port may be due for an arrival and for its deadline at one time, and is polled once.
         if !self.due.contains(&port) {
             self.due.push(port);
         }
@@ -246,9 +247,101 @@ impl NodeState {
     #[inline]
     pub(super) fn work(&mut self, at: Instant) {
         let (frames, bytes) = (core::mem::take(&mut self.frames), core::mem::take(&mut self.bytes));
+        // The hardware of a switch takes no time, and then its node is never busy.
         if self.cpu != CpuPlan::default() {
             let per_frame = self.cpu.frame.saturating_mul(frames);
             self.busy_until = at + self.cpu.poll + per_frame + self.cpu.byte.saturating_mul(bytes);
+        }
+    }
+}
+
+/// Relation of a node's clock to the network's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ClockPlan {
+    /// Clock value at the network's time 0.
+    pub offset: Duration,
+    /// Drift in parts per thousand million; positive is faster. Ethernet allows 100,000 (100 ppm).
+    /// More than -500,000,000 and less than 500,000,000.
+    pub drift_ppb: i32,
+}
+
+/// Unit of a drift.
+const PARTS: i128 = 1_000_000_000;
+
+impl ClockPlan {
+    /// Returns true if the clock equals the network's.
+    #[inline]
+    #[must_use]
+    pub const fn is_exact(&self) -> bool {
+        self.offset.as_picos() == 0 && self.drift_ppb == 0
+    }
+
+    /// Returns the clock value at the network's time `at`.
+    #[inline(always)]
+    #[must_use]
+    pub fn local(&self, at: Instant) -> Instant {
+        if self.is_exact() || at == Instant::NEVER { at } else { self.shown(at) }
+    }
+
+    fn shown(&self, at: Instant) -> Instant {
+        let at = at.as_picos() as i128;
+        // Floor division, for either sign of the drift: the clock never runs backwards.
+        let shown = at + (at * i128::from(self.drift_ppb)).div_euclid(PARTS);
+        to_instant(shown + i128::from(self.offset.as_picos()))
+    }
+
+    /// Returns the first time of the network at which the clock shows `shown` or more.
+    #[inline(always)]
+    #[must_use]
+    pub fn network(&self, shown: Instant) -> Instant {
+        if self.is_exact() || shown == Instant::NEVER { shown } else { self.found(shown) }
+    }
+
+    fn found(&self, shown: Instant) -> Instant {
+        let since = shown.as_picos() as i128 - i128::from(self.offset.as_picos());
+        let mut at = (since * PARTS).div_euclid(PARTS + i128::from(self.drift_ppb)).max(0);
+        // The two roundings together are off by one or two picoseconds, never by more.
+        while at > 0 && self.local(to_instant(at - 1)) >= shown {
+            at -= 1;
+        }
+        while self.local(to_instant(at)) < shown {
+            at += 1;
+        }
+        to_instant(at)
+    }
+}
+
+fn to_instant(ps: i128) -> Instant {
+    u128::try_from(ps).map_or(Instant::NEVER, Instant::from_picos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_hundred_ppm_are_a_hundred_nanoseconds_in_a_millisecond() {
+        let clock = ClockPlan { offset: Duration::from_micros(5), drift_ppb: -100_000 };
+        let shown = clock.local(Instant::ZERO + Duration::from_millis(1));
+        assert_eq!(shown.as_picos(), 1_000_000_000 + 5_000_000 - 100_000);
+    }
+
+    proptest! {
+        #[test]
+        fn a_deadline_is_met_as_soon_as_the_clock_shows_it(
+            offset in 0_u64..1_000_000_000_000,
+            drift_ppb in -400_000_000_i32..400_000_000,
+            shown in 0_u64..1_000_000_000_000_000,
+        ) {
+            let clock = ClockPlan { offset: Duration::from_picos(offset), drift_ppb };
+            let shown = Instant::from_picos(shown.into());
+            let at = clock.network(shown);
+            prop_assert!(clock.local(at) >= shown);
+            if at > Instant::ZERO {
+                let before = Instant::from_picos(at.as_picos() - 1);
+                prop_assert!(clock.local(before) < shown);
+            }
         }
     }
 }

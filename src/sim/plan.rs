@@ -1,14 +1,13 @@
-//! Configuration of a virtual network.
+//! Configuration of a virtual network, and its validation.
 
-use super::clock::ClockPlan;
 use super::faults::{Fault, FaultKind, FaultPlace};
-use super::ids::{Direction, End, ErrorPlan, LinkId, NodeId};
+use super::node::ClockPlan;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, PortId};
-use host::StationPlan;
+use host::{PlanError, StationPlan};
 use schedule::LinePlan;
-use secure::SecyPlan;
-use switch::SwitchPlan;
+use secure::{SecyError, SecyPlan};
+use switch::{SwitchError, SwitchPlan};
 
 #[derive(Clone, Debug)]
 pub struct NetworkPlan {
@@ -100,6 +99,11 @@ impl LinkPlan {
         if direction.0 % 2 == 0 { self.a } else { self.b }
     }
 
+    /// Returns the plan of a direction.
+    pub(super) const fn way(&self, direction: Direction) -> DirectionPlan {
+        if direction.0 % 2 == 0 { self.ab } else { self.ba }
+    }
+
     /// Returns the end at which frames of a direction arrive.
     #[must_use]
     pub const fn to(&self, direction: Direction) -> End {
@@ -170,6 +174,7 @@ impl NodePlan {
         match &self.kind {
             NodeKind::Switch(plan) => {
                 let port = plan.ports.get(port.index())?;
+                // With a burst, a frame may start while the one before is still on the line.
                 let exact = port.shaped && port.schedule.shaper_burst.0 == 0;
                 Some((port.rate, port.schedule.line, exact))
             }
@@ -216,5 +221,179 @@ impl FaultKind {
         self.describe_at(&place, |port| {
             owner.map_or_else(|| port.to_string(), |node| node.port_name(port))
         })
+    }
+}
+
+/// Number of a node: its index in [`NetworkPlan::nodes`](super::NetworkPlan::nodes).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(pub u32);
+
+/// Number of a link: its index in [`NetworkPlan::links`](super::NetworkPlan::links).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LinkId(pub u32);
+
+/// One direction of a link.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Direction(pub u32);
+
+/// One end of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    pub node: NodeId,
+    /// Port number; 0 for a host.
+    pub port: PortId,
+}
+
+/// Place of a node: the number of its part, and its index among the part's nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) part: u32,
+    pub(super) index: u32,
+}
+
+/// Error probabilities of a link, in units of 2^-64: 0 is never, `u64::MAX` almost always.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ErrorPlan {
+    /// Bit error probability. The frame is then damaged.
+    pub bit: u64,
+    /// Probability that a frame is lost without a trace.
+    pub frame: u64,
+}
+
+impl LinkId {
+    /// From end `a` to end `b`.
+    #[must_use]
+    pub const fn ab(self) -> Direction {
+        Direction(self.0 * 2)
+    }
+
+    /// From end `b` to end `a`.
+    #[must_use]
+    pub const fn ba(self) -> Direction {
+        Direction(self.0 * 2 + 1)
+    }
+}
+
+impl Direction {
+    #[must_use]
+    pub const fn link(self) -> LinkId {
+        LinkId(self.0 / 2)
+    }
+
+    /// Returns the other direction of the same link.
+    #[must_use]
+    pub const fn reverse(self) -> Self {
+        Self(self.0 ^ 1)
+    }
+
+    /// Index in a list of all directions.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl NodeId {
+    /// Index in a list of all nodes.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl LinkId {
+    /// Index in a list of all links.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Reason for refusing a network plan.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    /// A switch's plan contradicts itself.
+    #[error(transparent)]
+    Switch(#[from] SwitchError),
+    /// A host's plan contradicts itself.
+    #[error(transparent)]
+    Host(#[from] PlanError),
+    /// The plan of a port's `SecY` contradicts itself.
+    #[error("the SecY of {node}: {source}")]
+    Secy { node: String, source: SecyError },
+    /// A link ends at a port that does not exist.
+    #[error("link {link} ends at port {port} of node {node}, which is not there")]
+    NoPort { link: String, node: u32, port: PortId },
+    /// Two links end at the same port.
+    #[error("port {port} of {node} has two links, {link} is the second; a port has one")]
+    Twice {
+        node: String,
+        port: PortId,
+        /// Name of the second link.
+        link: String,
+    },
+    /// A port without a link.
+    #[error("port {port} of {node} has no link; every port needs one")]
+    Open { node: String, port: PortId },
+    /// A port that is not shaped to its link.
+    #[error("port {port} of {node} is not shaped to link {link}: rate, line and no burst")]
+    Line { node: String, port: PortId, link: String },
+    /// A clock with an extreme drift.
+    #[error("the clock of {0} drifts by half of its rate or more")]
+    Clock(String),
+    /// A fault of something that does not exist, or to which it does not apply.
+    #[error("fault {0}: there is no such link, direction, node or port, or it is no switch")]
+    Fault(usize),
+}
+
+impl NetworkPlan {
+    /// Validates the plan, for a network in any world.
+    ///
+    /// # Errors
+    /// The first problem found.
+    pub fn check(&self) -> Result<(), NetworkError> {
+        check(self)
+    }
+}
+
+/// Validates the plan.
+fn check(plan: &NetworkPlan) -> Result<(), NetworkError> {
+    let mut linked: Vec<Vec<bool>> = plan.nodes.iter().map(|n| vec![false; n.ports()]).collect();
+    for (n, link) in plan.links.iter().enumerate() {
+        for direction in [LinkId(n as u32).ab(), LinkId(n as u32).ba()] {
+            let end = link.from(direction);
+            let node = plan.nodes.get(end.node.index());
+            let found = node.and_then(|node| Some((node, node.line(end.port)?)));
+            let Some((node, (rate, line, exact))) = found else {
+                let (link, node, port) = (link.name.clone(), end.node.0, end.port);
+                return Err(NetworkError::NoPort { link, node, port });
+            };
+            let (link_name, name) = (link.name.clone(), node.name().to_owned());
+            // The port's shaper is the line, so a burst or another rate would let frames overlap.
+            if !exact || rate != link.rate || line != link.line {
+                return Err(NetworkError::Line { node: name, port: end.port, link: link_name });
+            }
+            let linked = &mut linked[end.node.index()][end.port.index()];
+            // A port is at the end of exactly one link.
+            if core::mem::replace(linked, true) {
+                return Err(NetworkError::Twice { node: name, port: end.port, link: link_name });
+            }
+        }
+    }
+    for (node, linked) in plan.nodes.iter().zip(&linked) {
+        // What an open port sends would have no line.
+        if let Some(port) = linked.iter().position(|l| !l) {
+            let port = PortId::new(port as u16).expect("a switch has no more ports than ids");
+            return Err(NetworkError::Open { node: node.name().to_owned(), port });
+        }
+        // The conversion of times relies on rates between half and one and a half.
+        if node.clock.drift_ppb.unsigned_abs() >= 500_000_000 {
+            return Err(NetworkError::Clock(node.name().to_owned()));
+        }
+    }
+    // Last, as faults name links and nodes that are validated by then.
+    match plan.faults.iter().position(|fault| !fault.kind.applies(plan)) {
+        Some(n) => Err(NetworkError::Fault(n)),
+        None => Ok(()),
     }
 }

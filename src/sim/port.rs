@@ -88,6 +88,7 @@ impl VirtualPort {
     #[inline]
     pub(super) fn deliver(&mut self, at: Instant, mut frame: VirtualFrame) {
         frame.open();
+        // Every frame comes here, and hardly any port has a defect.
         let Some(defects) = &mut self.defects else { return self.receive(frame) };
         let mut arrived = vec![frame];
         defects.rx(at, &mut arrived, &mut Memory);
@@ -164,6 +165,7 @@ impl VirtualPort {
     /// returns the time of their next action; `None` without defects.
     pub(super) fn take_aside(&mut self, at: Instant) -> Option<(Lines<VirtualFrame>, Instant)> {
         let defects = self.defects.as_mut()?;
+        // Frames for the node are delivered by the defect's event, now if there are any.
         let next = if defects.has_news() { at } else { defects.next_at().max(at) };
         let mut lines = defects.take_for_lines();
         lines.line.iter_mut().for_each(|frame| self.protect(frame));
@@ -210,6 +212,7 @@ impl VirtualPort {
     #[inline]
     pub(super) fn next_sent(&mut self) -> Option<VirtualFrame> {
         match self.sent_alone.take() {
+            // There are hardly ever more than two, so moving the rest is cheap.
             None if !self.sent.is_empty() => Some(self.sent.remove(0)),
             alone => alone,
         }
@@ -221,6 +224,7 @@ impl Port for VirtualPort {
 
     #[inline]
     fn rx_burst(&mut self, out: &mut Burst<VirtualFrame>) {
+        // It is the oldest, as others are queued only behind it.
         if self.alone.is_some() && !out.is_full() {
             out.extend(self.alone.take());
         }
@@ -246,6 +250,7 @@ impl Port for VirtualPort {
         if let Some(len) = self.control_len.filter(|_| frame.is_control()) {
             frame.wire_len = len;
         }
+        // The port's shaper has to know the length on the line, which a line adds only where data is protected.
         if let Some(guard) = self.guard.as_mut().filter(|guard| !guard.data) {
             guard.seal(&mut frame, true);
         }
@@ -253,6 +258,7 @@ impl Port for VirtualPort {
     }
 
     fn caps(&self) -> &PortCaps {
+        // What the port is given is on the line at once: nothing is committed behind it.
         &PortCaps { link_rate: None, rx_backlog_max: Bytes(0), tx_committed_max: Bytes(0) }
     }
 

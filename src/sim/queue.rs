@@ -1,12 +1,14 @@
-//! A queue of events: one slot for each part that can have an event pending.
+//! The queue of a node's events, and the agenda of all nodes' first events.
 //!
-//! A queue has as many slots as there are parts and never allocates. Its order is total: by time, then
-//! by [`Order`], then by number of the slot.
+//! A queue has one slot for each kind of event that a port or the node itself can have, and never allocates.
+//! Its order is total: by time, then by [`Order`], then by number of the slot. The agenda has one time for each
+//! node, which is all that a window of the engine looks at.
 
 use core::ops::Range;
 
 use ground::memory::{LINE, fetch_item};
 use ground::time::{Duration, Instant};
+use ground::units::PortId;
 
 /// Bits of a slot's number.
 const SLOT_BITS: u32 = 24;
@@ -107,6 +109,7 @@ impl Queue {
     pub fn set(&mut self, slot: u32, order: Order, at: Instant) {
         let at = due(at);
         if self.due(slot) != at {
+            // Order and slot fill the word: 40 bits and 24, so that equal orders fall to the lower slot.
             self.orders[slot as usize] = order.0 << SLOT_BITS | u64::from(slot);
             self.put(slot, at);
         }
@@ -148,6 +151,7 @@ impl Queue {
         let (mut node, mut least) = (self.pairs.len() + slot as usize, at);
         loop {
             let pair = &mut self.pairs[node >> 1];
+            // Nothing changes from here to the root.
             if pair[node & 1] == least {
                 return;
             }
@@ -183,7 +187,9 @@ impl Queue {
         let (mut node, mut shared) = (1, false);
         while let Some([left, right]) = pairs.get(node) {
             let is_left = *left == time;
+            // No `&&`: both values are at hand, and a branch might be mispredicted.
             shared |= is_left & (*right == time);
+            // To the left where both have the time, so that the lowest slot is found.
             node = 2 * node + usize::from(!is_left);
         }
         ((node - pairs.len()) as u32, shared)
@@ -203,6 +209,7 @@ impl Queue {
     #[inline]
     #[must_use]
     pub fn first_four(&self, at: Instant) -> [bool; 4] {
+        // A host has four slots (arrival, wake, node, defect), which are the first two pairs of leaves.
         let leaves = self.pairs.len() / 2;
         let [[a, b], [c, d]] = [self.pairs[leaves], self.pairs[leaves + 1]];
         [a, b, c, d].map(|slot| slot == due(at))
@@ -227,11 +234,138 @@ impl Queue {
     }
 }
 
+/// Layout of the slots in the queue of a node: arrivals, deadlines of ports, its own deadline, defects.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slots {
+    ports: u32,
+}
+
+/// Kind of an event of a node.
+pub(super) enum Event {
+    /// A frame has arrived at a port, or is to be validated there.
+    Arrival(PortId),
+    /// A deadline of a port.
+    Wake(PortId),
+    /// A deadline of the node.
+    Node,
+    /// A defect of a port acts.
+    Defect(PortId),
+}
+
+impl Slots {
+    pub(super) const fn new(ports: usize) -> Self {
+        Self { ports: ports as u32 }
+    }
+    pub(super) const fn arrival(port: PortId) -> u32 {
+        port.get() as u32
+    }
+    /// Slots below this one are of arrivals.
+    pub(super) const fn arrivals(self) -> u32 {
+        self.ports
+    }
+    pub(super) const fn wake(self, port: PortId) -> u32 {
+        self.ports + port.get() as u32
+    }
+    pub(super) const fn node(self) -> u32 {
+        2 * self.ports
+    }
+    pub(super) const fn defect(self, port: PortId) -> u32 {
+        2 * self.ports + 1 + port.get() as u32
+    }
+    pub(super) const fn count(self) -> usize {
+        3 * self.ports as usize + 1
+    }
+
+    #[inline]
+    pub(super) fn event(self, slot: u32) -> Event {
+        let port = |n: u32| PortId::new(n as u16).expect("a slot is of a port with an id");
+        // Arrivals are the most frequent events, and their slots the first.
+        if slot < self.ports {
+            Event::Arrival(port(slot))
+        } else if slot < self.node() {
+            Event::Wake(port(slot - self.ports))
+        } else if slot == self.node() {
+            Event::Node
+        } else {
+            Event::Defect(port(slot - self.node() - 1))
+        }
+    }
+}
+
+/// Nodes per block.
+const BLOCK: usize = 64;
+
+/// The time of every node's first event, in blocks of nodes. A window handles most nodes of a busy
+/// network, so looking through them in order costs less than keeping them sorted.
+#[derive(Debug)]
+pub(super) struct Agenda {
+    next: Box<[Due]>,
+    /// By block: a time not later than that of any of its nodes.
+    least: Box<[Due]>,
+}
+
+impl Agenda {
+    /// Creates an agenda of `nodes` nodes without events.
+    pub(super) fn new(nodes: usize) -> Self {
+        let blocks = nodes.div_ceil(BLOCK);
+        Self { next: vec![NEVER; nodes].into(), least: vec![NEVER; blocks].into() }
+    }
+
+    /// Sets the time of a node's first event.
+    #[inline]
+    pub(super) fn set(&mut self, node: usize, at: Instant) {
+        let at = due(at);
+        self.next[node] = at;
+        let least = &mut self.least[node / BLOCK];
+        // Only lowered: where an event moves to a later time the bound is early, which costs a search and no result.
+        *least = (*least).min(at);
+    }
+
+    /// Sets the time of a node's first event, unless it has an earlier one.
+    #[inline]
+    pub(super) fn advance(&mut self, node: usize, at: Instant) {
+        if due(at) < self.next[node] {
+            self.set(node, at);
+        }
+    }
+
+    /// A lower bound of the time of the first event. It is exact unless an event was moved to a later time
+    /// or cancelled since the last [`Self::take`].
+    #[inline]
+    pub(super) fn bound(&self) -> Instant {
+        time_of(self.least.iter().copied().min().unwrap_or(NEVER))
+    }
+
+    /// The time of the first event.
+    pub(super) fn first(&self) -> Instant {
+        time_of(self.next.iter().copied().min().unwrap_or(NEVER))
+    }
+
+    /// Adds the nodes with events before `end` to `out`, in the order of their numbers. Each has no event
+    /// until its time is set again.
+    pub(super) fn take(&mut self, end: Instant, out: &mut Vec<u32>) {
+        let end = due(end);
+        for (block, least) in self.least.iter_mut().enumerate().filter(|(_, least)| **least < end) {
+            // Calculated again from the nodes that stay.
+            *least = NEVER;
+            let first = block * BLOCK;
+            let last = (first + BLOCK).min(self.next.len());
+            for (node, next) in (first..last).zip(&mut self.next[first..last]) {
+                if *next < end {
+                    out.push(node as u32);
+                    *next = NEVER;
+                } else {
+                    *least = (*least).min(*next);
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use proptest::prelude::*;
 
     /// Slot of the first event, by the order of all slots.
     fn first(queue: &Queue) -> u32 {
@@ -297,6 +431,49 @@ mod tests {
                     prop_assert!(queue.is_first_at(*least.1));
                 }
                 prop_assert_eq!(queue.due(slot as u32), due(model[slot]));
+            }
+        }
+    }
+
+    fn at(ps: u64) -> Instant {
+        if ps == 0 { Instant::NEVER } else { Instant::from_picos(ps.into()) }
+    }
+
+    proptest! {
+        #[test]
+        fn a_node_is_taken_when_its_first_event_is_due(
+            sets in proptest::collection::vec((any::<u16>(), 0_u64..50, any::<bool>()), 1..200),
+            ends in proptest::collection::vec(1_u64..60, 1..8),
+        ) {
+            // More than two blocks, the last one not whole.
+            let nodes = 2 * BLOCK + 7;
+            let mut agenda = Agenda::new(nodes);
+            let mut model = vec![Instant::NEVER; nodes];
+            for sets in sets.chunks(sets.len().div_ceil(ends.len())) {
+                for &(node, time, advance) in sets {
+                    let (node, time) = (usize::from(node) % nodes, at(time));
+                    if advance {
+                        agenda.advance(node, time);
+                        model[node] = model[node].min(time);
+                    } else {
+                        agenda.set(node, time);
+                        model[node] = time;
+                    }
+                }
+                prop_assert_eq!(agenda.first(), *model.iter().min().unwrap());
+                prop_assert!(agenda.bound() <= agenda.first());
+            }
+            for end in ends.into_iter().map(at) {
+                let mut taken = Vec::new();
+                agenda.take(end, &mut taken);
+                let due = |node: &u32| model[*node as usize] < end;
+                let expected: Vec<u32> = (0..nodes as u32).filter(due).collect();
+                prop_assert_eq!(&taken, &expected);
+                expected.iter().for_each(|node| model[*node as usize] = Instant::NEVER);
+                prop_assert_eq!(agenda.first(), *model.iter().min().unwrap());
+                // The bound of a block that nothing was taken from may still be an event put off.
+                prop_assert!(agenda.bound() <= agenda.first());
+                prop_assert!(agenda.bound() >= end);
             }
         }
     }

@@ -6,8 +6,7 @@ use ground::time::{Duration, Instant};
 use ground::units::*;
 use pfc::FlowControl;
 use schedule::LinePlan;
-use switch::rig;
-use switch::{StaticEntry, SwitchPlan};
+use switch::{StaticEntry, SwitchPlan, rig};
 
 pub const RATE: BitsPerSec = BitsPerSec::gbps(100);
 pub const LOSSLESS: Priority = Priority::ALL[3];

@@ -1,19 +1,21 @@
 //! A node's turn: takes its events of one time, polls it, and puts its frames on the lines.
+//!
+//! A plain host, one without defects whose processor is free, has turns of its own. It has one port, and most of
+//! its turns do one of two things: they count a frame of a flow that is not answered, which needs no poll, or
+//! they send the next frame. A host whose next event is its own next frame goes on without reading its queue.
 
 use super::frame::VirtualFrame;
 use super::node::{Node, NodeState, VirtualWorld};
-use super::notes::Loss;
 use super::port::VirtualPort;
-use super::queue::{Order, Queue};
-use super::slots::{Event, Slots};
+use super::queue::{Event, Order, Queue, Slots};
 use super::wire::Inlet;
 use super::wires::Wires;
-use super::witness::Witness;
+use super::witness::{Loss, Witness};
 use contracts::frame::Frame;
 use ground::rand::Rng;
 use ground::time::Instant;
-use ground::units::PortId;
-use switch::Switch;
+use ground::units::{Cells, PortId, PriorityGroup};
+use switch::{Change, Switch};
 
 /// The reason for which a frame at the end of its line is not given to the node.
 #[inline(always)]
@@ -64,6 +66,7 @@ impl NodeState {
             let event = slots.event(slot);
             let is_arrival = matches!(event, Event::Arrival(_));
             ready |= is_arrival;
+            // Several ports have arrivals now, which are taken in the order in which they were scheduled.
             if is_arrival && shared && turn == 0 {
                 turn = self.arrive_at_once(at, slot, wires, witness);
                 continue;
@@ -94,6 +97,7 @@ impl NodeState {
                 }
             }
         }
+        // One poll for all events of this time: all frames are taken in before anything is sent.
         if ready {
             self.poll(at, wires, witness);
         }
@@ -108,6 +112,7 @@ impl NodeState {
         wires: &mut Wires,
         witness: &mut W,
     ) -> u32 {
+        // The list is put back with its memory at the end.
         let mut tied = core::mem::take(&mut self.tied);
         self.queue.tied(first..self.slots().arrivals(), &mut tied);
         let mut turn = 0;
@@ -152,6 +157,7 @@ impl NodeState {
             }
         }
         while let Some(mut frame) = inlet.arrival(at) {
+            // Such a pause was validated when its last bit arrived.
             let is_validated = inlet.validates() && frame.is_control();
             let refused = match is_validated {
                 _ if at < *down_until => Some(Loss::LinkDown),
@@ -179,6 +185,7 @@ impl NodeState {
     fn poll<W: Witness>(&mut self, at: Instant, wires: &mut Wires, witness: &mut W) {
         let slots = self.slots();
         if at < self.busy_until {
+            // Told once, and not for each event that meets a busy processor.
             if !core::mem::replace(&mut self.held_up, true) {
                 witness.held_up(at, self.id);
             }
@@ -204,13 +211,14 @@ impl NodeState {
                         let outlet = &mut outlets[port.index()];
                         sent.finish_sent(at);
                         while let Some(frame) = sent.next_sent() {
-                            wires.send(at, (local, clock), outlet, frame, witness);
+                            wires.send(at, local, clock, outlet, frame, witness);
                         }
                         queue.set(slots.wake(port), Order::LAST, later(deadline));
                     })
                 };
                 let mut whole = poll(switch, due);
                 if let Some(reconciler) = reconciler {
+                    // Reconciliation may change what ports send, so they are polled again until nothing is new.
                     while switch.has_news() || reconciler.next_deadline() <= local {
                         switch.reconcile(local, reconciler);
                         whole = poll(switch, &[]);
@@ -232,10 +240,85 @@ impl NodeState {
         self.work(at);
         self.send_aside(at, wires, witness);
     }
+
+    /// Lets the defects of a port act whose time has come; returns true if its node receives frames
+    /// because of that.
+    pub(super) fn defect<W: Witness>(
+        &mut self,
+        at: Instant,
+        port: PortId,
+        wires: &mut Wires,
+        witness: &mut W,
+    ) -> bool {
+        let (frames, bytes) = self.port_mut(port).defects_due(at);
+        (self.frames, self.bytes) = (self.frames + frames, self.bytes + bytes);
+        if frames > 0 {
+            self.add_due(port);
+        }
+        self.send_aside(at, wires, witness);
+        frames > 0
+    }
+
+    /// Sends the frames that the defects of the node have added, and schedules their next action.
+    #[inline]
+    pub(super) fn send_aside<W: Witness>(
+        &mut self,
+        at: Instant,
+        wires: &mut Wires,
+        witness: &mut W,
+    ) {
+        if self.has_defects {
+            self.send_added(at, wires, witness);
+        }
+    }
+
+    #[cold]
+    fn send_added<W: Witness>(&mut self, at: Instant, wires: &mut Wires, witness: &mut W) {
+        let (clock, local) = (self.clock, self.clock.local(at));
+
+        let slots = self.slots();
+        // Counted again over all ports.
+        self.held = 0;
+        for port in self.ports() {
+            let Some((lines, next)) = self.port_mut(port).take_aside(at) else { continue };
+            for frame in lines.line {
+                wires.send(at, local, &clock, &mut self.outlets[port.index()], frame, witness);
+            }
+            for frame in &lines.others {
+                for other in self.ports().filter(|other| *other != port) {
+                    let mut frame = frame.clone();
+                    // Each port protects with its own keys.
+                    self.port_mut(other).protect(&mut frame);
+                    wires.send(at, local, &clock, &mut self.outlets[other.index()], frame, witness);
+                }
+            }
+            for frame in &lines.inward {
+                for other in self.ports().filter(|other| *other != port) {
+                    // They cost the processor as much as frames that come by a line.
+                    (self.frames, self.bytes) =
+                        (self.frames + 1, self.bytes + u64::from(frame.wire_len()));
+                    self.port_mut(other).receive(frame.clone());
+                    self.add_due(other);
+                }
+            }
+            self.queue.set(slots.defect(port), Order::LAST, next);
+            self.held += self.port_mut(port).held();
+        }
+        for port in self.ports() {
+            for (priority, cells) in self.port_mut(port).take_leaks() {
+                let (group, cells) = (PriorityGroup::ALL[priority.index()], Cells(cells));
+                if let Node::Switch(switch) = &mut self.node {
+                    let leak = Change::Leak { port, group, cells };
+                    switch.apply(local, leak).expect("a port of the network is the switch's");
+                }
+            }
+        }
+    }
 }
 
 /// Source of the random order of a node's simultaneous events.
 pub(super) fn shuffler(seed: u64, node: usize) -> Rng {
+    // The golden ratio spreads the numbers of neighbouring nodes over all seeds.
     Rng::new(seed ^ (node as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
@@ -243,5 +326,128 @@ pub(super) fn shuffler(seed: u64, node: usize) -> Rng {
 fn shuffle<T>(rng: &mut Rng, items: &mut [T]) {
     for n in (1..items.len()).rev() {
         items.swap(n, (rng.next_u64() % (n as u64 + 1)) as usize);
+    }
+}
+
+impl NodeState {
+    /// True for a host without defects whose processor is free.
+    #[inline]
+    pub(super) fn is_plain_host(&self, at: Instant) -> bool {
+        matches!(self.node, Node::Host(_)) && !self.has_defects && self.busy_until <= at
+    }
+
+    /// As [`Self::turn`], for a plain host: it has few slots, and every event is followed by a poll or
+    /// counted without one. Events before `end` that only it can have are handled, too.
+    #[inline]
+    pub(super) fn turn_of_host<W: Witness>(
+        &mut self,
+        at: Instant,
+        end: Instant,
+        wires: &mut Wires,
+        witness: &mut W,
+    ) {
+        let [arrival, wake, node, _] = self.queue.first_four(at);
+        wires.tally.events += u64::from(arrival) + u64::from(wake) + u64::from(node);
+        let mut needs_poll = wake || node || self.held_up;
+        if arrival {
+            needs_poll |= self.arrive_at_host(at, wires, witness);
+        }
+        if node {
+            self.queue.set(self.slots().node(), Order::LAST, Instant::NEVER);
+        }
+        if core::mem::take(&mut self.held_up) {
+            witness.caught_up(at, self.id);
+        }
+        if !needs_poll {
+            // The deadline of its last poll holds.
+            wires.tally.polls += 1;
+            return self.work(at);
+        }
+        let slot = self.slots().wake(PortId::MIN);
+        // Up to then nothing but this host's own sending can happen here.
+        let until = end.min(self.queue.first_besides(slot));
+        let mut at = at;
+        loop {
+            let next = self.poll_host(at, wires, witness);
+            self.work(at);
+            if next >= until || self.busy_until > next {
+                return self.queue.set(slot, Order::LAST, next);
+            }
+            // Counted as the event that it replaces, so that counts do not depend on the shortcut.
+            wires.tally.events += 1;
+            at = next;
+        }
+    }
+
+    /// Takes the frames that have arrived. Returns true if the host has to be polled for one of them.
+    #[inline]
+    fn arrive_at_host<W: Witness>(
+        &mut self,
+        at: Instant,
+        wires: &mut Wires,
+        witness: &mut W,
+    ) -> bool {
+        let Self { node, inlets, queue, down_until, frames, bytes, clock, .. } = self;
+        let (Node::Host(station), inlet) = (node, &mut inlets[0]) else { return false };
+        let direction = inlet.direction;
+        // With MACsec, pauses are validated before they are obeyed, which the turn of any node does.
+        if inlet.validates() {
+            self.arrive(at, PortId::MIN, 0, wires, witness);
+            self.due.clear();
+            return true;
+        }
+        inlet.handled(at, 0);
+        let (mut needs_poll, local) = (false, clock.local(at));
+        while let Some(mut frame) = inlet.arrival(at) {
+            let refused = match at < *down_until {
+                true => Some(Loss::LinkDown),
+                false => refusal(false, inlet, station.port_mut(), &mut frame),
+            };
+            wires.left(refused.is_some());
+            if let Some(cause) = refused {
+                witness.lost(at, direction, &frame, cause);
+                needs_poll = true;
+                continue;
+            }
+            witness.arrived(at, direction, &frame);
+            *frames += 1;
+            *bytes += u64::from(frame.wire_len());
+            // Frames behind one that has to be read wait for the poll with it, so their order stays.
+            if needs_poll || !station.counts(local, &frame) {
+                station.port_mut().deliver(at, frame);
+                needs_poll = true;
+            }
+        }
+        let (next, order) = inlet.next();
+        queue.set(Slots::arrival(PortId::MIN), order, next);
+        needs_poll
+    }
+
+    /// Polls a host. Returns the time of its next poll.
+    #[inline]
+    pub(super) fn poll_host<W: Witness>(
+        &mut self,
+        at: Instant,
+        wires: &mut Wires,
+        witness: &mut W,
+    ) -> Instant {
+        let Self { id, node, clock, outlets, .. } = self;
+        let Node::Host(station) = node else { return Instant::NEVER };
+        wires.tally.polls += 1;
+        let local = clock.local(at);
+        let deadline = loop {
+            let next = station.poll(local);
+            // One poll may leave frames unread or unsent, so it is repeated as long as it gets on.
+            if next.deadline > local || !next.progressed {
+                break next.deadline;
+            }
+        };
+        let port = station.port_mut();
+        port.finish_sent(at);
+        while let Some(frame) = port.next_sent() {
+            wires.send(at, local, clock, &mut outlets[0], frame, witness);
+        }
+        assert!(deadline > local, "a deadline that has passed was met, node {id:?} at {at:?}");
+        clock.network(deadline)
     }
 }

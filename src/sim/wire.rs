@@ -6,16 +6,15 @@ use std::collections::VecDeque;
 
 use super::faults::{FaultKind, LineFault, Which};
 use super::frame::VirtualFrame;
-use super::ids::{Direction, End, ErrorPlan, Place};
-use super::notes::Loss;
-use super::plan::DirectionPlan;
+use super::plan::{Direction, DirectionPlan, End, ErrorPlan, LinkPlan, Place};
 use super::queue::Order;
+use super::witness::Loss;
 use contracts::frame::{FCS_BYTES, Frame};
 use ground::memory::{fetch, fetch_lines};
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
-use schedule::{Line, LinePlan};
+use schedule::Line;
 
 /// Bytes on the line before a frame's first: preamble and start delimiter.
 const PREAMBLE: u64 = 8;
@@ -113,12 +112,15 @@ pub(super) struct Inlet {
 
 /// Creates both halves of a direction.
 pub(super) fn halves(
-    (rate, line): (BitsPerSec, LinePlan),
-    plan: DirectionPlan,
-    (direction, to): (Direction, End),
-    (delivery, secured): (Delivery, Secured),
+    link: &LinkPlan,
+    direction: Direction,
+    delivery: Delivery,
+    secured: Secured,
     seed: u64,
 ) -> (Outlet, Inlet) {
+    let (rate, line, to) = (link.rate, link.line, link.to(direction));
+    let plan = link.way(direction);
+
     // The line's overhead is preamble and gap; a shorter one is taken as preamble.
     let after = u64::from(line.overhead).saturating_sub(PREAMBLE);
     let mut outlet = Outlet {
@@ -221,6 +223,7 @@ impl Outlet {
             return self.take_any(at, end, frame);
         }
         let last_bit = end.saturating_sub(self.gap) + self.plan.delay;
+        // The MAC responds after the `SecY` has validated the pause, so the inlet adds the response then.
         let responds = frame.is_control() && !self.validated;
         let arrival = if responds { last_bit + self.plan.response } else { last_bit };
         Ok(Flight::new(at, arrival, frame))
@@ -241,6 +244,7 @@ impl Outlet {
             return Err((frame, Loss::Secy));
         }
         let control = frame.is_control();
+        // Before random losses, so that a fault takes as many frames as it says.
         if self.lose != [0; 3] && self.loses(control) {
             return Err((frame, Loss::Fault));
         }
@@ -248,6 +252,7 @@ impl Outlet {
             if self.rng.next_u64() < self.plan.errors.frame {
                 return Err((frame, Loss::Fault));
             }
+            // Errors hit the bytes on the line, protection included.
             let more = frame.sealed.as_ref().map_or(0, |sealed| sealed.uncounted());
             let bits = u64::from(frame.wire_len() + more) * 8;
             if self.rng.next_u64() < any_of(self.plan.errors.bit, bits) {
@@ -270,6 +275,7 @@ impl Outlet {
             Delivery::CutThrough(fastest) => {
                 let line = end.since(at);
                 let header = self.line.time_for(HEADER.min(frame.wire_len()));
+                // The part that has to be there so that the fastest line does not run empty before the rest arrives.
                 let ahead = line - fastest.time_for(frame.wire_len()).min(line);
                 at + header.max(ahead) + self.plan.delay
             }
@@ -286,6 +292,7 @@ impl Outlet {
     /// Returns true if a scheduled loss applies to this frame.
     fn loses(&mut self, control: bool) -> bool {
         let which = if control { Which::Control } else { Which::Data };
+        // Losses of the frame's own kind are used up first.
         for which in [which, Which::Any] {
             let left = &mut self.lose[which as usize];
             if *left > 0 {
@@ -314,7 +321,7 @@ impl Inlet {
     /// The frames that arrive before `end`, pauses left out.
     #[inline]
     pub(super) fn due(&self, end: Instant) -> impl Iterator<Item = &VirtualFrame> {
-        self.data.iter().take_while(move |of| of.arrival < end).map(|of| &of.frame)
+        self.data.iter().take_while(move |flight| flight.arrival < end).map(|flight| &flight.frame)
     }
 
     /// Adds a frame that has started, a pause if `is_control`. Returns true if it may be the next event of the
@@ -322,7 +329,9 @@ impl Inlet {
     #[inline]
     pub(super) fn push(&mut self, flight: Flight, is_control: bool) -> bool {
         if !is_control {
-            let is_behind = self.data.front().is_some_and(|of| of.arrival <= flight.arrival);
+            let is_behind =
+                self.data.front().is_some_and(|flight| flight.arrival <= flight.arrival);
+            // No frame overtakes another on the line, so the queue is in the order of arrivals.
             self.data.push_back(flight);
             return !is_behind;
         }
@@ -358,7 +367,7 @@ impl Inlet {
             return self.next_of_all();
         }
         match self.data.front() {
-            Some(of) => (of.arrival, self.order(of.arrival, of.age)),
+            Some(flight) => (flight.arrival, self.order(flight.arrival, flight.age)),
             None => (Instant::NEVER, Order::LAST),
         }
     }
@@ -367,9 +376,10 @@ impl Inlet {
     #[inline(never)]
     fn next_of_all(&self) -> (Instant, Order) {
         let all = [&self.control, &self.unvalidated, &self.data];
+        // Of equal times the first of the list counts: pauses go before data.
         let firsts = all.into_iter().filter_map(VecDeque::front);
-        let of = firsts.min_by_key(|of| of.arrival).expect("a pause is on the way");
-        (of.arrival, self.order(of.arrival, of.age))
+        let flight = firsts.min_by_key(|flight| flight.arrival).expect("a pause is on the way");
+        (flight.arrival, self.order(flight.arrival, flight.age))
     }
 
     /// The next pause whose last bit has arrived by `at` and that has to be validated.
@@ -379,8 +389,8 @@ impl Inlet {
             return None;
         }
         let next = self.unvalidated.pop_front();
-        if let Some(of) = next.as_ref().filter(|_| self.secured.recorded) {
-            note(&mut self.record, &of.frame);
+        if let Some(flight) = next.as_ref().filter(|_| self.secured.recorded) {
+            note(&mut self.record, &flight.frame);
         }
         next
     }
@@ -414,7 +424,7 @@ impl Inlet {
         if self.data.front()?.arrival > at {
             return None;
         }
-        self.data.pop_front().map(|of| of.frame)
+        self.data.pop_front().map(|flight| flight.frame)
     }
 
     /// The next pause that is obeyed by `at`.
@@ -440,12 +450,12 @@ impl Inlet {
     pub(super) fn clear(&mut self) -> Vec<VirtualFrame> {
         let pauses = self.control.drain(..).chain(self.unvalidated.drain(..));
         let all = self.data.drain(..).chain(pauses);
-        all.map(|of| of.frame).collect()
+        all.map(|flight| flight.frame).collect()
     }
 
     /// The data frames on the line.
     pub(super) fn data(&self) -> impl Iterator<Item = &VirtualFrame> {
-        self.data.iter().map(|of| &of.frame)
+        self.data.iter().map(|flight| &flight.frame)
     }
 
     /// The recorded pause that is `back` pauses old. One still on its way is not recorded, so no copy
@@ -469,6 +479,7 @@ const _: () = assert!(HEADER > FCS_BYTES);
 /// Returns the probability of any of `n` independent events of probability `each`, in units of
 /// 2^-64: by squaring, in integers, so that it is the same on every machine.
 fn any_of(each: u64, mut n: u64) -> u64 {
+    // Probabilities that nothing happens; all ones stand for certainty.
     let (mut none, mut power) = (u64::MAX, u64::MAX - each);
     let product = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     while each > 0 && n > 0 {
@@ -486,7 +497,7 @@ mod tests {
     use super::*;
 
     /// Converts a probability to units of 2^-64.
-    fn of(p: f64) -> u64 {
+    fn flight(p: f64) -> u64 {
         (p * 2f64.powi(64)) as u64
     }
 
@@ -495,7 +506,7 @@ mod tests {
         assert_eq!(any_of(0, 12_000), 0);
         for (ber, bits) in [(1e-12, 12_000), (1e-5, 12_144), (1e-3, 512), (0.5, 1)] {
             let exact = -f64::exp_m1(f64::from(bits) * f64::ln_1p(-ber));
-            let found = any_of(of(ber), bits as u64) as f64 / 2f64.powi(64);
+            let found = any_of(flight(ber), bits as u64) as f64 / 2f64.powi(64);
             assert!((found - exact).abs() < exact * 1e-4 + 1e-15, "{ber} {bits}: {found} {exact}");
         }
     }

@@ -1,25 +1,31 @@
-//! State that nodes share while they handle events: the agenda, and the frames that they have sent.
+//! State that nodes share while they handle events: the agenda, the frames that they have sent, and the hash of
+//! the trace.
 //!
 //! Every node has a queue of its own, and the agenda has the time of each node's first event. Nothing
 //! that a node sends arrives before [`Wires::lookahead`] has passed, so the events of one node up to
 //! then may be handled before those of another, and frames are brought to their receivers at the end.
+//!
+//! The hash is the sum of the XXH3 of all frames' starts, which gives the same value on every machine and in
+//! every order of what happens at different nodes. For comparing traces, not for security. What a line does to a
+//! frame behind its start is not in it: a frame that is lost or damaged on its last line, and that nothing
+//! answers, changes the results of its flow alone. A frame that its sender damages starts as another one.
 
-use super::agenda::Agenda;
-use super::clock::ClockPlan;
+use std::fmt;
+
 use super::frame::VirtualFrame;
-use super::hash::TraceHash;
-use super::ids::{Direction, LinkId};
-use super::mail::{Letter, Mail, Parcel};
-use super::node::NodeState;
-use super::plan::NetworkPlan;
-use super::slots::Slots;
+use super::node::{ClockPlan, NodeState};
+use super::part::{Letter, Mail, Parcel};
+use super::plan::{Direction, LinkId, NetworkPlan};
+use super::queue::{Agenda, Slots};
 use super::wire::{Delivery, Inlet, Outlet, Secured, halves};
 use super::witness::Witness;
+use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::PortId;
 use schedule::Line;
 use secure::SecyPlan;
 use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Frames that start in a window from which on their receivers' memory is behind the near caches.
 const FRAMES_MIN: usize = 256;
@@ -90,13 +96,15 @@ impl Wires {
     pub(super) fn send<W: Witness>(
         &mut self,
         at: Instant,
-        (local, clock): (Instant, &ClockPlan),
+        local: Instant,
+        clock: &ClockPlan,
         outlet: &mut Outlet,
         mut frame: VirtualFrame,
         witness: &mut W,
     ) {
         frame.start();
         let time = outlet.time_for(&frame);
+        // A sender with a drift takes as long for a frame as its own clock says.
         let end = if clock.is_exact() { at + time } else { clock.network(local + time) };
         let (direction, is_control) = (outlet.direction, frame.is_control());
         self.hash.frame(at, direction, &frame);
@@ -107,6 +115,7 @@ impl Wires {
                 self.on_the_way += 1;
                 let (place, port) = (outlet.place, outlet.to.port);
                 let parcel = Parcel { index: place.index, port, is_control, flight };
+                // The receiver is in another part, which gets it in the exchange after this round.
                 if place.part != self.part {
                     witness.handed_over(direction, &parcel.flight.frame);
                     return self.mail[place.part as usize].post(Letter { parcel, end });
@@ -153,6 +162,7 @@ impl Wires {
         let NodeState { inlets, queue, .. } = &mut nodes[index as usize];
         let (inlet, slot) = (&mut inlets[port.index()], Slots::arrival(port));
         let (arrival, age) = (flight.arrival, flight.age);
+        // Most frames follow another one on their line and are not its next event.
         if inlet.push(flight, is_control) && queue.is_before(slot, arrival) {
             queue.set(slot, inlet.order(arrival, age), arrival);
             self.agenda.advance(index as usize, arrival);
@@ -193,6 +203,7 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> (Outlet, Inlet) {
     let link = &plan.links[direction.link().index()];
     let to = link.to(direction);
     let towards = &plan.nodes[to.node.index()];
+    // The frame may leave by any port, so the fastest decides how much of it has to be there.
     let fastest = (0..towards.ports() as u16)
         .filter_map(|n| towards.line(PortId::new(n)?))
         .max_by_key(|(rate, ..)| rate.get());
@@ -200,8 +211,9 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> (Outlet, Inlet) {
         Some((rate, line, _)) if towards.cut_through => Delivery::CutThrough(Line::new(rate, line)),
         _ => Delivery::Stored,
     };
-    let dir = if direction.0 % 2 == 0 { link.ab } else { link.ba };
+
     let secys = [link.from(direction), to].map(|end| plan.nodes[end.node.index()].secy(end.port));
+    // Both ends delay a protected frame, but only the sender decides that it is one.
     let shim = match secys {
         [Some(sender), receiver] => {
             sender.tx_delay + receiver.map_or(Duration::ZERO, |secy| secy.rx_delay)
@@ -213,7 +225,7 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> (Outlet, Inlet) {
     let recorded = plan.faults.iter().any(|fault| fault.kind.replays() == Some(direction));
     let secured = Secured { overhead, shim, recorded, validated };
     let seed = plan.seed ^ (u64::from(direction.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    halves((link.rate, link.line), dir, (direction, to), (delivery, secured), seed)
+    halves(link, direction, delivery, secured, seed)
 }
 
 /// Returns the least time from a frame's start to its arrival, from the nodes of each part to those of
@@ -226,9 +238,46 @@ pub(super) fn least_delays(parts: &[Vec<NodeState>]) -> Vec<Vec<Duration>> {
             let exact = state.clock.is_exact();
             for outlet in &state.outlets {
                 let to = &mut least[outlet.place.part as usize];
+                // At least a picosecond: a window of no length would never end.
                 *to = (*to).min(outlet.least_delay(exact).max(Duration::from_picos(1)));
             }
         }
     }
     least
+}
+
+/// Hash of the trace: every frame that started on a line, with time, place, length, content and whether its
+/// sender damaged it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct TraceHash(u64);
+
+impl TraceHash {
+    /// Adds a frame that starts on its line.
+    #[inline]
+    pub(super) fn frame(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        let mut event = [0; 24];
+        // All events in a virtual world are before 2^64 ps.
+        event[..8].copy_from_slice(&(at.as_picos() as u64).to_le_bytes());
+        event[8..12].copy_from_slice(&direction.0.to_le_bytes());
+        // No frame has 2^31 bytes.
+        let len = frame.wire_len() | u32::from(frame.spoilt) << 31;
+        event[12..16].copy_from_slice(&len.to_le_bytes());
+        event[16..].copy_from_slice(&frame.digest().to_le_bytes());
+        self.0 = self.0.wrapping_add(xxh3_64(&event));
+    }
+
+    /// Adds the frames of another part of the network.
+    pub(super) const fn add(&mut self, other: Self) {
+        self.0 = self.0.wrapping_add(other.0);
+    }
+
+    pub(super) const fn value(&self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Debug for TraceHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TraceHash({:016x})", self.value())
+    }
 }

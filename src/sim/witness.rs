@@ -1,11 +1,23 @@
 //! Observation of a network from outside, for checkers, recorders and reports.
+//!
+//! A [`Witness`] sees frames on lines, their losses, and as notes what a switch does that is not visible on its
+//! lines. [`Network`] is compiled again for each type of witness, which takes a compiler half a minute and makes
+//! the engine of long runs as fast as it can be. Tests of devices and generators run for microseconds of virtual
+//! time, so they share an [`ObservedNetwork`], which this crate contains and which calls through a pointer.
 
+use super::changes::Refusal;
 use super::frame::VirtualFrame;
-use super::ids::{Direction, LinkId, NodeId};
+use super::network::Network;
 use super::node::Nodes;
-use super::notes::{Loss, Note};
 use super::partition::Partition;
+use super::plan::{Direction, End, LinkId, NetworkError, NetworkPlan, NodeId};
+use contracts::stats::DropReason;
+use contracts::world::Events;
 use ground::time::Instant;
+use ground::units::{
+    Cells, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass,
+};
+use secure::SecyChange;
 
 /// Observer of a network. All times are the network's. The default methods do nothing and cost
 /// nothing.
@@ -109,6 +121,7 @@ impl Witness for () {
     }
 
     fn divide(&mut self, partition: &Partition) -> Vec<Self> {
+        // The first part keeps this one.
         vec![(); partition.parts() - 1]
     }
 }
@@ -126,6 +139,7 @@ impl<A: Witness, B: Witness> Witness for (A, B) {
     }
     fn divide(&mut self, partition: &Partition) -> Vec<Self> {
         let (first, second) = (self.0.divide(partition), self.1.divide(partition));
+        // Both divide by one partition, so the lists are equally long.
         first.into_iter().zip(second).collect()
     }
     fn unite(&mut self, others: Vec<Self>, partition: &Partition) {
@@ -190,8 +204,253 @@ impl<A: Witness, B: Witness> Witness for (A, B) {
     }
     fn sampled_with(&mut self, others: &mut [&mut Self], at: Instant, nodes: &mut Nodes) {
         let pairs = others.iter_mut().map(|other| (&mut other.0, &mut other.1));
+        // Each gets those of its own kind in the other parts.
         let (mut first, mut second): (Vec<&mut A>, Vec<&mut B>) = pairs.unzip();
         self.0.sampled_with(&mut first, at, nodes);
         self.1.sampled_with(&mut second, at, nodes);
+    }
+}
+
+/// Reason for losing a frame on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// The frame check sequence did not match, because of a bit error; or the frame is a fragment that
+    /// a switch's MAC discards.
+    Damaged,
+    /// The frame check sequence did not match, because of a defect of the sender.
+    Defect,
+    /// Lost by the link's error probability, or by a scheduled fault.
+    Fault,
+    /// The link is down, or went down while the frame was on it; or the device at its end is being
+    /// reset.
+    LinkDown,
+    /// The sender's `SecY` could not protect it, or the receiver's did not accept it.
+    Secy,
+}
+
+/// Action of a switch that is not visible on its lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// It dropped a frame.
+    Dropped {
+        /// Port that counts it.
+        port: PortId,
+        /// Priority of the frame, if it was classified.
+        priority: Option<Priority>,
+        reason: DropReason,
+    },
+    /// It set CE on a frame and sent it.
+    Marked {
+        /// Egress port.
+        port: PortId,
+        class: TrafficClass,
+    },
+    /// An ingress group crossed its limit.
+    Crossed {
+        port: PortId,
+        group: PriorityGroup,
+        /// True for XOFF, false for XON.
+        xoff: bool,
+    },
+    /// An ingress group has new thresholds.
+    Regrouped {
+        port: PortId,
+        group: PriorityGroup,
+        /// Its headroom; `None` if it is lossy.
+        headroom: Option<Cells>,
+    },
+    /// PFC runs for other priorities from now on.
+    PfcChanged {
+        /// Port of the switch.
+        port: PortId,
+        /// The priorities that it pauses its peer for.
+        send: PrioritySet,
+        /// The priorities that its peer may pause.
+        obey: PrioritySet,
+    },
+    /// Frames that arrive from now on are queued in other traffic classes.
+    ClassesChanged {
+        /// Egress port.
+        port: PortId,
+        /// Priority to traffic class.
+        map: [TrafficClass; PRIORITIES],
+    },
+    /// It made a PFC or PAUSE frame.
+    PauseSent {
+        /// Egress port.
+        port: PortId,
+        /// Enabled priorities.
+        named: PrioritySet,
+        /// Priorities among these that it pauses.
+        paused: PrioritySet,
+    },
+    /// It obeyed a PFC or PAUSE frame.
+    PauseObeyed {
+        /// Ingress port.
+        port: PortId,
+        /// Priorities that may not be sent there now.
+        paused: PrioritySet,
+    },
+    /// Its watchdog detected a storm, or restored a queue.
+    Storm {
+        port: PortId,
+        class: TrafficClass,
+        /// True if detected, false if restored.
+        detected: bool,
+    },
+}
+
+/// The observer in every switch of the virtual world: keeps events until they are taken.
+#[derive(Debug, Default)]
+pub struct Notes {
+    pub(super) taken: Vec<Note>,
+    pub(super) enabled: bool,
+}
+
+impl Notes {
+    #[inline]
+    fn note(&mut self, note: Note) {
+        // All that a witness without an interest in notes pays.
+        if self.enabled {
+            self.taken.push(note);
+        }
+    }
+}
+
+impl Events for Notes {
+    fn dropped(
+        &mut self,
+        _: Instant,
+        port: PortId,
+        priority: Option<Priority>,
+        reason: DropReason,
+    ) {
+        self.note(Note::Dropped { port, priority, reason });
+    }
+    fn marked(&mut self, _: Instant, port: PortId, class: TrafficClass) {
+        self.note(Note::Marked { port, class });
+    }
+    fn crossed(&mut self, _: Instant, port: PortId, group: PriorityGroup, xoff: bool) {
+        self.note(Note::Crossed { port, group, xoff });
+    }
+    fn regrouped(
+        &mut self,
+        _: Instant,
+        port: PortId,
+        group: PriorityGroup,
+        headroom: Option<Cells>,
+    ) {
+        self.note(Note::Regrouped { port, group, headroom });
+    }
+    fn pfc_changed(&mut self, _: Instant, port: PortId, send: PrioritySet, obey: PrioritySet) {
+        self.note(Note::PfcChanged { port, send, obey });
+    }
+    fn classes_changed(&mut self, _: Instant, port: PortId, map: [TrafficClass; PRIORITIES]) {
+        self.note(Note::ClassesChanged { port, map });
+    }
+    fn pause_sent(&mut self, _: Instant, port: PortId, named: PrioritySet, paused: PrioritySet) {
+        self.note(Note::PauseSent { port, named, paused });
+    }
+    fn pause_obeyed(&mut self, _: Instant, port: PortId, paused: PrioritySet) {
+        self.note(Note::PauseObeyed { port, paused });
+    }
+    fn storm(&mut self, _: Instant, port: PortId, class: TrafficClass, detected: bool) {
+        self.note(Note::Storm { port, class, detected });
+    }
+}
+
+/// An observer of frames on lines. Calls are in the order of time; see [`Witness`].
+pub trait FrameObserver: Send {
+    /// A frame starts on a line, which it leaves at `end`.
+    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant);
+    /// A frame has arrived and is given to the node.
+    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame);
+    /// A frame is lost on its way.
+    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss);
+}
+
+struct Pointer<'o>(Option<&'o mut dyn FrameObserver>);
+
+impl Witness for Pointer<'_> {
+    const NOTES: bool = false;
+
+    fn is_ordered(&self) -> bool {
+        // Without an observer nothing needs the order, and windows are as long as the lookahead.
+        self.0.is_some()
+    }
+
+    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
+        if let Some(observer) = &mut self.0 {
+            observer.sent(at, direction, frame, end);
+        }
+    }
+
+    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        if let Some(observer) = &mut self.0 {
+            observer.arrived(at, direction, frame);
+        }
+    }
+
+    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
+        if let Some(observer) = &mut self.0 {
+            observer.lost(at, direction, frame, cause);
+        }
+    }
+}
+
+/// A running network with an observer of its frames, or none.
+pub struct ObservedNetwork<'o>(Network<Pointer<'o>>);
+
+impl<'o> ObservedNetwork<'o> {
+    /// As [`Network::new`].
+    ///
+    /// # Errors
+    /// A contradiction in the plan.
+    pub fn new(
+        plan: &NetworkPlan,
+        observer: Option<&'o mut dyn FrameObserver>,
+    ) -> Result<Self, NetworkError> {
+        Network::new(plan, Pointer(observer)).map(Self)
+    }
+
+    /// As [`Network::run_until`].
+    pub fn run_until(&mut self, limit: Instant) {
+        self.0.run_until(limit);
+    }
+
+    /// As [`Network::restart`].
+    ///
+    /// # Errors
+    /// A contradiction in the plan.
+    pub fn restart(
+        &mut self,
+        switch: NodeId,
+        plan: &NetworkPlan,
+        until: Instant,
+    ) -> Result<(), NetworkError> {
+        self.0.restart(switch, plan, until)
+    }
+
+    /// As [`Network::change_secy`].
+    ///
+    /// # Errors
+    /// The reason why the port refuses the change.
+    pub fn change_secy(&mut self, end: End, change: &SecyChange) -> Result<(), String> {
+        self.0.change_secy(end, change)
+    }
+
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.0.now()
+    }
+
+    pub fn nodes_mut(&mut self) -> &mut Nodes {
+        self.0.nodes_mut()
+    }
+
+    /// As [`Network::refusals`].
+    #[must_use]
+    pub fn refusals(&self) -> &[Refusal] {
+        self.0.refusals()
     }
 }

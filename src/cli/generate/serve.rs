@@ -21,7 +21,7 @@ use crate::dpdk::{Eal, EalOptions, own_prefix};
 use crate::report;
 use otg::engine::{Refusal, RefusalKind};
 use otg::server;
-use tester::access::Access;
+use tester::Access;
 use tester::engine::{TesterEngine, TesterOptions};
 use tester::plan::Place;
 use tester::self_test;

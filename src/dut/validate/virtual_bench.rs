@@ -22,8 +22,8 @@ use sim::{
 };
 use switch::Change;
 use switch::managed::{At, Object};
+use tester::figures::Seen;
 use tester::report::Report as Counts;
-use tester::seen::Seen;
 use tester::standing;
 use tester::tally::report;
 use tester::virtual_run::exact;

@@ -61,6 +61,7 @@ pub fn decode(message: MessageDescriptor, octets: Bytes) -> Result<Value, Refusa
 /// A value that does not fit the message, which is a bug of the caller.
 pub fn encode(message: MessageDescriptor, value: &Value) -> Result<Vec<u8>, Refusal> {
     let name = message.name().to_owned();
+    // Fields that OTG does not define have no place in gRPC, and are left out.
     let options = DeserializeOptions::new().deny_unknown_fields(false);
     DynamicMessage::deserialize_with_options(message, value, &options)
         .map(|message| message.encode_to_vec())
@@ -82,9 +83,11 @@ pub fn encode_text(message: MessageDescriptor, text: &[u8]) -> Result<Vec<u8>, R
 
 fn to_json(message: &DynamicMessage, path: &str, errors: &mut Vec<String>) -> Value {
     let mut object = Map::new();
+    // Its fields have no type here; that it is there is enough to refuse it by name.
     if message.descriptor().full_name() == UNSUPPORTED {
         return Value::Object(object);
     }
+    // A field of a later version would otherwise be lost without a word.
     for unknown in message.unknown_fields() {
         let number = unknown.number();
         let what = message.descriptor().name().to_owned();
@@ -116,6 +119,7 @@ fn field_to_json(
             Value::Array(items.filter_map(item).collect())
         }
         Field::Message(message) => to_json(message, path, errors),
+        // Number 0 is no word: the field was left out.
         Field::EnumNumber(0) => return None,
         Field::EnumNumber(number) => match word(field, *number) {
             Some(word) => Value::String(word),

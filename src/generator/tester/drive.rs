@@ -71,7 +71,7 @@ pub struct Ran {
     pub findings: Vec<Finding>,
 }
 
-/// Runs a test. `look` gets every report, with the progress (0 to 1) if that is known, and
+/// Runs a test. `observe` gets every report, with the progress (0 to 1) if that is known, and
 /// returns true to continue.
 ///
 /// # Errors
@@ -80,11 +80,11 @@ pub fn drive<R: Runner>(
     plan: &TestPlan,
     runner: &mut R,
     limits: Limits,
-    mut look: impl FnMut(&Report, Option<f64>) -> bool,
+    mut observe: impl FnMut(&Report, Option<f64>) -> bool,
 ) -> Result<Ran, R::Error> {
     let mut history = History::default();
     runner.start()?;
-    let (why, before) = send(plan, runner, limits, &mut history, &mut look)?;
+    let (why, before) = send(plan, runner, limits, &mut history, &mut observe)?;
     let (why, report) = match drain(runner, limits) {
         Ok(report) => (why, report),
         // No further results are available.
@@ -101,13 +101,14 @@ fn send<R: Runner>(
     runner: &mut R,
     limits: Limits,
     history: &mut History,
-    look: &mut impl FnMut(&Report, Option<f64>) -> bool,
+    observe: &mut impl FnMut(&Report, Option<f64>) -> bool,
 ) -> Result<(Why, Report), R::Error> {
     let mut last = None;
     let mut down = Duration::ZERO;
     loop {
-        let seen = runner.advance(runner.step()).and_then(|()| runner.report(false));
-        let report = match (seen, last.take()) {
+        let result = runner.advance(runner.step()).and_then(|()| runner.report(false));
+        // An error in the first step is the test's. A later one may be the machine's, and what was measured counts.
+        let report = match (result, last.take()) {
             (Ok(report), _) => report,
             (Err(error), None) => return Err(error),
             (Err(error), Some(last)) => {
@@ -116,7 +117,8 @@ fn send<R: Runner>(
         };
         history.push(&report);
         let over = limits.duration.is_some_and(|d| elapsed(&report) >= d.as_secs_f64());
-        let goes_on = look(&report, progress(plan, &report, limits.duration));
+        let goes_on = observe(&report, progress(plan, &report, limits.duration));
+        // A link that comes back starts the time again.
         down = if are_down(plan, &report) { down + runner.step() } else { Duration::ZERO };
         if !goes_on {
             let has_an_end = limits.duration.is_some() || plan.flows.iter().any(ends);
@@ -140,6 +142,7 @@ fn drain<R: Runner>(runner: &mut R, limits: Limits) -> Result<Report, R::Error> 
     runner.stop()?;
     let mut waited = Duration::ZERO;
     loop {
+        // With distributions, as it may be the last.
         let report = runner.report(true)?;
         if waited >= limits.drain || report.flows.iter().all(is_stopped) {
             return Ok(report);
@@ -193,6 +196,7 @@ fn progress(plan: &TestPlan, report: &Report, duration: Option<Duration>) -> Opt
     let by_flows = plan.flows.iter().filter_map(|asked| {
         let FlowKind::Stream(stream) = &asked.kind else { return None };
         let flow = report.flows.iter().find(|f| f.name == asked.name)?;
+        // A flow ends at the first of its limits.
         let by_frames = stream.limit.frames.map(|n| flow.frames_tx as f64 / n.max(1) as f64);
         let span = |t: Duration| (t + stream.delay).as_secs_f64().max(1e-12);
         let by_time = stream.limit.time.map(|t| at / span(t));

@@ -57,6 +57,7 @@ impl History {
         self.every = self.every.max(1);
         self.moments.push(moment);
         if self.moments.len() > MOMENTS_MAX {
+            // Every second moment goes, and from now on half as many are kept.
             let mut place = 0;
             self.moments.retain(|_| {
                 place += 1;
@@ -68,6 +69,7 @@ impl History {
 
     /// Records the last report of a run, which is always kept.
     pub fn finish(&mut self, report: &Report) {
+        // It is kept, whatever the interval says.
         self.since = self.every;
         self.push(report);
     }

@@ -7,18 +7,15 @@
 //! calculates the memory that a test takes, and [`history`] records the results over time.
 //! [`drive`] runs a test from start to end in either world.
 
-pub mod access;
 pub mod capture;
 pub mod drive;
 #[cfg(feature = "dpdk")]
 pub mod engine;
 pub mod figures;
-mod filter;
 pub mod history;
 pub mod judge;
 mod location;
 pub mod memory;
-mod messages;
 pub mod otg_file;
 pub mod plan;
 #[cfg(feature = "dpdk")]
@@ -26,7 +23,6 @@ pub mod real_run;
 pub mod replay;
 pub mod report;
 pub mod resolve;
-pub mod seen;
 #[cfg(feature = "dpdk")]
 pub mod self_test;
 #[cfg(feature = "dpdk")]
@@ -34,12 +30,11 @@ pub mod session;
 pub mod standing;
 pub mod stations;
 pub mod tally;
-mod time;
 pub mod virtual_run;
 
-pub use location::QUEUES_MAX;
+pub use figures::Measured;
+pub use location::{Access, QUEUES_MAX};
 pub use stations::{Punctuality, RATE_DEFAULT, asked_rates, stations};
-pub use time::Measured;
 
 #[cfg(test)]
 #[path = "../../../tests/shared/testfolder.rs"]

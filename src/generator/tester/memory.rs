@@ -114,11 +114,13 @@ fn devices(test: &TestPlan, is: impl Fn(&PortPlan) -> bool) -> Vec<Need> {
         let room = longest.max(ROOM_MIN).next_multiple_of(1_024) + BUFFER_OVERHEAD;
         match &port.location.place {
             Place::Ring { pair, .. } => {
+                // The two ends of a pair share a pool, which is counted once.
                 pairs.insert(pair, (room, queues(port)));
             }
             Place::Interface(_) => {
                 *pools.entry(room).or_default() += queues(port);
                 let (slot, _, slots) = interface_rings(longest);
+                // One ring for each direction.
                 *rings.entry(slot * slots).or_default() += 2 * queues(port);
             }
             Place::Device(_) => *pools.entry(room).or_default() += queues(port),
@@ -234,6 +236,7 @@ pub fn memory_returned(running: &TestPlan, next: &TestPlan, received: bool) -> u
     let in_next = |port: &PortPlan| {
         next.ports.iter().any(|other| other.location.place == port.location.place)
     };
+    // Distributions grow with the first frames, and before that give nothing back.
     let grown = if received { DISTRIBUTIONS } else { 0 };
     let flows = sum(stations(running, grown).into_iter().chain([spares(running)]));
     flows.saturating_add(sum(devices(running, in_next)))

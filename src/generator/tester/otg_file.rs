@@ -112,6 +112,7 @@ fn read(
 ) -> Result<(TestFile, Vec<Warning>), ConfigError> {
     let one = |finding: Finding| ConfigError::one(name, finding);
     let mut root = config::tree::read(text, EMPTY).map_err(one)?;
+    // Replays are taken out of the tree, and errors about them need their places.
     let whole = root.clone();
     let folder = Path::new(name).parent().unwrap_or(Path::new(""));
     let replays = replay::take(&mut root, folder).map_err(one)?;
@@ -142,10 +143,12 @@ fn test_of(
         warnings.extend(found);
         plan = if errors.is_empty() { plan } else { Err(errors) };
     }
+    // The resolver knows the paths of fields, and the tree their lines.
     let placed = |mut found: Vec<Finding>| {
         for finding in &mut found {
             finding.mark = Some(mark_of(node, &finding.path));
         }
+        // In the order of the file, as a reader goes through it.
         found.sort_by_key(|f| f.mark);
         found
     };

@@ -82,6 +82,7 @@ impl Place {
     pub fn loses_service_tags(&self) -> bool {
         match self {
             Self::Ring { .. } => false,
+            // Kernel interfaces are opened by `net_af_packet`, too.
             Self::Interface(_) => true,
             Self::Device(device) => device.starts_with("net_af_packet"),
         }
@@ -121,9 +122,11 @@ impl FlowPlan {
         let Resolve { at, nth, .. } = self.resolve[which];
         let FlowKind::Stream(stream) = &mut self.kind else { return };
         let template = &mut stream.template;
+        // The template has the first value of each field.
         if nth == 0 {
             template.headers[usize::from(at)..][..6].copy_from_slice(&mac.0);
         }
+        // A single address is in the template alone, and has no edit.
         let edit = template.edits.iter_mut().find(|e| (e.at, e.skip, e.bits) == (at, 0, 48));
         if let Some(Edit { values: Values::List(list), .. }) = edit {
             list[nth] = mac.to_u64().into();

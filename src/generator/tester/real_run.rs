@@ -5,9 +5,9 @@ use std::time::Duration as StdDuration;
 
 use serde_json::{Value, json};
 
-use super::access::Access;
 use super::drive::Runner;
 use super::engine::{TesterEngine, TesterOptions};
+use super::location::Access;
 use super::otg_file::TestFile;
 use super::report::Report;
 use dpdk::EalOptions;
@@ -69,6 +69,7 @@ impl Runner for RealTest {
     type Error = Refusal;
 
     fn start(&mut self) -> Result<(), Refusal> {
+        // Captures first, so that they have the first frame.
         if self.captures {
             self.tell(&capturing("start"))?;
         }

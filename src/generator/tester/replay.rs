@@ -159,6 +159,7 @@ impl Replay {
         }
         let recording = load(&self.file, scale, self.pps.is_none())
             .map_err(|error| ("file", error.to_string()))?;
+        // `None` is no limit: 0 repetitions, or more frames than can be counted.
         let frames = self.times.checked_mul(recording.len() as u64).filter(|n| *n > 0);
         let stream = StreamPlan {
             id,
@@ -166,6 +167,7 @@ impl Replay {
             template: TemplatePlan::default(),
             sizes: recording.sizes(),
             recording: Some(recording),
+            // Without a rate the recorded times count, and this one is not used.
             pace: Pace { rate: Rate::Frames(self.pps.unwrap_or(1)), gap: 12, burst: None },
             limit: Limit { frames, time: None },
             delay: Duration::ZERO,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::figures::Measured;
 use super::plan::Metrics;
-use super::time::Measured;
 use ground::described;
 use ground::described::{Field, Kind, Numeric};
 
@@ -94,6 +94,7 @@ impl Report {
                 [] => String::new(),
                 ports => format!(" of port {}", ports.join(", ")),
             };
+            // The larger of both, as the gap may be part of the preempted time.
             ns += preempted_ns.max(longest_gap_ns);
             if preempted_ns > 0.0 {
                 all.push(format!("the tester's thread{of} had no CPU for {} ms", ms(preempted_ns)));
@@ -410,6 +411,7 @@ impl Flow {
         if self.loss_percent == 0.0 {
             return 0;
         }
+        // A flow with several receivers has more frames received than sent.
         self.frames_tx.saturating_sub(self.frames_rx + self.queued_frames.unwrap_or(0))
     }
 }

@@ -98,6 +98,7 @@ pub fn self_test(
     let session = bench.set(plan(frames))?;
     session.start(&[FlowId(0)])?;
     let since = StdInstant::now();
+    // A busy machine takes longer; a flow that never ends is a result as well.
     let patience = span * 10 + StdDuration::from_secs(10);
     let report = loop {
         thread::sleep(StdDuration::from_millis(20));
@@ -145,6 +146,7 @@ fn plan(frames: u64) -> TestPlan {
             secy: None,
         }
     };
+    // From port `a` to port `b`, by their addresses above.
     let mut headers = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
     headers.extend(PROBE_ETHERTYPE.0.to_be_bytes());
     let probe_at = Some(headers.len() as u16);

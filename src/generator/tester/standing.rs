@@ -1,8 +1,8 @@
 //! The state of a test's flows and ports, derived from their stations alone: sufficient for a
 //! world whose links never go down, and whose flows all start together.
 
+use super::figures::{FlowSeen, PortSeen, Rates, Transmit};
 use super::plan::{FlowKind, FlowPlan, TestPlan};
-use super::seen::{FlowSeen, PortSeen, Rates, Transmit};
 use super::tally::Places;
 use contracts::stats::NicCounters;
 use ground::time::{Duration, Instant, Total};
@@ -42,6 +42,7 @@ pub fn flows<'a>(
 /// Returns the transmit state of a flow; `all` is true if all of its frames have arrived.
 fn transmit(flow: &FlowPlan, places: &Places<'_>, all: bool, now: Instant) -> Transmit {
     let ended = |over: bool, last: Option<Instant>| {
+        // A frame that is missing for so long is lost, and the flow is over.
         let old = last.is_none_or(|last| now.since(last) > ON_THE_WAY);
         if over && (all || old) { Transmit::Stopped } else { Transmit::Started }
     };

@@ -42,7 +42,7 @@ impl Punctuality {
 #[must_use]
 pub fn stations(test: &TestPlan, rates: &[BitsPerSec], how: Punctuality) -> Vec<StationPlan> {
     assert_eq!(rates.len(), test.ports.len(), "a rate for each port");
-    (0..test.ports.len()).map(|n| one(test, n, (rates[n], how), |_| true)).collect()
+    (0..test.ports.len()).map(|n| one(test, n, rates[n], how, |_| true)).collect()
 }
 
 /// Returns the stations of all queues of a test, in the order of its ports: as [`stations`], but each
@@ -55,7 +55,7 @@ pub fn queue_stations(test: &TestPlan, rates: &[BitsPerSec], how: Punctuality) -
     assert_eq!(rates.len(), test.ports.len(), "a rate for each port");
     let of_flow = queues_of_flows(test);
     let queue = |n: usize, queue: u16| {
-        one(test, n, (rates[n], how), |flow: &FlowPlan| of_flow[flow.id.0 as usize] == queue)
+        one(test, n, rates[n], how, |flow: &FlowPlan| of_flow[flow.id.0 as usize] == queue)
     };
     let port = |n: usize| (0..test.ports[n].location.queues).map(move |k| (n, k));
     (0..test.ports.len()).flat_map(port).map(|(n, k)| queue(n, k)).collect()
@@ -83,7 +83,8 @@ pub fn asked_rates(test: &TestPlan) -> Vec<BitsPerSec> {
 fn one(
     test: &TestPlan,
     n: usize,
-    (rate, how): (BitsPerSec, Punctuality),
+    rate: BitsPerSec,
+    how: Punctuality,
     sends: impl Fn(&FlowPlan) -> bool,
 ) -> StationPlan {
     let port = &test.ports[n];
@@ -92,6 +93,7 @@ fn one(
     let senders: Vec<_> = test.flows.iter().filter(sent).filter_map(connection).collect();
     let receivers: Vec<_> = test.flows.iter().filter(received).filter_map(connection).collect();
     let arriving = || test.flows.iter().filter(received).filter_map(stream);
+    // Frames with a probe are compared and counted; MAC control is recognised by its bytes.
     let probed = || arriving().filter(|s| s.template.probe_at.is_some());
     let meter = MeterPlan {
         streams: probed()
@@ -107,6 +109,7 @@ fn one(
             .collect(),
     };
     let tester = TesterPlan {
+        // Nothing is sent before the order to start.
         start: None,
         streams: test
             .flows
@@ -123,6 +126,7 @@ fn one(
     let mac = address(port, &senders, &receivers);
     StationPlan {
         flow_control: flow_control(port),
+        // What a port may send at once after a late poll.
         shaper_burst: rate.bytes_in(how.late),
         backlog: how.backlog,
         expects: probed().map(|s| s.id).collect(),

@@ -1,14 +1,16 @@
 //! Converts the counters of a test's stations to its report, in either world.
+//!
+//! Among them are the pauses of a proxy that follow from the source flow control messages (SFCM) of a port: the
+//! PFC that another port of the test received, its latency and its time.
 
 use std::collections::HashMap;
 
-use super::figures::{FlowFigures, Received, Sent};
-use super::messages;
+use super::figures::{FlowFigures, FlowSeen, FlowTally, Received, Seen, Sent, Transmit};
 use super::plan::{FlowKind, FlowPlan, Metrics};
 use super::report::{self, Report, Stamps};
-use super::seen::{FlowSeen, FlowTally, Seen, Transmit};
 use ground::time::{Duration, Instant, Total};
-use ground::units::PRIORITIES;
+use ground::units::{BitsPerSec, PRIORITIES, Quanta};
+use host::meter::{BegunPause, ToldPause};
 use host::plan::stream::{Path, StreamPlan};
 use host::{
     ControlCounters, FlowId, MeterCounters, Rate, ReceiverCounters, SenderCounters, SinkCounters,
@@ -17,17 +19,23 @@ use host::{
 
 #[must_use]
 pub fn report(mut seen: Seen<'_>) -> Report {
+    // Where figures were read flow by flow, snapshots have no distributions.
     let counted = seen.counted.take();
     let places = Places::of(seen.stations);
-    let from_snapshots = |flow: &FlowSeen<'_>| (places.tally(flow.plan), places.figures(flow.plan));
+
     let flows = match counted {
         Some(counted) => {
             let flows = seen.flows.iter().zip(counted);
-            flows.map(|(flow, counted)| self::flow(&seen, &places, flow, counted)).collect()
+            let flow = |(flow, (tally, figures))| self::flow(&seen, &places, flow, tally, figures);
+            flows.map(flow).collect()
         }
         None => {
             let flows = seen.flows.iter();
-            flows.map(|flow| self::flow(&seen, &places, flow, from_snapshots(flow))).collect()
+            let flow = |flow: &FlowSeen<'_>| {
+                let (tally, figures) = (places.tally(flow.plan), places.figures(flow.plan));
+                self::flow(&seen, &places, flow, tally, figures)
+            };
+            flows.map(flow).collect()
         }
     };
     Report {
@@ -51,10 +59,11 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
     let sends = |flow: &FlowSeen<'_>| flow.plan.tx == n && flow.transmit == Transmit::Started;
     let sfcm = station.reactions.and_then(|reactions| reactions.sfcm);
     let messages = station.meter.as_ref().map(|meter| &meter.messages);
+    // Only a port that obeys messages has times of its own reaction.
     let obeyed = messages.filter(|_| sfcm.is_some());
     let told = messages.filter(|messages| messages.sent > 0);
     let reactions = told.map(|told| told.reactions).filter(|reactions| reactions.count > 0);
-    let proxied = messages::proxied(seen, n);
+    let proxied = self::proxied(seen, n);
     let latency = |pick: fn(&[f64]) -> f64| Some(pick(&proxied.as_ref()?.latencies_ns));
     let measured = |ns: Option<f64>| ns.map(|ns| seen.stamps.measured(ns));
     let time = |time: Option<Duration>| measured(time.map(self::ns));
@@ -97,6 +106,7 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
         sfcm_reaction_max_ns: time(reactions.and_then(|r| r.max)),
         sfcm_to_pfc: proxied.as_ref().map(|proxied| proxied.latencies_ns.len() as u64),
         sfcm_to_pfc_min_ns: measured(latency(|all| all[0])),
+        // The list is sorted and has an entry; of two in the middle the lower one counts.
         sfcm_to_pfc_p50_ns: measured(latency(|all| all[(all.len() - 1) / 2])),
         sfcm_to_pfc_max_ns: measured(latency(|all| all[all.len() - 1])),
         sfcm_quanta_error: proxied.as_ref().map(|proxied| proxied.error),
@@ -224,15 +234,18 @@ fn flow(
     seen: &Seen<'_>,
     places: &Places<'_>,
     more: &FlowSeen<'_>,
-    (tally, figures): (FlowTally, FlowFigures),
+    tally: FlowTally,
+    figures: FlowFigures,
 ) -> report::Flow {
     let plan = more.plan;
     let ((frames_tx, bytes_tx), (frames_rx, bytes_rx)) = (tally.tx, tally.received());
     let name = |port: &usize| seen.plan[*port].name.clone();
     let received = &figures.received;
     let control = || places.control(plan);
+    // MAC control frames have no probe and are counted apart from those that have one.
     let first = received.first.or_else(|| control().filter_map(|c| c.first_arrival).min());
     let last = received.last.or_else(|| control().filter_map(|c| c.last_arrival).max());
+    // Not negative, where a frame of the last run has arrived since.
     let since = |at: Instant| more.started.map(|start| at.total_since(start.min(at)).as_secs_f64());
     let connection = match &plan.kind {
         FlowKind::Stream(_) => None,
@@ -273,6 +286,7 @@ fn flow(
 /// because a flooded frame arrives at several. Retransmissions of a connection count as sent.
 fn loss(plan: &FlowPlan, tally: &FlowTally) -> f64 {
     let most = tally.rx.iter().map(|(frames, _)| *frames).max().unwrap_or(0);
+    // Frames that are spread arrive once in all, each at one of the receivers.
     let most = most.max(if is_spread(plan) { tally.received().0 } else { 0 });
     if tally.tx.0 == 0 || !plan.is_counted() || plan.rx.is_empty() {
         return 0.0;
@@ -289,6 +303,7 @@ fn is_spread(plan: &FlowPlan) -> bool {
 }
 
 fn latency(stamps: &Stamps, wanted: &Metrics, figures: &FlowFigures) -> Option<report::Latency> {
+    // Connections measure it in any case, and it is shown only where it is configured.
     wanted.latency?;
     let all = figures.received.latency;
     let measured = |time: Duration| stamps.measured(ns(time));
@@ -309,14 +324,17 @@ fn latency(stamps: &Stamps, wanted: &Metrics, figures: &FlowFigures) -> Option<r
 fn pacing(seen: &Seen<'_>, of: &FlowSeen<'_>, counted: &Sent) -> Option<report::Pacing> {
     let FlowKind::Stream(planned) = &of.plan.kind else { return None };
     let stream = of.changed.unwrap_or(planned);
+    // Recorded times have no rate to compare with.
     if stream.recording.as_ref().is_some_and(|recording| recording.timed) {
         return None;
     }
     let (first, last) = (counted.first?, counted.last?);
     let span = last.total_since(first).as_secs_f64();
+    // A rate needs two frames, and bursts have none that is the same throughout.
     if counted.frames < 2 || span <= 0.0 || stream.pace.burst.is_some() {
         return None;
     }
+    // Between the first and the last frame there is one interval less than frames.
     let sent_fps = (counted.frames - 1) as f64 / span;
     let mean_size = counted.bytes as f64 / counted.frames as f64;
     let asked_fps = self::asked_fps(stream, seen.ports[of.plan.tx].speed.get() as f64, mean_size);
@@ -379,4 +397,99 @@ pub fn is_control(plan: &FlowPlan) -> bool {
 
 fn ns(span: impl Into<Total>) -> f64 {
     span.into().as_nanos_f64()
+}
+
+/// Maximum time from a message to the PFC that it causes. A choice, far above that of any device: a pause
+/// that begins later has another cause.
+const LATEST: Duration = Duration::from_millis(10);
+
+/// Pauses that followed from messages.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Proxied {
+    /// From the message to the PFC, in nanoseconds, sorted.
+    latencies_ns: Vec<f64>,
+    /// Largest difference between the quanta of a PFC frame and the time of its message in quanta of that
+    /// link, rounded up; signed.
+    error: f64,
+}
+
+/// Returns the pauses that began at other ports after the last 128 messages of port `n`, each before the
+/// next message about its priority; `None` without any.
+fn proxied(seen: &Seen<'_>, n: usize) -> Option<Proxied> {
+    let told = &seen.stations[n].meter.as_ref()?.messages.told;
+    let others = seen.stations.iter().zip(seen.ports).enumerate().filter(|(m, _)| *m != n);
+    let begun = others.flat_map(|(_, (station, port))| {
+        let begun = station.meter.iter().flat_map(|meter| &meter.messages.begun);
+        begun.map(|begun| (*begun, port.speed))
+    });
+    pair(told, &begun.collect::<Vec<_>>())
+}
+
+fn pair(told: &[ToldPause], begun: &[(BegunPause, BitsPerSec)]) -> Option<Proxied> {
+    let mut found = Proxied::default();
+    for (n, message) in told.iter().enumerate() {
+        let next = told[n + 1..].iter().find(|next| next.priority == message.priority);
+        // A pause behind the next message about the priority follows from that one.
+        let until = next.map_or(Instant::NEVER, |next| next.at);
+        let until = until.min(message.at.saturating_add(LATEST));
+        let follows = |(begun, _): &&(BegunPause, BitsPerSec)| {
+            begun.priority == message.priority && (message.at..until).contains(&begun.at)
+        };
+        // A message may pause several ports, and the first of them tells its latency.
+        let first = begun.iter().filter(follows).min_by_key(|(begun, _)| begun.at);
+        let Some((pause, rate)) = first.filter(|_| message.pause > Duration::ZERO) else {
+            continue;
+        };
+        found.latencies_ns.push(pause.at.since(message.at).as_nanos_f64());
+        let error = f64::from(pause.quanta.0) - quanta(message.pause, *rate);
+        // The largest in either direction, with its sign.
+        if error.abs() > found.error.abs() {
+            found.error = error;
+        }
+    }
+    found.latencies_ns.sort_by(f64::total_cmp);
+    (!found.latencies_ns.is_empty()).then_some(found)
+}
+
+/// Returns a time in quanta of a link, rounded up, as far as one frame can have them.
+fn quanta(pause: Duration, rate: BitsPerSec) -> f64 {
+    let quantum = Quanta(1).at(rate).as_picos().max(1);
+    pause.as_picos().div_ceil(quantum).min(Quanta::MAX.0.into()) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ground::units::Priority;
+
+    const P3: Priority = Priority::ALL[3];
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(us)
+    }
+
+    fn told(us: u64, priority: Priority, pause: u64) -> ToldPause {
+        ToldPause { at: at(us), priority, pause: Duration::from_nanos(pause) }
+    }
+
+    fn begun(us: u64, quanta: u16) -> (BegunPause, BitsPerSec) {
+        let pause = BegunPause { at: at(us), priority: P3, quanta: Quanta(quanta) };
+        (pause, BitsPerSec::gbps(1))
+    }
+
+    #[test]
+    fn each_pause_belongs_to_the_message_before_it() {
+        // A quantum is 512 ns: 1000 ns are two of them.
+        let messages = [told(0, P3, 1_000), told(100, P3, 1_000), told(200, P3, 0)];
+        let pauses = [begun(7, 2), begun(105, 1), begun(150, 2), begun(205, 9)];
+        let found = pair(&messages, &pauses).unwrap();
+        assert_eq!((found.latencies_ns, found.error), (vec![5e3, 7e3], -1.0));
+        // A proxy that sends none, or one for another priority, or late, is not measured.
+        assert_eq!(pair(&messages, &[]), None);
+        assert_eq!(pair(&[told(0, Priority::ALL[4], 1_000)], &pauses), None);
+        assert_eq!(pair(&[told(0, P3, 1_000)], &[begun(10_001, 2)]), None);
+        // No frame has more than 65,535 quanta.
+        let long = pair(&[told(0, P3, 4_000_000_000)], &[begun(1, u16::MAX)]).unwrap();
+        assert_eq!(long.error, 0.0);
+    }
 }

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::drive::Runner;
+use super::figures::Seen;
 use super::plan::{Place, TestPlan};
 use super::report::{Report, Stamps};
-use super::seen::Seen;
 use super::standing::{self, settle_neighbours};
 use super::stations::{Punctuality, asked_rates, stations};
 use super::tally::report;
@@ -65,6 +65,7 @@ impl VirtualTest {
         let links = links(&plan, &rates)?;
         let mut nodes = Vec::new();
         for mut station in stations(&plan, &rates, Punctuality::EXACT) {
+            // All flows start at time 0 of the network, without an order.
             station.tester.start = Some(Instant::ZERO);
             for connection in station.senders.iter_mut().chain(&mut station.receivers) {
                 connection.start = Instant::ZERO;
@@ -75,6 +76,7 @@ impl VirtualTest {
             nodes,
             links,
             faults: Vec::new(),
+            // Nothing is random: no link of a test has errors.
             seed: 0,
             shuffle: None,
             sample_every: None,
@@ -104,6 +106,7 @@ fn links(plan: &TestPlan, rates: &[BitsPerSec]) -> Result<Vec<LinkPlan>, Virtual
     }
     let end = |n: usize| End { node: NodeId(n as u32), port: PortId::MIN };
     let link = |(pair, both): (&str, [Option<usize>; 2])| match both {
+        // A link has one rate.
         [Some(a), Some(b)] if rates[a] == rates[b] => Ok(LinkPlan {
             name: pair.to_owned(),
             a: end(a),
@@ -178,6 +181,7 @@ impl Runner for VirtualTest {
             warnings: self.warnings.clone(),
             machine: None,
         });
+        // The snapshots have the distributions in any case.
         if !whole {
             made.flows.iter_mut().filter_map(|f| f.latency.as_mut()).for_each(|latency| {
                 latency.distribution = None;

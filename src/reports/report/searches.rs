@@ -308,6 +308,7 @@ pub(super) mod tests {
             front,
             verdict,
             failed: vec![],
+            not_judged: vec![],
             results: vec![
                 Some(123_456.0 * n as f64),
                 Some(98.7e9),

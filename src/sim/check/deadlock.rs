@@ -13,19 +13,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-
+use super::excuses::Lateness;
 use super::facts::{Facts, PortFacts};
 use super::finding::{Check, Extent, Finding};
-use super::lateness::Lateness;
 use super::passages::Passages;
 use super::pauses::Pauses;
 use super::requests::Requests;
-use super::unite::take;
+use super::take;
 use crate::{Direction, Node, NodeId, Nodes};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PortId, Priority, TrafficClass};
 use ground::verdict::Verdict;
+use serde::Serialize;
 
 /// State of one part's checkers that a search for deadlocks needs.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +102,7 @@ pub(super) struct Deadlocks {
 impl Deadlocks {
     pub(super) fn new(facts: &Facts) -> Self {
         let round = |port: &super::facts::PortFacts| {
+            // Several times the way of a pause or a frame, so that nothing on the line can still end the wait.
             (port.delay + port.response + port.wait).saturating_mul(4)
         };
         Self {
@@ -154,6 +154,7 @@ impl Deadlocks {
         let mut waiting = Waiting::new();
         for port in facts.directions() {
             let (own, next) = (facts.from(port).node, facts.to(port).node);
+            // A host may resume at any time, so what it pauses has a way out.
             if !facts.node(own).is_switch || !facts.node(next).is_switch {
                 continue;
             }
@@ -168,7 +169,7 @@ impl Deadlocks {
                     let since = requests.since(port.reverse(), *p);
                     (of.class[*p] == class || passages.places(port, *p) >> class & 1 == 1)
                         && since.saturating_add(self.patience[port.index()]) <= at
-                        && pauses.is_paused((of_own, passages), at, (port, *p))
+                        && pauses.is_paused(of_own, passages, at, port, *p)
                 };
                 let wanted = |p: &usize| requests.wants(port.reverse(), *p);
                 let group = |p: usize| 1 << peer.group[p];
@@ -195,8 +196,10 @@ impl Deadlocks {
             let passages = parts.of(facts.to(*port).node).passages;
             of.any(|group| passages.cells(port.reverse(), group) == 0)
         };
+        // A group over its limit without a known frame: what it waits for cannot be followed.
         self.unfollowed = waiting.iter().find(|found| unknown(*found)).map(|(queue, _)| *queue);
         let ways = match waiting.is_empty() {
+            // Nearly always: then nothing is searched.
             true => BTreeMap::new(),
             false => closed(parts, &waiting, |(port, class)| {
                 let of = parts.of(facts.from(*port).node).facts.from(*port);
@@ -218,8 +221,10 @@ impl Deadlocks {
             let open = self.found.iter().zip(&self.queues);
             open.filter(|(d, _)| d.ended.is_none()).any(|(_, queues)| reaches(ways, *queue, queues))
         };
+        // One circle for each sample; queues that lead into a known one are no new deadlock.
         let Some(start) = ways.keys().find(|queue| !known(queue)) else { return };
         let cycle = circle(ways, *start);
+        // Each part knows the frames that its own ports sent.
         let moved = cycle.iter().map(|(port, class)| {
             let of_part = parts.of(facts.from(*port).node).deadlocks;
             of_part.unwrap_or(&*self).moved[port.index()][usize::from(*class)]
@@ -257,14 +262,17 @@ impl Deadlocks {
     pub(super) fn finish(
         &self,
         known: &Known<'_>,
-        (now, sent): (Instant, u64),
-        (lateness, nodes): (&Lateness, &mut Nodes),
+        now: Instant,
+        sent: u64,
+        lateness: &Lateness,
+        nodes: &mut Nodes,
     ) -> Finding {
         let Some(first) = self.found.first() else {
+            // Without a frame nothing could wait, so nothing was judged.
             if sent == 0 {
                 return Finding::not_judged(Check::Deadlock, Extent::sent(0).without.into());
             }
-            if let Some((verdict, why)) = self.standing(known, now, (lateness, nodes)) {
+            if let Some((verdict, why)) = self.standing(known, now, lateness, nodes) {
                 return Finding::new(Check::Deadlock, verdict, why);
             }
             let detail = format!("no cyclic buffer dependency in {} samples", self.samples);
@@ -287,10 +295,12 @@ impl Deadlocks {
     /// still at the end with frames in it, or what fills a group is not known.
     fn standing(
         &self,
-        Known { facts, passages, pauses, .. }: &Known<'_>,
+        known: &Known<'_>,
         now: Instant,
-        (lateness, nodes): (&Lateness, &mut Nodes),
+        lateness: &Lateness,
+        nodes: &mut Nodes,
     ) -> Option<(Verdict, String)> {
+        let Known { facts, passages, pauses, .. } = known;
         if let Some((port, class)) = self.unfollowed {
             let (name, peer) = (&facts.from(port).name, &facts.to(port).name);
             let why = format!(
@@ -304,14 +314,14 @@ impl Deadlocks {
         let queues: Vec<Queue> =
             queues.filter(|(port, class)| is_queued(nodes, facts.from(*port), *class)).collect();
         let patience = queues.iter().map(|(port, _)| self.patience[port.index()]).max()?;
+        // A frame or a pause may still be on its way.
         if now.since(self.started) <= patience {
             return None;
         }
         // What a host pauses may go on, and a stalled switch as well.
         let host = queues.iter().find(|(port, class)| {
             let held = passages.of_place(facts, *port, *class);
-            let is_paused =
-                |p: Priority| pauses.is_paused((facts, passages), now, (*port, p.index()));
+            let is_paused = |p: Priority| pauses.is_paused(facts, passages, now, *port, p.index());
             !is_switch(facts.to(*port).node) && held.iter().any(is_paused)
         });
         let host = host.map(|(port, _)| format!("{} pauses them", facts.to(*port).name));
@@ -375,6 +385,7 @@ fn closed(
         set.retain(&mut is_queued);
     }
     loop {
+        // A queue with a way out may free those that wait for it, so this is repeated until none is left.
         let stuck: BTreeSet<Queue> = ways.keys().copied().collect();
         let before = stuck.len();
         ways.retain(|_, sets| {
@@ -406,8 +417,10 @@ fn circle(ways: &BTreeMap<Queue, BTreeSet<Queue>>, start: Queue) -> Vec<Queue> {
     loop {
         let last = path[path.len() - 1];
         let next = *ways[&last].first().expect("a queue without a way out waits for another");
+        // Each waits for another one without a way out, so the walk comes back to one of its own queues.
         if let Some(from) = path.iter().position(|queue| *queue == next) {
             let mut cycle = path.split_off(from);
+            // One circle has one name, wherever the walk began.
             let smallest = (0..cycle.len()).min_by_key(|n| cycle[*n]).unwrap_or(0);
             cycle.rotate_left(smallest);
             return cycle;

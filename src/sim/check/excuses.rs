@@ -6,14 +6,17 @@
 //! resumes its peer, or until the longest pause is over: a switch that holds its peer back says so
 //! again before. A drop with an excuse is not judged: it may have the cause that is named, and nothing
 //! says that it would not have happened without it.
-
-use serde::{Deserialize, Serialize};
+//!
+//! One of them is lateness: the times during which a node had something to do and its processor was not free. A
+//! planned stall and a processor that takes time are one thing to whatever waits for the node. Only the time that
+//! was really lost counts, and only where it was lost: a stall in which nothing arrived delays nothing.
 
 use super::facts::Facts;
-use super::unite::take;
-use crate::Direction;
+use super::take;
+use crate::{Direction, NodeId};
 use ground::time::{Duration, Instant};
 use ground::units::{Priority, PrioritySet, Quanta};
+use serde::{Deserialize, Serialize};
 
 /// Causes of a loss that are no fault of the switch that dropped the frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -177,29 +180,33 @@ impl Excuses {
         facts: &Facts,
         at: Instant,
         port: Direction,
-        (cause, of): (Cause, PrioritySet),
+        cause: Cause,
+        of: PrioritySet,
     ) {
-        self.lasts(at, port, (cause, of), at.saturating_add(facts.round_trip(port)));
+        self.lasts(at, port, cause, of, at.saturating_add(facts.round_trip(port)));
     }
 
     /// Something began that ends at [`Self::ended`].
-    pub(super) fn began(&mut self, at: Instant, port: Direction, cause: (Cause, PrioritySet)) {
-        self.lasts(at, port, cause, Instant::NEVER);
+    pub(super) fn began(&mut self, at: Instant, port: Direction, cause: Cause, of: PrioritySet) {
+        self.lasts(at, port, cause, of, Instant::NEVER);
     }
 
     fn lasts(
         &mut self,
         at: Instant,
         port: Direction,
-        (cause, of): (Cause, PrioritySet),
+        cause: Cause,
+        of: PrioritySet,
         until: Instant,
     ) {
         let priorities = PrioritySet(of.0 & PrioritySet::ALL.0);
         if priorities.is_empty() {
             return;
         }
+        // A group that is over its limit now keeps what came because of the cause.
         let held = PrioritySet(priorities.0 & self.over[port.index()].0);
         let open = &mut self.open[port.index()];
+        // What is over explains nothing more, and the list stays short.
         open.retain(|open| open.until >= at || !open.held.is_empty());
         open.push(Open { cause, priorities, from: at, until, held });
     }
@@ -210,10 +217,12 @@ impl Excuses {
         facts: &Facts,
         at: Instant,
         port: Direction,
-        (cause, of): (Cause, PrioritySet),
+        cause: Cause,
+        of: PrioritySet,
     ) {
         let over = self.over[port.index()];
         for open in &mut self.open[port.index()] {
+            // The cause may have begun at other priorities of this port, too, which go on.
             if open.cause == cause && open.priorities == of && open.until == Instant::NEVER {
                 open.until = at.saturating_add(facts.round_trip(port));
                 open.held = PrioritySet(of.0 & over.0);
@@ -247,6 +256,7 @@ impl Excuses {
         let is_held = |open: &Open| has(open.held) && at <= open.until.saturating_add(longest);
         let explains = |open: &&Open| has(open.priorities) && (at <= open.until || is_held(open));
         let Open { cause, from, until, .. } = *self.open[port.index()].iter().find(explains)?;
+        // Past its end it is open for as long as the group is over its limit.
         let until = (at <= until && until != Instant::NEVER).then_some(until);
         Some(Found { cause, from, until })
     }
@@ -259,6 +269,7 @@ impl Excuses {
             (e.cause, e.from, e.priority.get()) == (found.cause, found.from, priority)
                 && e.place == of.name
         };
+        // Drops with one cause follow each other, so the last excuse is the likeliest.
         if let Some(excuse) = self.used.iter_mut().rev().find(same) {
             excuse.frames += 1;
             excuse.until = found.until;
@@ -305,6 +316,7 @@ pub(super) fn explains(
     let of = facts.from(port);
     let end = until.saturating_add(facts.round_trip(port));
     let stalled = |(begin, over): &(Instant, Instant)| *begin <= until && from <= *over;
+    // A busy processor may be late at the same time; the stall is what the lab file says.
     let planned = facts.node(of.node).stalls.iter().any(stalled);
     let cause = if planned { Cause::Stall } else { Cause::Processor };
     (from <= at && at <= end).then_some(Found { cause, from, until: Some(end) })
@@ -313,4 +325,73 @@ pub(super) fn explains(
 /// True if a time is over by another: used where both are durations since the same moment.
 pub(super) const fn more(a: Duration, b: Duration) -> Duration {
     Duration::from_picos(a.as_picos().saturating_add(b.as_picos()))
+}
+
+/// Time that every node lost.
+#[derive(Clone, Debug)]
+pub(super) struct Lateness {
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    /// Since when something waits for the processor.
+    since: Option<Instant>,
+    /// All that was lost before that.
+    total: Duration,
+    /// The last time something waited.
+    last: Option<(Instant, Instant)>,
+}
+
+impl Lateness {
+    pub(super) fn new(facts: &Facts) -> Self {
+        Self { nodes: vec![Node::default(); facts.nodes.len()] }
+    }
+
+    /// A node has something to do, and is polled later. Nothing but its plan makes that so: where
+    /// that has no stall now and no processor that takes time, it is a bug and no excuse.
+    pub(super) fn held_up(&mut self, facts: &Facts, at: Instant, node: NodeId) {
+        let plan = facts.node(node);
+        let stalled = plan.stalls.iter().any(|(from, until)| (*from..*until).contains(&at));
+        if plan.takes_time || stalled {
+            // The first event that waits begins it; later ones wait along.
+            self.nodes[node.index()].since.get_or_insert(at);
+        }
+    }
+
+    /// Adds the times of another part's nodes.
+    pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        take(&mut self.nodes, other.nodes, |n| theirs.has_node(n));
+    }
+
+    /// It is polled.
+    pub(super) fn caught_up(&mut self, at: Instant, node: NodeId) {
+        let node = &mut self.nodes[node.index()];
+        let Some(since) = node.since.take() else { return };
+        node.total += at.since(since);
+        node.last = Some((since, at));
+    }
+
+    /// Since when something waits for a node, if anything does.
+    pub(super) fn since(&self, node: NodeId) -> Option<Instant> {
+        self.nodes[node.index()].since
+    }
+
+    /// All that a node has lost by `at`.
+    pub(super) fn total(&self, at: Instant, node: NodeId) -> Duration {
+        let Node { since, total, .. } = self.nodes[node.index()];
+        total + since.map_or(Duration::ZERO, |since| at.since(since))
+    }
+
+    /// True if something waits for a node now, or waited for the poll that it makes at `at`.
+    pub(super) fn is_late(&self, at: Instant, node: NodeId) -> bool {
+        let Node { since, last, .. } = self.nodes[node.index()];
+        since.is_some() || last.is_some_and(|(_, until)| until == at)
+    }
+
+    /// The last time that something waited for a node, up to `at`.
+    pub(super) fn last(&self, at: Instant, node: NodeId) -> Option<(Instant, Instant)> {
+        let Node { since, last, .. } = self.nodes[node.index()];
+        since.map(|since| (since, at)).or(last)
+    }
 }

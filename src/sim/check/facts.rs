@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::parsed::{Data, NONE};
+use super::parsed::Maps;
 use crate::{
     ClockPlan, CpuPlan, Direction, DirectionPlan, End, FaultKind, LinkId, NetworkPlan, NodeId,
     NodeKind,
@@ -17,11 +17,11 @@ use ground::units::{
     BitsPerSec, Bytes, Cells, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet,
     TrafficClass,
 };
-use host::{Headers, Marking, StationPlan, Transport};
+use host::StationPlan;
 use pfc::{FlowControl, StormAction};
 use schedule::Line;
 use secure::SecyPlan;
-use switch::{BridgePlan, ClassifyPlan, PortPlan, SwitchPlan, Trust};
+use switch::{BridgePlan, PortPlan, SwitchPlan};
 
 /// All facts of a network.
 #[derive(Clone, Debug)]
@@ -119,83 +119,10 @@ pub(super) struct PortFacts {
     pub(super) pvid: u16,
 }
 
-/// From a frame's fields to its priority; [`NONE`] where the plan says nothing.
-#[derive(Clone, Debug)]
-pub(super) struct Maps {
-    trust: Trust,
-    pcp: [u8; 8],
-    dscp: [u8; 64],
-    default: u8,
-}
-
-impl Maps {
-    fn of_switch(plan: &ClassifyPlan) -> Self {
-        Self {
-            trust: plan.trust,
-            pcp: plan.pcp.map(Priority::get),
-            dscp: plan.dscp.map(Priority::get),
-            default: plan.default.get(),
-        }
-    }
-
-    /// A host knows the priorities of what it sends, and no others.
-    fn of_host(plan: &StationPlan) -> Self {
-        let mut maps =
-            Self { trust: Trust::DscpThenPcp, pcp: [NONE; 8], dscp: [NONE; 64], default: NONE };
-        for flow in &plan.flows {
-            let dscp = match flow.headers {
-                Headers::Ethernet => None,
-                Headers::Udp4(udp) => Some(udp.dscp),
-                Headers::Udp6(udp) => Some(udp.dscp),
-            };
-            match (dscp, flow.tag) {
-                (Some(dscp), _) => learn(&mut maps.dscp[dscp.index()], flow.priority),
-                (None, Some(tag)) => learn(&mut maps.pcp[tag.pcp.index()], flow.priority),
-                (None, None) => learn(&mut maps.default, flow.priority),
-            }
-        }
-        for sent in &plan.senders {
-            learn(&mut maps.dscp[sent.dscp.index()], sent.priority);
-        }
-        for received in &plan.receivers {
-            let data = Marking { priority: received.priority, dscp: received.dscp };
-            let (ack, cnp) = match &received.kind {
-                Transport::Roce(roce) => (roce.ack, Some(roce.cnp)),
-                Transport::TcpLike(tcp) => (tcp.ack, None),
-            };
-            for marking in [Some(ack.unwrap_or(data)), cnp].into_iter().flatten() {
-                learn(&mut maps.dscp[marking.dscp.index()], marking.priority);
-            }
-        }
-        maps
-    }
-
-    /// The priority of a frame, or [`NONE`].
-    #[inline]
-    pub(super) fn priority(&self, data: &Data) -> u8 {
-        let pcp = || self.pcp.get(usize::from(data.pcp)).copied();
-        let dscp = || self.dscp.get(usize::from(data.dscp)).copied();
-        let found = match self.trust {
-            Trust::Pcp => pcp(),
-            Trust::Dscp => dscp(),
-            Trust::PcpThenDscp => pcp().or_else(dscp),
-            Trust::DscpThenPcp => dscp().or_else(pcp),
-            Trust::Port => None,
-        };
-        found.unwrap_or(self.default)
-    }
-}
-
-/// Takes note of a priority. Where a host gives frames that look alike two, none is known.
-fn learn(entry: &mut u8, priority: Priority) {
-    const TWO: u8 = NONE - 1;
-    let known = [NONE, priority.get()].contains(entry);
-    *entry = if known { priority.get() } else { TWO };
-}
-
 impl Facts {
     pub(super) fn new(plan: &NetworkPlan) -> Self {
         let mut nodes: Vec<NodeFacts> = plan.nodes.iter().map(NodeFacts::new).collect();
+        // Stalls excuse lateness only while they last, so their times are kept.
         for fault in &plan.faults {
             if let FaultKind::Defect { end, .. } = &fault.kind {
                 nodes[end.node.index()].is_defective = true;
@@ -205,6 +132,7 @@ impl Facts {
             }
         }
         let directions =
+            // In the order of the directions' numbers, which are indices of this list.
             (0..plan.links.len() as u32).flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);
         let ports: Vec<PortFacts> =
             directions.map(|direction| PortFacts::new(plan, direction)).collect();
@@ -270,7 +198,9 @@ impl Facts {
     ) {
         let (direction, cell) = (self.out(node, port), u64::from(self.node(node).cell));
         let of = &mut self.ports[direction.index()];
+        // The note counts cells, and the checks bytes.
         of.headroom[group.index()] = headroom.map_or(0, |cells| u64::from(cells.0) * cell);
+        // Thresholds are of the group, and so of all priorities in it.
         let priorities = of.of_group(group.get()).0;
         of.grouped.0 = match headroom {
             Some(_) => of.grouped.0 | priorities,
@@ -283,12 +213,14 @@ impl Facts {
     pub(super) fn enable(&mut self, port: Direction, send: PrioritySet, obey: PrioritySet) {
         let of = &mut self.ports[port.index()];
         (of.asks, of.obeys) = (send, obey);
+        // Headroom without pauses makes no priority lossless.
         of.lossless.0 = of.grouped.0 & of.asks.0;
     }
 
     /// Frames that arrive from now on leave a port in other classes.
     pub(super) fn reclass(&mut self, port: Direction, class: [u8; PRIORITIES]) {
         let of = &mut self.ports[port.index()];
+        // Frames that are queued stay in their class, so that is still one of the priority's.
         for p in 0..PRIORITIES {
             of.former[p] |= of.places_of(p);
         }
@@ -309,6 +241,7 @@ impl Facts {
     /// The name of the node with an address, as far as the plan knows it.
     pub(super) fn who(&self, mac: u64) -> String {
         let [_, _, octets @ ..] = mac.to_be_bytes();
+        // The first address of a host is its own; a switch's are those of others.
         let known = self.nodes.iter().find(|node| {
             !node.is_switch && node.statics.first().is_some_and(|(own, _)| *own == mac)
         });
@@ -325,6 +258,7 @@ fn speaks_as(kind: &NodeKind) -> Vec<u64> {
     if sfc.is_none() && others && congestion.isolation.is_none() {
         return vec![];
     }
+    // Messages come from the address of a port, or from that which is configured for SFC.
     let ports = switch.ports.iter().map(|port| port.mac);
     ports.chain(sfc.and_then(|sfc| sfc.mac)).map(|mac| mac.to_u64()).collect()
 }
@@ -340,6 +274,7 @@ fn addresses(bridge: &BridgePlan) -> Vec<(u64, u16)> {
 /// Returns the addresses that are behind several ports.
 fn spreads(statics: &[(u64, u16)]) -> HashSet<u64> {
     let mut first = HashMap::new();
+    // The first port of an address is remembered, and any other one makes it several.
     let several = |(mac, port): &(u64, u16)| *first.entry(*mac).or_insert(*port) != *port;
     statics.iter().copied().filter(several).map(|(mac, _)| mac).collect()
 }
@@ -349,6 +284,7 @@ impl NodeFacts {
         let (cell, bridges, statics) = match &plan.kind {
             NodeKind::Switch(switch) => (
                 switch.buffer.cell_bytes,
+                // A router changes addresses, isolation changes the order, and a proxy keeps messages.
                 switch.routing.interfaces.is_empty()
                     && switch.congestion.isolation.is_none()
                     && switch.congestion.proxy.is_none(),
@@ -371,6 +307,7 @@ impl NodeFacts {
             is_defective: false,
             sends_ce: match &plan.kind {
                 NodeKind::Switch(_) => true,
+                // A generator sends any bytes that it is configured for.
                 NodeKind::Host(host) => !host.tester.streams.is_empty(),
             },
         }
@@ -394,6 +331,7 @@ impl NodeFacts {
 impl PortFacts {
     /// True if a priority, or [`NONE`], is lossless here.
     pub(super) fn is_lossless(&self, priority: u8) -> bool {
+        // Values that stand for no priority are beyond the set, and a plain shift would overflow.
         self.lossless.0.checked_shr(priority.into()).unwrap_or(0) & 1 == 1
     }
 
@@ -468,6 +406,7 @@ impl PortFacts {
     }
 
     fn of_host(plan: &StationPlan, dir: DirectionPlan, line: &Line) -> Self {
+        // A host without flows sends only answers, which are short.
         let longest = plan.flows.iter().map(|flow| flow.size).max().unwrap_or(64);
         let (_, obeys) = flow_control(plan.flow_control);
         Self {
@@ -505,7 +444,8 @@ impl PortFacts {
             asks: PrioritySet::EMPTY,
             obeys: PrioritySet::EMPTY,
             lets: Duration::ZERO,
-            maps: Maps { trust: Trust::Port, pcp: [NONE; 8], dscp: [NONE; 64], default: NONE },
+            maps: Maps::UNKNOWN,
+            // Each priority by itself, where the plan tells no groups and classes.
             group: core::array::from_fn(|p| p as u8),
             class: core::array::from_fn(|p| p as u8),
             former: [0; PRIORITIES],
@@ -527,6 +467,7 @@ impl PortFacts {
     /// Less headroom cannot do. The bytes between frames take no buffer.
     pub(super) fn least_headroom(&self, peer: &Self) -> u64 {
         let time = self.delay_least + self.response + peer.delay_least;
+        // Picoseconds times bits per second; `u128`, as the product has more than 64 bits.
         let bits = u128::from(time.as_picos()) * u128::from(peer.rate.get()) / 1_000_000_000_000;
         let frame = u128::from(self.longest);
         (bits / 8 * frame / (frame + u128::from(peer.overhead))) as u64
@@ -570,6 +511,7 @@ fn congesting(switch: &SwitchPlan) -> [u8; PRIORITIES] {
 /// Returns the classes of a port that the flows isolated from them may starve, bit n for class n.
 fn starving(plan: &PortPlan, congesting: &[u8; PRIORITIES]) -> u8 {
     let starves = |class: &TrafficClass| {
+        // Where the isolated flows stay in their class, none is served before it.
         let first = TrafficClass::ALL[usize::from(congesting[class.index()])];
         first != *class && plan.schedule.starves(first, *class)
     };

@@ -140,13 +140,13 @@ struct What {
 impl First {
     /// Something is wrong, as seen where all nodes have reached the same time.
     #[cold]
-    pub(super) fn see(&mut self, at: Instant, what: impl FnOnce() -> String) {
-        self.see_at(at, 0, what);
+    pub(super) fn record(&mut self, at: Instant, what: impl FnOnce() -> String) {
+        self.record_at(at, 0, what);
     }
 
     /// Something is wrong at the place of this number.
     #[cold]
-    pub(super) fn see_at(&mut self, at: Instant, place: usize, what: impl FnOnce() -> String) {
+    pub(super) fn record_at(&mut self, at: Instant, place: usize, what: impl FnOnce() -> String) {
         self.times += 1;
         // Calls about different nodes may be in another order than that of time; those of one time are
         // in the order of their places.
@@ -159,6 +159,7 @@ impl First {
     /// Adds what another part of the network has seen at other places.
     pub(super) fn unite(&mut self, other: Self) {
         self.times += other.times;
+        // The same finding is the first, however the network was divided.
         let firsts = self.what.take().into_iter().chain(other.what);
         self.what = firsts.min_by_key(|what| (what.at, what.place));
     }
@@ -167,33 +168,34 @@ impl First {
         self.times == 0
     }
 
-    /// PASS with `seen`, FAIL with the first of what is wrong, or not judged if nothing was.
+    /// PASS with `detail`, FAIL with the first of what is wrong, or not judged if nothing was.
     pub(super) fn finding(
         self,
         check: Check,
         extent: Extent,
-        seen: impl FnOnce() -> String,
+        detail: impl FnOnce() -> String,
     ) -> Finding {
-        self.finding_as(check, Verdict::Fail, extent, seen)
+        self.finding_as(check, Verdict::Fail, extent, detail)
     }
 
-    /// PASS with `seen`, `otherwise` with the first of what is wrong, or not judged if nothing was.
+    /// PASS with `detail`, `otherwise` with the first of what is wrong, or not judged if nothing was.
     pub(super) fn finding_as(
         self,
         check: Check,
         otherwise: Verdict,
         extent: Extent,
-        seen: impl FnOnce() -> String,
+        detail: impl FnOnce() -> String,
     ) -> Finding {
         let is_empty = self.what.is_none() && extent.count == 0;
-        let (verdict, detail) = match (self.what, self.times) {
+        let (verdict, text) = match (self.what, self.times) {
             (None, _) => match Verdict::of_judged(true, extent.count) {
                 Verdict::NotJudged => (Verdict::NotJudged, extent.without.into()),
-                verdict => (verdict, seen()),
+                verdict => (verdict, detail()),
             },
+            // The first finding is told in full, and the others are counted.
             (Some(What { text, .. }), 1) => (otherwise, text),
             (Some(What { text, .. }), n) => (otherwise, format!("{text}; {} times more", n - 1)),
         };
-        Finding { is_empty, ..Finding::new(check, verdict, detail) }
+        Finding { is_empty, ..Finding::new(check, verdict, text) }
     }
 }

@@ -1,11 +1,18 @@
+//! Lines that do not serve what waits for them.
+//!
 //! No line is idle while frames wait for it that are not paused, nor does it carry pauses alone for long.
+//!
+//! Queues may starve behind the flows that are isolated from them: their frames wait while the queue of the
+//! isolated flows, which is strictly served before them, always has frames and sends. The file of such a switch is
+//! warned of. As long as senders repeat what does not arrive, a queue may starve without an end, which is not
+//! judged. The time ends with the first sample at which either queue is empty. It counts up to the last frame that
+//! the line sent of theirs, so a port that sends nothing starves none.
 
+use super::deadlock::{Deadlocks, Known};
+use super::excuses::Lateness;
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
-use super::lateness::Lateness;
-use super::passages::Passages;
-use super::pauses::Pauses;
-use super::unite::take;
+use super::take;
 use crate::{Direction, LinkId, Node, Nodes};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, TrafficClass};
@@ -52,7 +59,7 @@ impl Line {
     }
 
     #[inline]
-    fn sent(&mut self, (at, end): (Instant, Instant), is_control: bool) {
+    fn sent(&mut self, at: Instant, end: Instant, is_control: bool) {
         // Less than the frame itself is rounding, and no room for another.
         let gap = at.since(self.free) > end.since(at);
         self.free = end;
@@ -87,11 +94,12 @@ impl Idle {
     #[inline]
     pub(super) fn sent(
         &mut self,
-        (at, end): (Instant, Instant),
+        at: Instant,
+        end: Instant,
         direction: Direction,
         is_control: bool,
     ) {
-        self.lines[direction.index()].sent((at, end), is_control);
+        self.lines[direction.index()].sent(at, end, is_control);
     }
 
     /// A group of a port crosses a limit, so that the port owes its peer a MAC control frame, unless it never
@@ -117,15 +125,18 @@ impl Idle {
     /// Looks at every port of every switch, after all that happens at `at`.
     pub(super) fn sample(
         &mut self,
-        facts: &Facts,
-        (passages, pauses, lateness): (&Passages, &Pauses, &Lateness),
+        known: &Known<'_>,
+        lateness: &Lateness,
         at: Instant,
         nodes: &mut Nodes,
     ) {
+        let Known { facts, passages, .. } = *known;
+
         for direction in facts.directions().filter(|port| facts.has_port(*port)) {
             let of = facts.from(direction);
             let line = self.lines[direction.index()];
             let is_busy = line.free > at;
+            // A node that waits for its processor sends nothing, and is not judged for it.
             let is_late = lateness.is_late(at, of.node);
             let waits = match nodes.get_mut(of.node) {
                 Node::Host(_) => continue,
@@ -138,8 +149,9 @@ impl Idle {
                     let is_free = |class: &TrafficClass| {
                         line.stormed >> class.get() & 1 == 0
                             && (passages.queued(direction, class.index()) > 0 || unfollowed)
-                            && is_unpaused(facts, (passages, pauses), at, (direction, *class))
+                            && is_unpaused(known, at, direction, *class)
                     };
+                    // By the switch's own counters, as a frame that is followed need not be in a queue yet.
                     let octets = |class: TrafficClass| {
                         let places = of.classes_of(class);
                         let octets = places.map(|class| switch.queue_bytes(of.port, class)).sum();
@@ -150,6 +162,7 @@ impl Idle {
                 }
             };
             let starved_since = line.starved_since;
+            // Starvation is timed from the last sample at which no data waited behind pauses.
             if waits.is_none() || !is_busy {
                 self.lines[direction.index()].starved_since = at;
             }
@@ -157,13 +170,13 @@ impl Idle {
             let name = &of.name;
             let place = direction.index();
             if !is_busy {
-                self.first.see_at(at, place, || {
+                self.first.record_at(at, place, || {
                     format!(
                         "{name} is idle and not paused while {octets} bytes wait in class {class}"
                     )
                 });
             } else if line.starves(at, of.pause_time()) {
-                self.first.see_at(at, place, || {
+                self.first.record_at(at, place, || {
                     let since = starved_since.since(Instant::ZERO);
                     format!("{name} sends nothing but pauses since {since} while {octets} bytes wait in class {class}")
                 });
@@ -194,17 +207,79 @@ impl Idle {
 /// True if no pause stops a class. A congesting class may be stopped by a priority of its own, too, and by
 /// a frame at its head of any that is isolated there; and any class by frames that arrived before their
 /// priority left it.
-fn is_unpaused(
-    facts: &Facts,
-    (passages, pauses): (&Passages, &Pauses),
-    at: Instant,
-    (direction, class): (Direction, TrafficClass),
-) -> bool {
+fn is_unpaused(known: &Known<'_>, at: Instant, direction: Direction, class: TrafficClass) -> bool {
+    let Known { facts, passages, pauses, .. } = *known;
+
     let of = facts.from(direction);
+    // Different bits, so the sum is their union.
     let places: u8 = of.classes_of(class).map(|class| 1 << class.get()).sum();
     let is_there = |p: &usize| (of.places_of(*p) | passages.places(direction, *p)) & places != 0;
     let mut own = (0..PRIORITIES).filter(is_there);
-    own.all(|p| !pauses.is_paused((facts, passages), at, (direction, p)))
+    own.all(|p| !pauses.is_paused(facts, passages, at, direction, p))
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Starved {
+    queues: Vec<Queue>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    port: Direction,
+    /// The class that may starve, and that of the flows isolated from it.
+    class: TrafficClass,
+    first: TrafficClass,
+    /// Time of the first of the samples at which it starves, and the time from then to the last frame.
+    since: Option<Instant>,
+    time: Duration,
+}
+
+impl Starved {
+    pub(super) fn new(facts: &Facts) -> Self {
+        let of_port = |port: Direction| {
+            let of = facts.from(port);
+            let starves = move |class: &TrafficClass| of.starving >> class.get() & 1 == 1;
+            TrafficClass::ALL.into_iter().filter(starves).map(move |class| Queue {
+                port,
+                class,
+                first: TrafficClass::ALL[usize::from(of.congesting[class.index()])],
+                since: None,
+                time: Duration::ZERO,
+            })
+        };
+        Self { queues: facts.directions().flat_map(of_port).collect() }
+    }
+
+    /// Looks at these queues of every switch, after all that happens at `at`.
+    pub(super) fn sample(
+        &mut self,
+        facts: &Facts,
+        deadlocks: &Deadlocks,
+        at: Instant,
+        nodes: &mut Nodes,
+    ) {
+        for queue in self.queues.iter_mut().filter(|queue| facts.has_port(queue.port)) {
+            let of = facts.from(queue.port);
+            let Node::Switch(switch) = nodes.get_mut(of.node) else { continue };
+            let waits = |class: TrafficClass| switch.queue_bytes(of.port, class) > 0;
+            // Frames of isolated flows count as those of the class that they came for.
+            let sent = deadlocks.last_sent(queue.port, queue.class.get());
+            let starves = waits(queue.class) && waits(queue.first);
+            queue.since = starves.then(|| queue.since.unwrap_or(at));
+            queue.time = queue.since.map_or(Duration::ZERO, |since| sent.since(since));
+        }
+    }
+
+    /// The longest time for which a queue starves now.
+    pub(super) fn longest(&self) -> Duration {
+        self.queues.iter().map(|queue| queue.time).max().unwrap_or(Duration::ZERO)
+    }
+
+    /// Adds what another part has seen at its ports.
+    pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        let ports: Vec<Direction> = self.queues.iter().map(|queue| queue.port).collect();
+        take(&mut self.queues, other.queues, |n| theirs.has_port(ports[n]));
+    }
 }
 
 #[cfg(test)]
@@ -219,7 +294,7 @@ mod tests {
         for _ in 0..n {
             before(&mut line, now);
             now = now.max(line.free);
-            line.sent((now, now + PAUSE), true);
+            line.sent(now, now + PAUSE, true);
             now += PAUSE;
         }
         line.starves(now, PAUSE)
@@ -237,6 +312,6 @@ mod tests {
                 line.crossed();
             }
         }));
-        assert!(!carried(5 * most, |line, now| line.sent((now, now + PAUSE), false)), "data goes");
+        assert!(!carried(5 * most, |line, now| line.sent(now, now + PAUSE, false)), "data goes");
     }
 }

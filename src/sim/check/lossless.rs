@@ -11,10 +11,11 @@
 use super::excuses::{self, Cause, ExcusedDrops, Excuses};
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First, KnownLosses};
-use super::lateness::Lateness;
-use super::unite::take;
+use super::passages::Dropped;
+use super::requests::Cx;
+use super::take;
 use crate::{Direction, Loss, NodeId};
-use contracts::stats::{DropKind, DropReason};
+use contracts::stats::DropKind;
 use ground::time::Instant;
 use ground::units::PrioritySet;
 
@@ -97,29 +98,26 @@ impl Lossless {
     }
 
     /// A switch dropped a frame of `priority` that came in by (or was to leave by) `port`.
-    pub(super) fn dropped(
-        &mut self,
-        (facts, lateness): (&Facts, &Lateness),
-        at: Instant,
-        port: Direction,
-        (priority, reason): (u8, DropReason),
-        whose: Option<(u64, u64)>,
-    ) {
+    pub(super) fn dropped(&mut self, cx: Cx<'_>, dropped: Dropped, whose: Option<(u64, u64)>) {
+        let Cx { facts, lateness } = cx;
+        let Dropped { at, port, reason, .. } = dropped;
+        let Some(priority) = dropped.priority else { return };
         let of = facts.from(port);
         if of.lossless.0 >> priority & 1 == 0 {
             return;
         }
         match reason.kind() {
+            // Want of buffer, which is judged below.
             DropKind::Congestion => {}
             DropKind::Watchdog if self.is_by_storm(facts, of.node) => {
                 return self.count(Other::Storm);
             }
             DropKind::Watchdog => return self.count(Other::Watchdog),
-            DropKind::Link if self.is_by_link((facts, lateness), at, of.node) => {
+            DropKind::Link if self.is_by_link(cx, at, of.node) => {
                 return self.count(Other::Link);
             }
             DropKind::Link => {
-                return self.first.see_at(at, of.node.index(), || {
+                return self.first.record_at(at, of.node.index(), || {
                     let (name, reason) = (&of.name, reason.name());
                     format!("{name} dropped a frame of lossless priority {priority} as {reason}, and no link of it was down")
                 });
@@ -127,6 +125,7 @@ impl Lossless {
             DropKind::Frame | DropKind::Control => return,
         }
         self.buffer += 1;
+        // Such a group has to lose in any round trip, so nothing else explains it.
         let short = of.headroom[usize::from(of.group[usize::from(priority)])]
             < of.least_headroom(facts.to(port));
         let late = || excuses::explains(facts, at, port, lateness.last(at, of.node));
@@ -139,9 +138,9 @@ impl Lossless {
             format!("{name} dropped a frame of lossless priority {priority} as {reason}{whose}")
         };
         let place = of.node.index();
-        let Some(found) = found else { return self.first.see_at(at, place, what) };
+        let Some(found) = found else { return self.first.record_at(at, place, what) };
         self.excuses.used(facts, port, priority, found);
-        self.first_excused.see_at(at, place, || {
+        self.first_excused.record_at(at, place, || {
             let from = found.from.since(Instant::ZERO);
             format!("{}; excuse: {} at {from}", what(), found.cause.name())
         });
@@ -172,7 +171,7 @@ impl Lossless {
             Loss::LinkDown => self.count(Other::Link),
             Loss::Defect => self.count(Other::Defect),
             // No fault of a lab makes a frame that its SecY refuses.
-            Loss::Secy => self.first.see(at, || {
+            Loss::Secy => self.first.record(at, || {
                 let name = &facts.from(direction).name;
                 format!("MACsec lost a frame of a lossless priority on the line from {name}")
             }),
@@ -185,12 +184,13 @@ impl Lossless {
         facts: &Facts,
         at: Instant,
         port: Direction,
-        (of, cause): (PrioritySet, Loss),
+        of: PrioritySet,
+        cause: Loss,
     ) {
         match cause {
             Loss::Damaged | Loss::Fault | Loss::LinkDown => {
                 let of = of_groups(facts, port, of);
-                self.excuses.happened(facts, at, port, (Cause::LostPause, of));
+                self.excuses.happened(facts, at, port, Cause::LostPause, of);
             }
             // No fault of the environment: where a loss follows, it has no excuse.
             Loss::Secy | Loss::Defect => {}
@@ -202,15 +202,13 @@ impl Lossless {
     }
 
     /// True if a link of a switch is down, or was until a round trip ago or while the switch was late.
-    fn is_by_link(
-        &self,
-        (facts, lateness): (&Facts, &Lateness),
-        at: Instant,
-        node: NodeId,
-    ) -> bool {
+    fn is_by_link(&self, cx: Cx<'_>, at: Instant, node: NodeId) -> bool {
+        let Cx { facts, lateness } = cx;
+
         let late = lateness.last(at, node);
         facts.node(node).out.iter().any(|port| {
             let (down, last) = self.links[port.index()];
+            // Zero stands for a link that never changed.
             let changed = last != Instant::ZERO;
             let recent = at <= last.saturating_add(facts.round_trip(*port));
             let late = || late.is_some_and(|(from, until)| from <= last && at <= until);
@@ -230,20 +228,22 @@ impl Lossless {
         let of = facts.node(node);
         let is_host = |port: &&Direction| !facts.node(facts.to(**port).node).is_switch;
         let mut stormed = of.out.iter().filter(|port| self.stormed[port.index()] != 0);
+        // A defective port may report a storm where nothing paused it.
         !of.is_defective && stormed.all(|port| is_host(&port))
     }
 
     /// The link of a port went down or came up, and the peer forgot what it was told.
     pub(super) fn link(&mut self, facts: &Facts, at: Instant, port: Direction, up: bool) {
         self.links[port.index()] = (!up, at);
-        self.excuses.happened(facts, at, port, (Cause::Link, PrioritySet::ALL));
+        self.excuses.happened(facts, at, port, Cause::Link, PrioritySet::ALL);
     }
 
     /// A data frame of a priority arrived at a port that no pause held back.
     pub(super) fn forged(&mut self, facts: &Facts, at: Instant, port: Direction, priority: u8) {
+        // A value that is no priority gives the empty set.
         let of = PrioritySet(1_u8.checked_shl(priority.into()).unwrap_or(0));
         let of = of_groups(facts, port, of);
-        self.excuses.happened(facts, at, port, (Cause::ForgedFrame, of));
+        self.excuses.happened(facts, at, port, Cause::ForgedFrame, of);
     }
 
     /// The peer of a port was told about these priorities in the port's name.
@@ -255,7 +255,7 @@ impl Lossless {
         named: PrioritySet,
     ) {
         let of = of_groups(facts, port, named);
-        self.excuses.happened(facts, at, port, (Cause::ForgedPause, of));
+        self.excuses.happened(facts, at, port, Cause::ForgedPause, of);
     }
 
     /// A group went over its limit, or resumes its peer.
@@ -274,12 +274,13 @@ impl Lossless {
         facts: &Facts,
         at: Instant,
         port: Direction,
-        (of, ignored): (PrioritySet, bool),
+        of: PrioritySet,
+        ignored: bool,
     ) {
         let of = of_groups(facts, port, of);
         match ignored {
-            true => self.excuses.began(at, port, (Cause::Watchdog, of)),
-            false => self.excuses.ended(facts, at, port, (Cause::Watchdog, of)),
+            true => self.excuses.began(at, port, Cause::Watchdog, of),
+            false => self.excuses.ended(facts, at, port, Cause::Watchdog, of),
         }
     }
 

@@ -1,20 +1,25 @@
-//! Congestion marks: a frame leaves a switch with CE if it came with CE or the switch marked it, and so does
-//! every such frame; its IPv4 checksum is right. A host sends no frame with CE, and counts all that it gets.
+//! Congestion marks, and ECN before PFC.
 //!
-//! Marks are counted by node. What a switch dropped, copied or holds at the end may be frames with CE: by that
-//! many the sums may differ, unless it is known that the dropped frame had none.
+//! A frame leaves a switch with CE if it came with CE or the switch marked it, and so does every such frame; its
+//! IPv4 checksum is right. A host sends no frame with CE, and counts all that it gets. Marks are counted by node.
+//! What a switch dropped, copied or holds at the end may be frames with CE: by that many the sums may differ,
+//! unless it is known that the dropped frame had none.
+//!
+//! A queue that marks has sent a marked frame before a group whose frames it holds pauses its sender for the first
+//! time after it went over its limit. A group may hold frames of several queues. It is enough that one of those
+//! that mark has done so: that is the one whose length counts.
 
 use std::collections::HashSet;
 
+use super::conservation::Frames;
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
-use super::frames::Frames;
-use super::parsed;
-use super::unite::take;
+use super::passages::Passages;
+use super::{parsed, take};
 use crate::{Direction, Node, NodeId, Nodes, VirtualFrame};
 use contracts::frame::Frame;
 use ground::time::Instant;
-use ground::units::PRIORITIES;
+use ground::units::{PRIORITIES, PrioritySet};
 
 /// Counts frames with CE through nodes.
 #[derive(Clone, Debug)]
@@ -76,15 +81,17 @@ impl Marks {
         let port = facts.from(direction);
         let node = facts.node(port.node);
         self.nodes[port.node.index()].sent += 1;
+        // A wrong checksum that came along is another node's, and is kept by a switch that updates it.
         let of = ends(frame.head()).map(|ends| (port.node, ends));
         let came_wrong = of.is_some_and(|of| self.wrong.contains(&of));
+        // The mark is in the header, so a switch that sets it has to adjust the checksum.
         if node.is_switch && !came_wrong && !parsed::checksum_holds(frame.head()) {
-            self.first.see_at(at, port.node.index(), || {
+            self.first.record_at(at, port.node.index(), || {
                 format!("{} sent a frame with CE whose IPv4 checksum is wrong", port.name)
             });
         }
         if !node.is_switch && !node.sends_ce {
-            self.first.see_at(at, port.node.index(), || {
+            self.first.record_at(at, port.node.index(), || {
                 format!("{} sent a frame with CE, which none of its flows has", port.name)
             });
         }
@@ -156,7 +163,7 @@ impl Marks {
                 false => of_host(facts, id, through, nodes),
             };
             if let Some(what) = what {
-                self.first.see(now, || what);
+                self.first.record(now, || what);
             }
         }
         let sum = |of: fn(&Through) -> u64| -> u64 { self.nodes.iter().map(of).sum() };
@@ -183,7 +190,7 @@ fn of_switch(
     nodes: &mut Nodes,
 ) -> Option<String> {
     let Through { arrived, sent, marked, dropped, unknown } = *through;
-    let waiting = super::frames::waiting(facts, id, nodes);
+    let waiting = super::conservation::waiting(facts, id, nodes);
     let local = nodes.local(id, now);
     let Node::Switch(switch) = nodes.get_mut(id) else { return None };
     let snapshot = switch.snapshot(local);
@@ -192,11 +199,13 @@ fn of_switch(
     // Only a router takes in frames that may have CE.
     let taken = if facts.node(id).bridges { 0 } else { taken };
     let (name, came) = (&facts.node(id).name, arrived + marked);
+    // More than there can be, even if each copy has the mark.
     if sent > came + copied {
         return Some(format!(
             "{name} sent {sent} frames with CE: {arrived} came with it, and it marked {marked}"
         ));
     }
+    // Any frame that is held or was dropped unseen may have had the mark.
     let most = sent + dropped + unknown + snapshot.held + waiting + taken;
     (came > most).then(|| {
         format!(
@@ -209,12 +218,13 @@ fn of_switch(
 
 /// Describes a difference between the frames of flows that came to a host with CE and those that it counted.
 fn of_host(facts: &Facts, id: NodeId, through: &Through, nodes: &mut Nodes) -> Option<String> {
-    let waiting = super::frames::waiting(facts, id, nodes);
+    let waiting = super::conservation::waiting(facts, id, nodes);
     let Node::Host(host) = nodes.get_mut(id) else { return None };
     let counters = host.counters();
     let (mut counted, mut other) =
         (0, counters.foreign + counters.unexpected + counters.other_runs);
     for sink in host.sinks() {
+        // Frames that a sink counts as others may have had the mark, too.
         counted += sink.ce_marked;
         other += sink.duplicates + sink.old;
     }
@@ -222,4 +232,125 @@ fn of_host(facts: &Facts, id: NodeId, through: &Through, nodes: &mut Nodes) -> O
     (arrived > counted + other + waiting).then(|| {
         format!("{arrived} frames of flows came to {name} with CE, and it counted {counted}")
     })
+}
+
+/// The queues that have marked, and the groups that are about to pause.
+#[derive(Clone, Debug)]
+pub(super) struct EcnFirst {
+    /// By port: its classes that have marked a frame, bit n for class n.
+    marked: Vec<u8>,
+    /// By port: the groups that went over their limits since it last sent a pause.
+    crossed: Vec<u8>,
+    first: First,
+    /// Pauses of groups that have frames in queues that mark.
+    judged: u64,
+}
+
+impl EcnFirst {
+    pub(super) fn new(facts: &Facts) -> Self {
+        let none = vec![0; facts.ports.len()];
+        Self { marked: none.clone(), crossed: none, first: First::default(), judged: 0 }
+    }
+
+    pub(super) fn marked(&mut self, port: Direction, class: u8) {
+        self.marked[port.index()] |= 1 << class;
+    }
+
+    /// A group of a port went over its limit, or below it.
+    pub(super) fn crossed(&mut self, port: Direction, group: u8, xoff: bool) {
+        let crossed = &mut self.crossed[port.index()];
+        *crossed = *crossed & !(1 << group) | u8::from(xoff) << group;
+    }
+
+    /// A port pauses these priorities of its peer.
+    pub(super) fn paused(
+        &mut self,
+        facts: &Facts,
+        passages: &Passages,
+        at: Instant,
+        port: Direction,
+        paused: PrioritySet,
+    ) {
+        let of = facts.from(port);
+        // Only the first pause after the limit counts; a refresh finds nothing here.
+        let crossed = core::mem::take(&mut self.crossed[port.index()]);
+        for group in (0..PRIORITIES as u8).filter(|group| crossed >> group & 1 == 1) {
+            if of.of_group(group).0 & paused.0 == 0 {
+                continue;
+            }
+            let marking = queues(facts, passages, port, group);
+            // Only queues that mark at all owe a mark.
+            let marking: Vec<_> =
+                marking.filter(|(port, class)| facts.from(*port).marks >> class & 1 == 1).collect();
+            self.judged += u64::from(!marking.is_empty());
+            let has_marked =
+                |(port, class): &(Direction, u8)| self.marked[port.index()] >> class & 1 == 1;
+            if let Some((queue, class)) =
+                marking.first().filter(|_| !marking.iter().any(has_marked))
+            {
+                self.first.record_at(at, of.node.index(), || {
+                    let (name, queue) = (&of.name, &facts.from(*queue).name);
+                    format!(
+                        "{name} paused its sender for group {group}, and class {class} of {queue}, where its \
+                         frames wait, had not sent any marked frame"
+                    )
+                });
+            }
+        }
+    }
+
+    /// Adds what another part has seen of its switches.
+    pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        let has = |n: usize| theirs.has_port(Direction(n as u32));
+        take(&mut self.marked, other.marked, has);
+        take(&mut self.crossed, other.crossed, has);
+        self.judged += other.judged;
+        self.first.unite(other.first);
+    }
+
+    pub(super) fn finish(self, facts: &Facts) -> Finding {
+        let Self { marked, first, judged, .. } = self;
+        let count = |sets: &mut dyn Iterator<Item = u8>| -> u32 { sets.map(u8::count_ones).sum() };
+        let marking = count(&mut facts.ports.iter().map(|port| port.marks));
+        let marked = count(&mut marked.into_iter());
+        if marking == 0 {
+            return Finding::not_judged(Check::EcnBeforePfc, "no switch marks".into());
+        }
+        let extent = Extent {
+            count: judged + u64::from(marked),
+            without: "no marking queue marked a frame, and no group with frames in one paused",
+        };
+        first.finding(Check::EcnBeforePfc, extent, || {
+            format!(
+                "{marked} of {marking} marking queues marked frames, before each of {judged} \
+                first pauses"
+            )
+        })
+    }
+}
+
+/// Returns the queues of a switch in which a group of a port has frames; all that its frames may be in, if
+/// they cannot be followed.
+fn queues<'a>(
+    facts: &'a Facts,
+    passages: &'a Passages,
+    port: Direction,
+    group: u8,
+) -> impl Iterator<Item = (Direction, u8)> + 'a {
+    let node: NodeId = facts.from(port).node;
+    let is_here = move |p: u8| facts.from(port).group[usize::from(p)] == group;
+    let held = passages.held().filter(move |of| of.ingress == port && is_here(of.priority));
+    let exact = passages.is_exact(node);
+    let all = facts.node(node).out.iter().flat_map(move |port| {
+        let of = facts.from(*port);
+        let places = (0..PRIORITIES as u8).filter(move |p| is_here(*p));
+        let places = places.fold(0, |set, p| set | of.places_of(usize::from(p)));
+        (0..PRIORITIES as u8)
+            .filter(move |class| places >> class & 1 == 1)
+            .map(move |class| (*port, class))
+    });
+    held.flat_map(|passage| passage.queues())
+        // Frames that are followed tell their queues; else all queues of the group's priorities count.
+        .filter(move |_| exact)
+        .chain(all.filter(move |_| !exact))
 }

@@ -1,8 +1,11 @@
-//! The fields of a frame that the checkers read, by a parser independent of the product's.
+//! The fields of a frame that the checkers read, by a parser independent of the product's, and the
+//! priority that a plan gives them.
 
 use crate::VirtualFrame;
 use contracts::frame::Frame;
-use ground::units::{PRIORITIES, PrioritySet, Quanta};
+use ground::units::{PRIORITIES, Priority, PrioritySet, Quanta};
+use host::{Headers, Marking, StationPlan, Transport};
+use switch::{ClassifyPlan, Trust};
 
 /// No such field in the frame, and no such entry in a map.
 pub(super) const NONE: u8 = u8::MAX;
@@ -63,6 +66,7 @@ pub(super) type Kind = (u64, u64, u8, u32);
 impl Data {
     /// Returns the fields that stay on the way.
     pub(super) const fn kind(&self) -> Kind {
+        // A switch may add or remove the tag, so its length does not count.
         let tag = if self.pcp == NONE { 0 } else { 4 };
         (self.dst, self.src, self.dscp, self.len - tag)
     }
@@ -96,6 +100,7 @@ impl Parsed {
     #[inline]
     pub(super) fn new(frame: &VirtualFrame) -> Self {
         let head = frame.head();
+        // An Ethernet header, a tag and 16 bytes behind them: all that is read below.
         let Some(h) = head.first_chunk::<34>() else {
             return Self::Data(Data {
                 dst: 0,
@@ -126,6 +131,7 @@ impl Parsed {
             ethertype = be16(16);
             tos = (h[18], h[19]);
         }
+        // The version has to match the EtherType.
         let dscp = match (ethertype, tos.0 >> 4) {
             (0x0800, 4) => tos.1 >> 2,
             (0x86dd, 6) => (tos.0 & 0xf) << 2 | tos.1 >> 6,
@@ -147,6 +153,7 @@ pub(super) fn is_ce(head: &[u8]) -> bool {
     let at = if [h[12], h[13]] == [0x81, 0] { 18 } else { 14 };
     match [h[at - 2], h[at - 1]] {
         [0x08, 0] => h[at + 1] & 3 == 3,
+        // In IPv6 the two bits are in the upper half of the second byte.
         [0x86, 0xdd] => h[at + 1] >> 4 & 3 == 3,
         _ => false,
     }
@@ -173,6 +180,7 @@ pub(super) fn five_tuple(frame: &VirtualFrame) -> u32 {
     };
     let octets = fields.into_iter().filter_map(|field| head.get(field)).flatten();
     octets
+        // FNV-1a, 32 bits.
         .fold(0x811c_9dc5, |hash: u32, octet| (hash ^ u32::from(*octet)).wrapping_mul(0x0100_0193))
 }
 
@@ -186,16 +194,96 @@ pub(super) fn flow(frame: &VirtualFrame) -> u64 {
 #[cold]
 fn control(head: &[u8]) -> Request {
     const GROUP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
+    // MAC control has the minimum length, which is 60 bytes without FCS.
     let Some(h) = head.first_chunk::<60>() else { return Request::Other };
     let be16 = |at: usize| u16::from_be_bytes([h[at], h[at + 1]]);
     match be16(14) {
         0x0001 => Request::Pause(Quanta(be16(16))),
+        // PFC goes to the group address alone; PAUSE may be sent to the port's own.
         0x0101 if h[..6] == GROUP => Request::Pfc {
             named: PrioritySet(h[17]),
             times: core::array::from_fn(|p| Quanta(be16(18 + 2 * p))),
         },
         _ => Request::Other,
     }
+}
+
+/// From a frame's fields to its priority; [`NONE`] where the plan says nothing.
+#[derive(Clone, Debug)]
+pub(super) struct Maps {
+    trust: Trust,
+    pcp: [u8; 8],
+    dscp: [u8; 64],
+    default: u8,
+}
+
+impl Maps {
+    /// Those of a port whose plan tells no priorities.
+    pub(super) const UNKNOWN: Self =
+        Self { trust: Trust::Port, pcp: [NONE; 8], dscp: [NONE; 64], default: NONE };
+
+    pub(super) fn of_switch(plan: &ClassifyPlan) -> Self {
+        Self {
+            trust: plan.trust,
+            pcp: plan.pcp.map(Priority::get),
+            dscp: plan.dscp.map(Priority::get),
+            default: plan.default.get(),
+        }
+    }
+
+    /// A host knows the priorities of what it sends, and no others.
+    pub(super) fn of_host(plan: &StationPlan) -> Self {
+        let mut maps = Self { trust: Trust::DscpThenPcp, ..Self::UNKNOWN };
+        for flow in &plan.flows {
+            let dscp = match flow.headers {
+                Headers::Ethernet => None,
+                Headers::Udp4(udp) => Some(udp.dscp),
+                Headers::Udp6(udp) => Some(udp.dscp),
+            };
+            match (dscp, flow.tag) {
+                (Some(dscp), _) => learn(&mut maps.dscp[dscp.index()], flow.priority),
+                // Without an IP header the tag alone tells the priority.
+                (None, Some(tag)) => learn(&mut maps.pcp[tag.pcp.index()], flow.priority),
+                (None, None) => learn(&mut maps.default, flow.priority),
+            }
+        }
+        for sent in &plan.senders {
+            learn(&mut maps.dscp[sent.dscp.index()], sent.priority);
+        }
+        for received in &plan.receivers {
+            let data = Marking { priority: received.priority, dscp: received.dscp };
+            let (ack, cnp) = match &received.kind {
+                Transport::Roce(roce) => (roce.ack, Some(roce.cnp)),
+                Transport::TcpLike(tcp) => (tcp.ack, None),
+            };
+            for marking in [Some(ack.unwrap_or(data)), cnp].into_iter().flatten() {
+                learn(&mut maps.dscp[marking.dscp.index()], marking.priority);
+            }
+        }
+        maps
+    }
+
+    /// The priority of a frame, or [`NONE`].
+    #[inline]
+    pub(super) fn priority(&self, data: &Data) -> u8 {
+        // A field that is absent is [`NONE`], which is beyond both tables.
+        let pcp = || self.pcp.get(usize::from(data.pcp)).copied();
+        let dscp = || self.dscp.get(usize::from(data.dscp)).copied();
+        let found = match self.trust {
+            Trust::Pcp => pcp(),
+            Trust::Dscp => dscp(),
+            Trust::PcpThenDscp => pcp().or_else(dscp),
+            Trust::DscpThenPcp => dscp().or_else(pcp),
+            Trust::Port => None,
+        };
+        found.unwrap_or(self.default)
+    }
+}
+
+/// Takes note of a priority. Where a host gives frames that look alike two, none is known.
+fn learn(entry: &mut u8, priority: Priority) {
+    let known = [NONE, priority.get()].contains(entry);
+    *entry = if known { priority.get() } else { EITHER };
 }
 
 #[cfg(test)]

@@ -11,20 +11,17 @@
 //! switch is no longer [exact](Passages::is_exact). What is said of it then is about right, and what
 //! needs to be right is not concluded from it.
 
-mod key;
-
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasherDefault;
 
-use key::{Entry, Key, KeyHasher, key, path};
-
 use super::facts::Facts;
 use super::parsed::{self, Data, EITHER, NONE};
-use super::unite::take;
+use super::recent::{Entry, Key, KeyHasher, key, path};
+use super::take;
 use crate::{Direction, NodeId, VirtualFrame};
 use contracts::stats::{DropKind, DropReason};
 use ground::time::Instant;
-use ground::units::{PRIORITIES, PortId, Priority, PrioritySet};
+use ground::units::{PRIORITIES, Priority, PrioritySet};
 
 /// Frames of one kind in one switch.
 #[derive(Clone, Debug)]
@@ -54,8 +51,8 @@ pub(super) struct Passage {
 impl Passage {
     /// The queues in which it may have frames: a port and a class.
     pub(super) fn queues(&self) -> impl Iterator<Item = (Direction, u8)> {
-        let at = |class| self.egresses.iter().map(move |egress| (*egress, class));
-        self.classes().flat_map(at)
+        let queues = |class| self.egresses.iter().map(move |egress| (*egress, class));
+        self.classes().flat_map(queues)
     }
 
     /// The classes in which it has frames.
@@ -66,6 +63,7 @@ impl Passage {
     /// Takes a frame out of a class: of that of its priority, `now`, if there are any.
     fn leave(&mut self, now: u8) -> u8 {
         let has = |class: &u8| self.classes[usize::from(*class)] > 0;
+        // Frames of a former class may be overtaken, so they count as the later ones.
         let class = [now].into_iter().chain(0..PRIORITIES as u8).find(has);
         let class = class.expect("a frame that is inside is in a class");
         self.classes[usize::from(class)] -= 1;
@@ -116,6 +114,26 @@ pub(super) struct Leaves {
     pub(super) always: bool,
 }
 
+/// A frame that leaves, as far as that is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    /// Its priority there, [`NONE`] or [`EITHER`].
+    pub(super) priority: u8,
+    /// The class in which it waited.
+    pub(super) class: Option<u8>,
+}
+
+/// A frame that a switch dropped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dropped {
+    pub(super) at: Instant,
+    /// The port that counts it.
+    pub(super) port: Direction,
+    /// Its priority, if it was classified.
+    pub(super) priority: Option<u8>,
+    pub(super) reason: DropReason,
+}
+
 impl Passages {
     pub(super) fn new(facts: &Facts) -> Self {
         let ports = facts.ports.len();
@@ -138,14 +156,15 @@ impl Passages {
 
     /// Adds what another part knows of its switches.
     pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        // The other part's passages are numbered behind those of this one.
         let shift = self.all.len() as u32;
         self.all.extend(other.all);
-        self.known.extend(other.known.into_iter().map(|(key, at)| (key, at + shift)));
-        let moved = |all: Vec<u32>| all.into_iter().map(|at| at + shift).collect();
+        self.known.extend(other.known.into_iter().map(|(key, id)| (key, id + shift)));
+        let moved = |all: Vec<u32>| all.into_iter().map(|id| id + shift).collect();
         self.leaving.extend(other.leaving.into_iter().map(|(key, all)| (key, moved(all))));
-        self.flows.extend(other.flows.into_iter().map(|(key, at)| (key, at + shift)));
+        self.flows.extend(other.flows.into_iter().map(|(key, id)| (key, id + shift)));
         for (key, former) in other.former {
-            let former = former.into_iter().map(|(at, gone)| (at + shift, gone)).collect();
+            let former = former.into_iter().map(|(id, gone)| (id + shift, gone)).collect();
             self.former.insert(key, former);
         }
         self.several += other.several;
@@ -153,8 +172,8 @@ impl Passages {
         self.forged_ends.extend(other.forged_ends);
         let has_port = |n: usize| theirs.has_port(Direction(n as u32));
         let mut latest = other.latest;
-        for (at, _) in latest.iter_mut().flatten().filter(|(at, _)| *at != UNKNOWN) {
-            *at += shift;
+        for (id, _) in latest.iter_mut().flatten().filter(|(id, _)| *id != UNKNOWN) {
+            *id += shift;
         }
         take(&mut self.latest, latest, has_port);
         take(&mut self.cells, other.cells, has_port);
@@ -170,55 +189,58 @@ impl Passages {
         facts: &Facts,
         now: Instant,
         direction: Direction,
-        (frame, data): (&VirtualFrame, &Data),
+        frame: &VirtualFrame,
+        data: &Data,
     ) -> Option<(u32, u32)> {
         let node = facts.to(direction).node;
         let from = Entry { tag: (data.pcp, data.vid), port: direction.0 };
         let key = key(node, data, from, path(facts, node, frame, data));
-        let at = match self.known.get(&key) {
-            Some(at) => *at,
-            None => self.discover(facts, direction, key, (frame, data)),
+        let id = match self.known.get(&key) {
+            Some(id) => *id,
+            None => self.discover(facts, direction, key, frame, data),
         };
-        if at == UNKNOWN {
+        if id == UNKNOWN {
             self.exact[node.index()] = false;
             self.unknown.insert((node, data.dst, data.src));
             return None;
         }
         let flow = (node, parsed::flow(frame));
-        match self.flows.insert(flow, at) {
-            Some(former) if former != at => self.moved(flow, former, at),
+        match self.flows.insert(flow, id) {
+            Some(former) if former != id => self.moved(flow, former, id),
             _ => {}
         }
         let port = facts.to(direction);
-        let passage = &self.all[at as usize];
+        let passage = &self.all[id as usize];
         if passage.priority != port.maps.priority(data) {
             self.exact[node.index()] = false;
         }
+        // The buffer has the frame as it will leave, with a tag or without.
         let untagged = data.len - if data.pcp == NONE { 0 } else { 4 };
         let len = untagged + if passage.tagged { 4 } else { 0 };
         let cells = len.div_ceil(facts.node(node).cell).max(1);
-        self.came(facts, now, (at, cells));
-        Some((at, cells))
+        self.came(facts, now, id, cells);
+        Some((id, cells))
     }
 
     /// A flow comes by another passage than before. In one queue, its frames there stay behind all that are
     /// inside now.
     #[cold]
     fn moved(&mut self, flow: (NodeId, u64), from: u32, to: u32) {
-        let [old, new] = [from, to].map(|at| &self.all[at as usize]);
+        let [old, new] = [from, to].map(|id| &self.all[id as usize]);
         if old.held.is_empty() || old.priority != new.priority {
             return;
         }
         let ahead = (from, old.gone + old.held.len() as u64);
         let former = self.former.entry(flow).or_default();
-        former.retain(|(at, gone)| self.all[*at as usize].gone < *gone);
+        // Frames that have left hold nothing back any more.
+        former.retain(|(id, gone)| self.all[*id as usize].gone < *gone);
         former.push_back(ahead);
     }
 
     /// A data frame of a passage comes into a switch.
     #[inline]
-    pub(super) fn came(&mut self, facts: &Facts, now: Instant, (at, cells): (u32, u32)) {
-        let passage = &mut self.all[at as usize];
+    pub(super) fn came(&mut self, facts: &Facts, now: Instant, id: u32, cells: u32) {
+        let passage = &mut self.all[id as usize];
         let priority = usize::from(passage.priority);
         passage.held.push_back(cells);
         // Ports of equal cost have one map of classes.
@@ -230,7 +252,7 @@ impl Passages {
         let ingress = passage.ingress.index();
         let group = facts.from(passage.ingress).group[priority];
         self.cells[ingress][usize::from(group)] += u64::from(cells);
-        self.latest[ingress][priority] = (at, now);
+        self.latest[ingress][priority] = (id, now);
     }
 
     /// The first frame of its kind in a switch: where it will leave.
@@ -239,18 +261,21 @@ impl Passages {
         facts: &Facts,
         direction: Direction,
         key: Key,
-        (frame, data): (&VirtualFrame, &Data),
+        frame: &VirtualFrame,
+        data: &Data,
     ) -> u32 {
         let port = facts.to(direction);
         let node = facts.node(port.node);
         let priority = port.maps.priority(data);
         let ports = node.behind(data.dst).filter_map(|n| node.out.get(usize::from(n)).copied());
         let egresses: Vec<Direction> = ports.collect();
+        // What is flooded, or has a priority that the plan does not tell, cannot be followed.
         let Some(first) = egresses.first().filter(|_| usize::from(priority) < PRIORITIES) else {
             return UNKNOWN;
         };
+        // A priority tag has no VLAN of its own; the port's counts.
         let vid = if data.vid == 0 { port.pvid } else { data.vid };
-        let at = self.all.len() as u32;
+        let id = self.all.len() as u32;
         let tagged = facts.from(*first).tags(vid);
         self.all.push(Passage {
             ends: (data.src, data.dst),
@@ -264,22 +289,23 @@ impl Passages {
             gone: 0,
             classes: [0; PRIORITIES],
         });
-        self.known.insert(key, at);
+        self.known.insert(key, id);
         let path = path(facts, port.node, frame, data);
         let leaving = self::key(port.node, data, Entry::LEAVING, path);
         let of = self.leaving.entry(leaving).or_default();
-        of.push(at);
+        of.push(id);
         if of.len() > 1 {
             self.several += 1;
-            of.iter().for_each(|at| self.all[*at as usize].shared = true);
+            // From now on a frame that leaves with these fields may be of any of them.
+            of.iter().for_each(|id| self.all[*id as usize].shared = true);
         }
-        at
+        id
     }
 
     /// True if every frame with the first bytes of one of this passage is of it: other passages leave with
     /// other fields, and it has one port.
-    pub(super) fn is_alone(&self, facts: &Facts, at: u32) -> bool {
-        let Passage { ingress, ends, shared, .. } = &self.all[at as usize];
+    pub(super) fn is_alone(&self, facts: &Facts, id: u32) -> bool {
+        let Passage { ingress, ends, shared, .. } = &self.all[id as usize];
         !shared && facts.node(facts.from(*ingress).node).is_single(ends.1)
     }
 
@@ -293,7 +319,8 @@ impl Passages {
         &self,
         facts: &Facts,
         node: NodeId,
-        (frame, data): (&VirtualFrame, &Data),
+        frame: &VirtualFrame,
+        data: &Data,
     ) -> Option<Leaves> {
         let of =
             self.leaving.get(&key(node, data, Entry::LEAVING, path(facts, node, frame, data)))?;
@@ -303,50 +330,51 @@ impl Passages {
         let by_flow = || {
             let flow = (node, parsed::flow(frame));
             let mut former = self.former.get(&flow).into_iter().flatten();
-            let ahead = former.find(|(at, gone)| self.all[*at as usize].gone < *gone);
-            let passage = ahead.map(|(at, _)| at).or_else(|| self.flows.get(&flow))?;
+            let ahead = former.find(|(id, gone)| self.all[*id as usize].gone < *gone);
+            let passage = ahead.map(|(id, _)| id).or_else(|| self.flows.get(&flow))?;
             of.contains(passage).then_some(*passage)
         };
         let by_tag = || {
-            let mut with = of.iter().filter(|at| {
-                let passage = &self.all[**at as usize];
+            let mut with = of.iter().filter(|id| {
+                let passage = &self.all[**id as usize];
                 passage.tagged && data.pcp != NONE && passage.tag == (data.pcp, data.vid)
             });
             with.next().copied().filter(|_| with.next().is_none())
         };
+        // A tag that one passage alone has decides; a flow may have moved.
         let passage = by_tag().or_else(by_flow).unwrap_or(UNKNOWN);
         Some(Leaves { passage, always: false })
     }
 
-    /// A data frame leaves a switch. Gives its priority there, [`NONE`] or [`EITHER`], with its class if that is
-    /// known; an error if it never came in.
+    /// A data frame leaves a switch. Gives what is known of it; an error if it never came in.
     #[inline]
     pub(super) fn left(
         &mut self,
         facts: &Facts,
         direction: Direction,
-        at: u32,
-    ) -> Result<(u8, Option<u8>), ()> {
-        if at == UNKNOWN {
+        id: u32,
+    ) -> Result<Left, ()> {
+        if id == UNKNOWN {
             // One of several kinds, and nothing in the frame says which.
             self.exact[facts.from(direction).node.index()] = false;
-            return Ok((EITHER, None));
+            return Ok(Left { priority: EITHER, class: None });
         }
-        let passage = &self.all[at as usize];
+        let passage = &self.all[id as usize];
         let priority = passage.priority;
         let is_here = passage.egresses.contains(&direction);
+        // The first frame of a flow shows which of the ports of equal cost all take.
         if is_here && passage.egresses.len() > 1 {
-            self.settle(at, direction);
+            self.settle(id, direction);
         }
-        let class = if is_here { self.take(facts, at) } else { None };
+        let class = if is_here { self.take(facts, id) } else { None };
         let is_known = class.is_some() || !self.exact[facts.from(direction).node.index()];
-        if is_known { Ok((priority, class)) } else { Err(()) }
+        if is_known { Ok(Left { priority, class }) } else { Err(()) }
     }
 
     /// The frames of a passage with several ports leave by this one.
     #[cold]
-    fn settle(&mut self, at: u32, direction: Direction) {
-        let passage = &mut self.all[at as usize];
+    fn settle(&mut self, id: u32, direction: Direction) {
+        let passage = &mut self.all[id as usize];
         let priority = usize::from(passage.priority);
         for egress in passage.egresses.iter().filter(|egress| **egress != direction) {
             for (class, frames) in passage.classes.iter().enumerate() {
@@ -389,18 +417,18 @@ impl Passages {
         facts: &Facts,
         direction: Direction,
         data: &Data,
-    ) -> Result<(u8, Option<u8>), ()> {
+    ) -> Result<Left, ()> {
         let port = facts.from(direction);
         let (node, of) = (port.node, facts.node(port.node));
         // The switch's own frames never arrived, and have the priority that it gave them, which may be
         // neither in a tag nor in a DSCP. A forged one may leave without the tag that gave it its priority.
         let is_forged = self.forged_ends.contains(&(data.dst, data.src));
         if is_forged || of.speaks_as.contains(&data.src) {
-            return Ok((NONE, None));
+            return Ok(Left { priority: NONE, class: None });
         }
         // What is flooded came in as well; a router alone changes addresses.
         match self.unknown.contains(&(node, data.dst, data.src)) || !of.bridges {
-            true => Ok((port.maps.priority(data), None)),
+            true => Ok(Left { priority: port.maps.priority(data), class: None }),
             false => Err(()),
         }
     }
@@ -408,16 +436,16 @@ impl Passages {
     /// Takes the first frame of a passage out of the sums, and gives its class; `None` if there is no
     /// frame.
     #[inline]
-    fn take(&mut self, facts: &Facts, at: u32) -> Option<u8> {
-        let passage = &self.all[at as usize];
+    fn take(&mut self, facts: &Facts, id: u32) -> Option<u8> {
+        let passage = &self.all[id as usize];
         let class = facts.from(passage.egresses[0]).class[usize::from(passage.priority)];
-        self.take_from(facts, at, class)
+        self.take_from(facts, id, class)
     }
 
     /// The same, of a class if the passage has frames there.
     #[inline]
-    fn take_from(&mut self, facts: &Facts, at: u32, class: u8) -> Option<u8> {
-        let passage = &mut self.all[at as usize];
+    fn take_from(&mut self, facts: &Facts, id: u32, class: u8) -> Option<u8> {
+        let passage = &mut self.all[id as usize];
         let cells = passage.held.pop_front()?;
         passage.gone += 1;
         let priority = usize::from(passage.priority);
@@ -431,19 +459,19 @@ impl Passages {
     }
 
     /// Takes the last frame of a passage out of the sums, which never got into a queue.
-    fn take_back(&mut self, facts: &Facts, at: u32) -> bool {
-        let Some(passage) = self.all.get_mut(at as usize) else { return false };
+    fn take_back(&mut self, facts: &Facts, id: u32) -> bool {
+        let Some(passage) = self.all.get_mut(id as usize) else { return false };
         // The first leaves the sums and the last one leaves the list.
         let Some(last) = passage.held.pop_back() else { return false };
         passage.held.push_front(last);
-        if self.take(facts, at).is_none() {
+        if self.take(facts, id).is_none() {
             return false;
         }
         // It went ahead of none that is inside, and a flow that came by another passage waits for it no more.
-        let passage = &mut self.all[at as usize];
+        let passage = &mut self.all[id as usize];
         passage.gone -= 1;
         let inside = passage.gone + passage.held.len() as u64;
-        for (_, gone) in self.former.values_mut().flatten().filter(|(of, _)| *of == at) {
+        for (_, gone) in self.former.values_mut().flatten().filter(|(of, _)| *of == id) {
             *gone = inside.min(*gone);
         }
         true
@@ -452,13 +480,13 @@ impl Passages {
     /// A switch dropped a frame. Gives source and destination of the frame, if they are known.
     pub(super) fn dropped(
         &mut self,
-        (facts, is_late): (&Facts, bool),
-        at: Instant,
-        (node, port): (NodeId, PortId),
-        (priority, reason): (Option<u8>, DropReason),
+        facts: &Facts,
+        dropped: Dropped,
+        is_late: bool,
     ) -> Option<(u64, u64)> {
         use DropReason as R;
-        let port = facts.out(node, port).index();
+        let Dropped { at, port, priority, reason } = dropped;
+        let (node, port) = (facts.from(port).node, port.index());
         if matches!(reason, R::Flushed | R::Watchdog) && self.announced[port] > 0 {
             self.announced[port] -= 1;
             return None;
@@ -496,17 +524,12 @@ impl Passages {
     /// The queues of these classes of a port are about to be emptied. Frames that have arrived and
     /// were not looked at are none of them, but only of a switch that is never busy is it known
     /// that there are none.
-    pub(super) fn flushed(
-        &mut self,
-        (facts, is_late): (&Facts, bool),
-        port: Direction,
-        classes: u8,
-    ) {
+    pub(super) fn flushed(&mut self, facts: &Facts, is_late: bool, port: Direction, classes: u8) {
         if is_late {
             self.exact[facts.from(port).node.index()] = false;
         }
-        for at in 0..self.all.len() as u32 {
-            let passage = &self.all[at as usize];
+        for id in 0..self.all.len() as u32 {
+            let passage = &self.all[id as usize];
             if !passage.egresses.contains(&port) {
                 continue;
             }
@@ -516,8 +539,8 @@ impl Passages {
                 continue;
             }
             for class in (0..PRIORITIES as u8).filter(|class| classes >> class & 1 == 1) {
-                while self.all[at as usize].classes[usize::from(class)] > 0 {
-                    self.take_from(facts, at, class);
+                while self.all[id as usize].classes[usize::from(class)] > 0 {
+                    self.take_from(facts, id, class);
                     self.announced[port.index()] += 1;
                 }
             }

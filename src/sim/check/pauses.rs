@@ -5,8 +5,8 @@
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::parsed::{EITHER, Request};
-use super::passages::Passages;
-use super::unite::take;
+use super::passages::{Left, Passages};
+use super::take;
 use crate::{Direction, NodeId};
 use ground::time::{Duration, Instant};
 use ground::units::{Mac, PRIORITIES, Priority, PrioritySet};
@@ -81,6 +81,7 @@ impl Pauses {
     ) {
         let facts_of = facts.to(direction);
         let (named, _) = ask.sets();
+        // PAUSE is ignored where PFC runs, and PFC where PAUSE runs.
         if matches!(ask, Request::Pause(_)) != facts_of.link_wide {
             return;
         }
@@ -90,6 +91,7 @@ impl Pauses {
             Priority::ALL.into_iter().filter(|p| named.contains(*p) && facts_of.obeys.contains(*p))
         {
             let time = ask.time(p.index()).at(facts_of.rate);
+            // A refresh renews the end; the pause goes on from its beginning.
             if port.paused >> p.get() & 1 == 0 || port.until[p.index()] <= local {
                 port.from[p.index()] = local.saturating_add(facts_of.lets);
             }
@@ -116,7 +118,7 @@ impl Pauses {
         if source == of.mac || is_free {
             return;
         }
-        self.first.see_at(at, of.node.index(), || {
+        self.first.record_at(at, of.node.index(), || {
             let [_, _, source @ ..] = source.to_be_bytes();
             let (name, source) = (&of.name, Mac(source));
             format!("{name} sent a MAC control frame with the source address {source}, not its own")
@@ -127,11 +129,13 @@ impl Pauses {
     #[inline]
     pub(super) fn sent(
         &mut self,
-        (facts, passages): (&Facts, &Passages),
+        facts: &Facts,
+        passages: &Passages,
         at: Instant,
         direction: Direction,
-        (priority, class): (u8, Option<u8>),
+        left: Left,
     ) {
+        let Left { priority, class } = left;
         let port = &mut self.ports[direction.index()];
         if priority == EITHER {
             self.unknown += u64::from(port.paused != 0);
@@ -143,6 +147,7 @@ impl Pauses {
         let p = usize::from(priority);
         let of = facts.from(direction);
         let local = facts.node(of.node).clock.local(at);
+        // A generator's port may be configured to react late.
         if local < port.from[p] {
             return;
         }
@@ -168,7 +173,7 @@ impl Pauses {
         self.suspects.retain(|suspect| {
             let Suspect { at: then, port, priority, left, .. } = *suspect;
             if then < at {
-                self.first.see_at(then, facts.from(port).node.index(), || {
+                self.first.record_at(then, facts.from(port).node.index(), || {
                     let name = &facts.from(port).name;
                     format!("{name} started a frame of priority {priority}, which is paused for {left} more")
                 });
@@ -210,12 +215,13 @@ impl Pauses {
     }
 
     /// A node that was busy since `since` reads what has arrived at `at`.
-    pub(super) fn read(&mut self, facts: &Facts, node: NodeId, (since, at): (Instant, Instant)) {
+    pub(super) fn read(&mut self, facts: &Facts, node: NodeId, since: Instant, at: Instant) {
         let clock = facts.node(node).clock;
         for direction in &facts.node(node).out {
             let port = &mut self.ports[direction.index()];
             for p in PrioritySet(port.paused).iter() {
                 let arrived = port.arrived[p.index()];
+                // Only pauses that the busy node could not read in time are obeyed late.
                 if arrived >= since && arrived <= at {
                     port.late[p.index()] = clock.local(at).since(clock.local(arrived));
                 }
@@ -227,9 +233,11 @@ impl Pauses {
     /// lasts from then on.
     pub(super) fn is_paused(
         &self,
-        (facts, passages): (&Facts, &Passages),
+        facts: &Facts,
+        passages: &Passages,
         at: Instant,
-        (port, p): (Direction, usize),
+        port: Direction,
+        p: usize,
     ) -> bool {
         let state = &self.ports[port.index()];
         let of = facts.from(port);
@@ -240,6 +248,7 @@ impl Pauses {
     }
 
     pub(super) fn finish(mut self, facts: &Facts) -> Finding {
+        // No watchdog speaks after the end.
         self.settle(facts, Instant::NEVER);
         let (obeyed, unknown) = (self.obeyed, self.unknown);
         if self.first.is_none() && unknown > 0 {

@@ -4,12 +4,11 @@
 //! differ for no longer than a pause may have to wait for the line: one frame of the longest kind.
 //! While a pause is wanted it must never run out at the peer, so it has to be sent again in time.
 
-use super::excuses;
+use super::excuses::Lateness;
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
-use super::lateness::Lateness;
 use super::parsed::Request;
-use super::unite::take;
+use super::{excuses, take};
 use crate::{Direction, LinkId};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, Priority, PrioritySet};
@@ -85,6 +84,7 @@ impl Requests {
     ) {
         let of = cx.facts.from(port);
         let set = of.of_group(group).0 & of.asks.0;
+        // What has expired by itself until now ends first.
         self.run_out(cx.facts, at, port);
         if !xoff {
             self.kept_up(cx, at, port, PrioritySet(set));
@@ -163,6 +163,7 @@ impl Requests {
 
     /// Takes note of the length of a pause.
     fn ended_after(&mut self, length: Duration, port: Direction, p: usize) {
+        // Of equal lengths the lower port and priority count, so that the order of parts does not.
         let is_longer = |(longest, of, n)| (longest, port, p) < (length, of, n);
         if self.longest.is_none_or(is_longer) {
             self.longest = Some((length, port, p));
@@ -187,13 +188,14 @@ impl Requests {
         let total = cx.lateness.total(at, of.node);
         let clock = facts.node(facts.to(port).node).clock;
         for p in PrioritySet(set.0 & state.wanted & state.sent).iter() {
+            // By the clock of the peer, which counts the pause down.
             let held = clock.local(at).since(clock.local(state.last[p.index()]));
             let late = total - state.late_last[p.index()];
             let most = excuses::more(state.time[p.index()], late);
             // A proxy's pause may expire while the group's own pause waits for the line.
             let own = !of.proxied || at.since(state.over[p.index()]) > excuses::more(of.wait, late);
             if held > most && own {
-                self.late.see_at(at, of.node.index(), || {
+                self.late.record_at(at, of.node.index(), || {
                     let name = &of.name;
                     format!(
                         "{name} needs {} paused and sent no pause for {held}; its pauses last {most}",
@@ -213,6 +215,7 @@ impl Requests {
             return;
         }
         let target = match (of.link_wide, state.wanted) {
+            // PAUSE is of all priorities, whichever group wants it.
             (true, 1..) => u8::MAX,
             (_, wanted) => wanted,
         };
@@ -223,6 +226,7 @@ impl Requests {
             let bit = 1 << p.get();
             let since = &mut state.since[p.index()];
             if differ & bit != 0 {
+                // The time runs from where the two began to differ.
                 if *since == Instant::NEVER {
                     *since = at;
                     state.late_since[p.index()] = total;
@@ -235,7 +239,7 @@ impl Requests {
             let lost = total - state.late_since[p.index()];
             if late > excuses::more(of.wait, lost) {
                 let what = what(state.owes_pause & bit != 0);
-                self.late.see_at(at, of.node.index(), || {
+                self.late.record_at(at, of.node.index(), || {
                     let which = which(of.link_wide, p);
                     format!("{} owed its peer a {what} of {which} for {late}", of.name)
                 });
@@ -295,7 +299,7 @@ impl Requests {
                 let lost = cx.lateness.total(now, of.node) - state.late_since[n];
                 if late > excuses::more(of.wait, lost) {
                     let what = what(state.owes_pause >> n & 1 == 1);
-                    self.late.see(now, || {
+                    self.late.record(now, || {
                         let which = which(of.link_wide, p);
                         format!("{} owes its peer a {what} of {which} for {late}", of.name)
                     });
@@ -303,6 +307,7 @@ impl Requests {
                 if state.sent >> n & 1 == 0 {
                     continue;
                 }
+                // A pause that was never resumed still ends at the peer, at the latest then.
                 let until = state.last[n] + of.wait + of.delay + of.response + state.time[n];
                 // A proxy's pause ends by itself, at a time that a forger may choose within its policy.
                 let by_proxy = self.forged && of.proxied && state.wanted >> n & 1 == 0;
@@ -313,7 +318,7 @@ impl Requests {
                 let since = state.first[n].since(Instant::ZERO);
                 let what =
                     || format!("{} has {} paused since {since}", of.name, which(of.link_wide, p));
-                if by_proxy { by_forgery.see(now, what) } else { open.see(now, what) }
+                if by_proxy { by_forgery.record(now, what) } else { open.record(now, what) }
             }
         }
         let Self { late, ended, longest, .. } = self;
@@ -324,6 +329,7 @@ impl Requests {
         });
         let seen = || format!("{ended} pauses ended{longest}");
         let ends = match open.is_none() {
+            // A forger can keep a proxy's pause alive, which is no fault of the switch.
             true => by_forgery.finding_as(Check::PausesEnd, Verdict::NotJudged, extent, seen),
             false => open.finding(Check::PausesEnd, extent, seen),
         };

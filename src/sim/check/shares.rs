@@ -28,6 +28,7 @@ impl Shares {
     pub fn new(plan: &NetworkPlan, from: Instant, to: Instant) -> Self {
         let is_host =
             |end: crate::End| matches!(plan.nodes[end.node.index()].kind, NodeKind::Host(_));
+        // In the order of directions: from `a` to `b` first.
         let at_host = plan.links.iter().flat_map(|link| [is_host(link.b), is_host(link.a)]);
         Self { from, to, at_host: at_host.collect(), octets: BTreeMap::new() }
     }
@@ -44,6 +45,7 @@ impl Shares {
     pub fn finding(&self, flows: &[FlowId], tolerance: f64) -> Finding {
         let shares: Vec<f64> = flows.iter().map(|flow| self.octets(*flow) as f64).collect();
         let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+        // Where nothing arrived no flow has its share: each is off by all of it.
         let off = |share: &f64| if mean > 0.0 { (share - mean).abs() / mean } else { 1.0 };
         let worst = flows.iter().zip(&shares).max_by(|a, b| off(a.1).total_cmp(&off(b.1)));
         let check = Check::Fairness;

@@ -67,6 +67,7 @@ impl<P: Port<Frame: fmt::Debug + Send + 'static>> Broken<P> {
     /// [`NotHere`].
     pub fn add(&mut self, defect: impl Into<Defect>) -> Result<(), NotHere> {
         let defect = defect.into();
+        // Without `_`, so that a new defect is decided upon here.
         let is_here = match defect {
             Defect::Obeying(what) => !matches!(
                 what,
@@ -108,6 +109,7 @@ impl<P: Port<Frame: fmt::Debug + Send + 'static>> Broken<P> {
             }
             self.port.tx_burst(&mut burst);
             let is_full = !burst.is_empty();
+            // What the port did not take goes back to the front, in its order.
             burst.drain(..).rev().for_each(|frame| self.leaving.push_front(frame));
             if is_full {
                 break;
@@ -125,6 +127,7 @@ impl<P: Port<Frame: fmt::Debug + Send + 'static>> Port for Broken<P> {
         let mut arrived: Vec<P::Frame> = out.drain(..).collect();
         let memory = &mut Memory(&mut self.port);
         self.stage.rx(now, &mut arrived, memory);
+        // No event wakes a port of another world, so a poll for received frames lets the defects act.
         self.stage.due(now, memory);
         self.arrived.extend(arrived);
         self.arrived.extend(self.stage.take_for_node());

@@ -1,7 +1,11 @@
-//! Defects in the forwarding of data frames.
+//! Defects in the forwarding of data frames, and of the buffer.
+//!
+//! The port observes when memory of the buffer is lost; the engine takes it from the switch.
 
-use super::act::{Act, Context};
-use super::frame::{QUANTUM_BYTES, ecn, is_cnp, is_ipv6, opcode, priority, set_ecn};
+use super::frame::{
+    QUANTUM_BYTES, ecn, enabled, is_cnp, is_ipv6, is_pfc, opcode, paused, priority, set_ecn,
+};
+use super::stage::{Act, Context};
 use contracts::frame::{Frame, LINE_OVERHEAD_BYTES};
 use ground::time::Instant;
 use ground::units::PrioritySet;
@@ -65,7 +69,8 @@ impl State {
         &mut self,
         cx: &Context<'_, F>,
         frame: &F,
-        (numerator, denominator): (u16, u16),
+        numerator: u16,
+        denominator: u16,
     ) -> bool {
         let burst = cx.quantum.saturating_mul(BURST);
         if self.due > cx.now.saturating_add(burst) {
@@ -74,6 +79,7 @@ impl State {
         let bytes = u64::from(frame.wire_len() + LINE_OVERHEAD_BYTES);
         let line = cx.quantum.saturating_mul(bytes).div(QUANTUM_BYTES);
         let own = line.saturating_mul(denominator.into()).div(numerator.into());
+        // An idle time gives no credit beyond the burst.
         self.due = self.due.max(cx.now).saturating_add(own);
         true
     }
@@ -81,6 +87,7 @@ impl State {
 
 impl<F: Frame> Act<F> for State {
     fn tx(&mut self, cx: &mut Context<'_, F>, mut frame: F) {
+        // MAC control passes: these defects are of data.
         if opcode(frame.head()).is_some() {
             return cx.out.line.push(frame);
         }
@@ -108,6 +115,7 @@ impl<F: Frame> Act<F> for State {
             }
             Forwarding::StaleChecksum => {
                 if marked && !is_ipv6(frame.head()) {
+                    // The mark is taken back with its change of the checksum, and set again without.
                     set_ecn(frame.head_mut(), ECT_0, true);
                     set_ecn(frame.head_mut(), CE, false);
                 }
@@ -118,9 +126,9 @@ impl<F: Frame> Act<F> for State {
                 }
             }
             Forwarding::LimitsRate { priorities, numerator, denominator } => {
-                let of = priority(frame.head());
-                let is_limited = priorities.0 >> of & 1 == 1;
-                if is_limited && !self.conforms(cx, &frame, (numerator, denominator)) {
+                let priority = priority(frame.head());
+                let is_limited = priorities.0 >> priority & 1 == 1;
+                if is_limited && !self.conforms(cx, &frame, numerator, denominator) {
                     return;
                 }
             }
@@ -150,5 +158,41 @@ impl<F: Frame> Act<F> for State {
             | Forwarding::Ipv6Unmarked => {}
         }
         cx.out.node.push(frame);
+    }
+}
+
+/// A defect of the buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Storing {
+    /// Cells of the headroom of some priorities are lost with each pause that the port has resumed.
+    LeaksHeadroom { cells: u32, priorities: PrioritySet },
+}
+
+/// The state of such a defect.
+#[derive(Debug)]
+pub(super) struct Leaking {
+    what: Storing,
+    /// Priorities that the port pauses.
+    paused: u8,
+}
+
+impl Leaking {
+    pub(super) const fn new(what: Storing) -> Self {
+        Self { what, paused: 0 }
+    }
+}
+
+impl<F: Frame> Act<F> for Leaking {
+    fn tx(&mut self, cx: &mut Context<'_, F>, frame: F) {
+        if is_pfc(frame.head()) {
+            let Storing::LeaksHeadroom { cells, priorities } = self.what;
+            let (named, now) = (enabled(frame.head()), paused(frame.head()));
+            // A priority that the frame does not name stays as it was.
+            let resumed = self.paused & named & !now;
+            self.paused = self.paused & !named | now;
+            let resumed = PrioritySet(resumed & priorities.0);
+            cx.out.leaks.extend(resumed.iter().map(|priority| (priority, cells)));
+        }
+        cx.out.line.push(frame);
     }
 }

@@ -1,5 +1,6 @@
-//! Bytes of the frames that defects look at.
+//! Bytes of the frames that defects read, and the pauses of a port by the frames that set them.
 
+use ground::time::{Duration, Instant};
 use ground::units::PRIORITIES;
 use wire::checksum;
 
@@ -62,6 +63,7 @@ pub(super) fn resumed(head: &[u8]) -> u8 {
 /// Shifts a PFC frame to the next priorities.
 pub(super) fn shift(head: &mut [u8]) {
     head[VECTOR] = head[VECTOR].rotate_left(1);
+    // Each priority's time moves along: two bytes.
     head[TIMES].rotate_right(2);
 }
 
@@ -111,6 +113,7 @@ pub(super) fn as_pfc(head: &mut [u8]) {
 
 /// Rewrites a PFC frame as PAUSE with the time of its first priority. Its addresses stay.
 pub(super) fn as_pause(head: &mut [u8]) {
+    // All priorities had the time of the PAUSE, so any that the defect left has it.
     let first = head[VECTOR].trailing_zeros() as usize;
     let quanta = if first < PRIORITIES { time(head, first) } else { 0 };
     set_opcode(head, OPCODE_PAUSE);
@@ -125,6 +128,7 @@ fn packet(head: &[u8]) -> Option<(usize, u16)> {
         let ethertype = u16::from_be_bytes([*head.get(at)?, *head.get(at + 1)?]);
         at += 2;
         match ethertype {
+            // Tags may be stacked.
             0x8100 | 0x88a8 => at += 2,
             _ => return Some((at, ethertype)),
         }
@@ -164,6 +168,7 @@ pub(super) fn ecn(head: &[u8]) -> Option<u8> {
 pub(super) fn set_ecn(head: &mut [u8], ecn: u8, adjusts: bool) {
     let Some((at, ethertype)) = packet(head) else { return };
     if ethertype == 0x86dd {
+        // The traffic class lies across two bytes, behind the version: its last bits are in the second.
         head[at + 1] = head[at + 1] & !0x30 | ecn << 4;
         return;
     }
@@ -185,6 +190,7 @@ pub(super) fn is_cnp(head: &[u8]) -> bool {
         _ => return false,
     };
     let udp = at + len;
+    // UDP to the port of RoCEv2, and the opcode behind the UDP header.
     head.get(protocol) == Some(&17)
         && head.get(udp + 2..udp + 4) == Some(&4_791_u16.to_be_bytes())
         && head.get(udp + 8) == Some(&0x81)
@@ -204,6 +210,7 @@ pub(super) struct Sfcm {
 /// a message of version 0.
 pub(super) fn sfcm(head: &[u8]) -> Option<Sfcm> {
     let (at, 0x0800) = packet(head)? else { return None };
+    // The header length of IPv4 is in words of four bytes.
     let udp = at + usize::from(head.get(at)? & 15) * 4;
     let (flow, checksum) = (udp + 18, udp + 6);
     let word = |at: usize| Some(u16::from_be_bytes([*head.get(at)?, *head.get(at + 1)?]));
@@ -232,4 +239,70 @@ pub(super) fn scale_one(time: &mut [u8], numerator: u16, denominator: u16) {
     let quanta = u32::from(u16::from_be_bytes([time[0], time[1]]));
     let scaled = quanta * u32::from(numerator) / u32::from(denominator);
     time.copy_from_slice(&u16::try_from(scaled).unwrap_or(u16::MAX).to_be_bytes());
+}
+
+/// Pauses that a port has received, by priority.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pauses {
+    since: [Instant; PRIORITIES],
+    until: [Instant; PRIORITIES],
+}
+
+impl Pauses {
+    pub(super) const fn new() -> Self {
+        Self { since: [Instant::ZERO; PRIORITIES], until: [Instant::ZERO; PRIORITIES] }
+    }
+
+    /// Takes note of a MAC control frame.
+    pub(super) fn take(&mut self, head: &[u8], now: Instant, quantum: Duration) {
+        if is_pfc(head) {
+            for p in (0..PRIORITIES).filter(|p| head[VECTOR] >> p & 1 == 1) {
+                self.set(p, now, quantum.saturating_mul(time(head, p).into()));
+            }
+        }
+    }
+
+    /// Pauses a priority for a time, or resumes it.
+    pub(super) fn set(&mut self, priority: usize, now: Instant, span: Duration) {
+        // A refresh moves the end of a pause and not its beginning.
+        if !self.holds(priority, now) {
+            self.since[priority] = now;
+        }
+        self.until[priority] = now.saturating_add(span);
+    }
+
+    /// Returns true if a priority is paused.
+    pub(super) fn holds(&self, priority: usize, now: Instant) -> bool {
+        self.until[priority] > now
+    }
+
+    /// Returns the end of a priority's pause, which may have passed.
+    pub(super) const fn until(&self, priority: usize) -> Instant {
+        self.until[priority]
+    }
+
+    /// Returns the time for which a priority has been paused without a gap.
+    pub(super) fn held_for(&self, priority: usize, now: Instant) -> Option<Duration> {
+        self.holds(priority, now).then(|| now.since(self.since[priority]))
+    }
+
+    /// Returns the paused priorities.
+    pub(super) fn set_of(&self, now: Instant) -> u8 {
+        (0..PRIORITIES).filter(|p| self.holds(*p, now)).fold(0, |set, p| set | 1 << p)
+    }
+
+    /// Removes the priorities from a PFC frame that would be paused beside `most` others, and takes
+    /// note of the rest.
+    pub(super) fn admit(&mut self, head: &mut [u8], most: u8, now: Instant, quantum: Duration) {
+        for p in 0..PRIORITIES {
+            let asks = head[VECTOR] >> p & 1 == 1 && time(head, p) > 0;
+            // A refresh of the priority itself takes no other place.
+            let others = (self.set_of(now) & !(1 << p)).count_ones();
+            if asks && others >= u32::from(most) {
+                remove(head, 1 << p);
+            } else if head[VECTOR] >> p & 1 == 1 {
+                self.set(p, now, quantum.saturating_mul(time(head, p).into()));
+            }
+        }
+    }
 }

@@ -3,9 +3,8 @@
 use core::fmt;
 use std::collections::VecDeque;
 
-use super::act::{Act, Context};
-use super::frame::{QUANTUM_BYTES, is_pfc, opcode, paused, priority, remove, set_time};
-use super::pauses::Pauses;
+use super::frame::{Pauses, QUANTUM_BYTES, is_pfc, opcode, paused, priority, remove, set_time};
+use super::stage::{Act, Context};
 use contracts::frame::{Frame, LINE_OVERHEAD_BYTES};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PrioritySet};
@@ -69,6 +68,7 @@ impl<F: Frame> State<F> {
     fn is_dropped(&self, priority: usize, now: Instant) -> bool {
         let held = self.pauses.held_for(priority, now);
         held.is_some_and(|held| match self.what {
+            // Held in the first period of a pause, dropped in the second, and so on.
             Holding::DropsByTurns { period } => held.as_picos() / period.as_picos() % 2 == 1,
             Holding::WatchesEmpty { after } => held >= after,
             _ => false,
@@ -86,6 +86,7 @@ impl<F: Frame> State<F> {
         if self.resumed >> priority & 1 == 1 && !self.pauses.holds(priority, cx.now) {
             self.resumed &= !(1 << priority);
             self.free = cx.now.saturating_add(cx.quantum.saturating_mul(OVERTAKEN_WITHIN));
+            // A frame that still waits after an earlier pause goes first.
             cx.out.line.extend(self.waiting.drain(..));
             return self.waiting.push_back(frame);
         }
@@ -121,28 +122,31 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
             let waits = self.what == Holding::PausesWait && self.pauses.set_of(now) != 0;
             return if waits { self.waiting.push_back(frame) } else { cx.out.line.push(frame) };
         }
-        let of = priority(frame.head());
-        let is_in = |set: PrioritySet| set.0 >> of & 1 == 1;
+        let priority = priority(frame.head());
+        let is_in = |set: PrioritySet| set.0 >> priority & 1 == 1;
         match self.what {
             Holding::ObeysAlso { priorities } => {
-                if is_in(priorities) && (self.pauses.holds(of, now) || !self.waiting.is_empty()) {
+                // Also behind frames that wait, which it would overtake.
+                if is_in(priorities)
+                    && (self.pauses.holds(priority, now) || !self.waiting.is_empty())
+                {
                     return self.waiting.push_back(frame);
                 }
             }
             Holding::Drops { priorities } => {
-                if is_in(priorities) && self.pauses.holds(of, now) {
+                if is_in(priorities) && self.pauses.holds(priority, now) {
                     return;
                 }
             }
             Holding::ReleasesAfterFlap { .. } => self.release = self.release.saturating_sub(1),
-            Holding::Reorders => return self.reorder(cx, frame, of),
+            Holding::Reorders => return self.reorder(cx, frame, priority),
             Holding::DropsOthers { priorities, after } => {
                 if is_in(priorities) && self.any_for(priorities.0, now, after) {
                     return;
                 }
             }
             Holding::DropsByTurns { .. } | Holding::WatchesEmpty { .. } => {
-                if self.is_dropped(of, now) {
+                if self.is_dropped(priority, now) {
                     return;
                 }
             }
@@ -165,6 +169,7 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
                 Holding::Reorders => self.resumed |= paused(frame.head()),
                 Holding::DropsByTurns { .. } | Holding::WatchesEmpty { .. } => {
                     let dropped = (0..PRIORITIES).filter(|p| self.is_dropped(*p, now));
+                    // The node takes the pause for over and sends, so that there are frames to drop.
                     dropped.for_each(|p| set_time(frame.head_mut(), p, 0));
                 }
                 Holding::PausesUpstream { after } => {
@@ -180,10 +185,12 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
 
     fn link(&mut self, cx: &mut Context<'_, F>, up: bool) {
         if let Holding::ReleasesAfterFlap { frames } = self.what {
+            // Only a link that goes down in a pause starts it.
             if !up && self.pauses.set_of(cx.now) != 0 {
                 self.release = frames;
             }
         }
+        // A port forgets its pauses with its link.
         self.pauses = Pauses::new();
     }
 
@@ -191,6 +198,7 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
         while self.next() <= cx.now {
             let Some(frame) = self.waiting.pop_front() else { break };
             let bytes = u64::from(frame.wire_len() + LINE_OVERHEAD_BYTES);
+            // Frames that have waited leave at the rate of the line, not in one burst.
             self.free = cx.now.saturating_add(cx.quantum.saturating_mul(bytes).div(QUANTUM_BYTES));
             cx.out.line.push(frame);
         }

@@ -3,13 +3,12 @@
 use core::fmt;
 use std::collections::VecDeque;
 
-use super::act::{Act, Context};
 use super::frame::{
-    CONTROL_LEN, MADE_BY, OPCODE_PAUSE, OPCODE_PFC, PARAMETERS, REPEAT, TIMES, VECTOR, as_pfc,
-    is_pause, is_pfc, opcode, pause, paused, remove, resumed, scale, set_opcode, set_time, shift,
-    time,
+    CONTROL_LEN, MADE_BY, OPCODE_PAUSE, OPCODE_PFC, PARAMETERS, Pauses, REPEAT, TIMES, VECTOR,
+    as_pfc, is_pause, is_pfc, opcode, pause, paused, remove, resumed, scale, set_opcode, set_time,
+    shift, time,
 };
-use super::pauses::Pauses;
+use super::stage::{Act, Context};
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PrioritySet, Quanta};
@@ -103,6 +102,7 @@ impl<F: Frame> State<F> {
         if enabled & set == 0 {
             return Some(frame);
         }
+        // All of its priorities are late, so the frame itself waits and no copy is made.
         if enabled & !set == 0 {
             self.held.push_back((due, frame));
             return None;
@@ -154,6 +154,7 @@ impl<F: Frame> State<F> {
                 let short = (0..PRIORITIES).filter(|p| time(head, *p) < below.0);
                 remove(head, of & short.fold(0, |set: u8, p| set | 1 << p));
             }
+            // Priorities that the same frame pauses stay paused.
             Obeying::ResumesAll if resumed(head) != 0 => {
                 let set = paused(head);
                 remove(head, !set);
@@ -179,6 +180,7 @@ impl<F: Frame> State<F> {
     /// Keeps the priorities paused that a frame pauses, until a frame resumes them.
     fn keep(&mut self, head: &mut [u8], cx: &Context<'_, F>) {
         let set = paused(head);
+        // A frame decides about the priorities that it names, and the others stay.
         self.stuck = self.stuck & !head[VECTOR] | set;
         for p in (0..PRIORITIES).filter(|p| set >> p & 1 == 1) {
             set_time(head, p, u16::MAX);
@@ -193,6 +195,7 @@ impl<F: Frame> State<F> {
         let enabled = head[VECTOR];
         for p in (0..PRIORITIES).filter(|p| enabled >> p & 1 == 1) {
             let asked = time(head, p);
+            // Zero where the pause is over.
             let rest = self.pauses.until(p).since(cx.now.min(self.pauses.until(p)));
             let span = match asked {
                 0 => Duration::ZERO,
@@ -202,6 +205,7 @@ impl<F: Frame> State<F> {
                 }
             };
             self.pauses.set(p, cx.now, span);
+            // Rounded up, so that the pause is not shorter than calculated.
             let quanta = span.as_picos().div_ceil(quantum);
             set_time(head, p, u16::try_from(quanta).unwrap_or(u16::MAX));
         }
@@ -216,6 +220,7 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
         let received = match self.what {
             Obeying::Truncated if opcode == OPCODE_PFC && head.len() < CONTROL_LEN => {
                 let mut octets = head.to_vec();
+                // Missing times are ones, and what is behind them is padding.
                 octets.resize(TIMES.end.max(octets.len()), u8::MAX);
                 octets.resize(CONTROL_LEN, 0);
                 cx.make.control(&octets)
@@ -236,6 +241,7 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
                 Some(frame)
             }
             Obeying::ResumesOtherPorts if is_pfc(head) && resumed(head) != 0 => {
+                // The other ports get the resumption alone, without the pauses of the same frame.
                 let mut resumption = frame.duplicate();
                 if let Some(copy) = &mut resumption {
                     let set = paused(copy.head());
@@ -259,6 +265,7 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
 
     fn link(&mut self, cx: &mut Context<'_, F>, up: bool) {
         if self.what == Obeying::StuckAfterFlap {
+            // The pause is made once the link is up: what the node received before is forgotten.
             if up && self.stuck != 0 {
                 self.again = cx.now;
             } else if !up {

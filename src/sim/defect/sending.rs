@@ -2,12 +2,11 @@
 
 use core::fmt;
 
-use super::act::{Act, Context};
 use super::frame::{
-    MADE_BY, REPEAT, TIMES, VECTOR, is_pfc, opcode, pause, paused, remove, scale, set_time, shift,
-    time,
+    MADE_BY, Pauses, REPEAT, TIMES, VECTOR, is_pfc, opcode, pause, paused, remove, scale, set_time,
+    shift, time,
 };
-use super::pauses::Pauses;
+use super::stage::{Act, Context};
 use contracts::frame::Frame;
 use ground::time::Instant;
 use ground::units::{PRIORITIES, PrioritySet, Quanta};
@@ -112,6 +111,7 @@ impl<F: Frame> State<F> {
     fn refreshes(&mut self, set: u8) -> u64 {
         let again = set != 0 && set == self.last;
         self.last = set;
+        // A change of the set is a new pause and always sent: it is number 0.
         self.seen = if again { self.seen + 1 } else { 0 };
         self.seen
     }
@@ -120,6 +120,7 @@ impl<F: Frame> State<F> {
     fn data(&mut self, cx: &mut Context<'_, F>, frame: F) {
         cx.out.line.push(frame);
         self.waiting.iter_mut().for_each(|(left, _)| *left -= 1);
+        // All wait for the same number of frames, so those that are due are the first.
         let due = self.waiting.iter().take_while(|(left, _)| *left == 0).count();
         cx.out.line.extend(self.waiting.drain(..due).map(|(_, pause)| pause));
     }
@@ -167,6 +168,7 @@ impl<F: Frame> State<F> {
             | Sending::WithoutCongestion { .. }
             | Sending::ForEver { .. } => {}
         }
+        // A frame that names no priority any more is not sent.
         head[VECTOR] != 0
     }
 }
@@ -174,6 +176,7 @@ impl<F: Frame> State<F> {
 impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
     fn tx(&mut self, cx: &mut Context<'_, F>, mut frame: F) {
         if opcode(frame.head()).is_some() {
+            // Pauses that the defect makes later come from the port's own address.
             self.source = frame.head()[6..12].try_into().unwrap_or(MADE_BY);
         }
         if !is_pfc(frame.head()) {
@@ -186,6 +189,7 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
             Sending::BehindData { frames } => self.waiting.push((frames, frame)),
             Sending::PausesAgain => {
                 let resumes = paused(frame.head()) == 0;
+                // Only a resumption ends the pause that is repeated.
                 let again = self.pause.take().filter(|_| resumes);
                 self.pause = if resumes { None } else { frame.duplicate() };
                 cx.out.line.push(frame);
@@ -220,6 +224,7 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
         if let Sending::ForEver { priorities } = self.what {
             let octets = pause(self.source, priorities.0, u16::MAX);
             cx.out.line.extend(cx.make.control(&octets));
+            // Before the longest pause runs out at the peer.
             self.next = cx.now.saturating_add(cx.quantum.saturating_mul(REPEAT));
         }
     }

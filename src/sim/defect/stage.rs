@@ -1,13 +1,12 @@
-//! The defects of one port, in a row.
+//! The defects of one port, in a row, and what each of them may do.
 
 use core::fmt;
 
-use super::act::{Act, Context, Leak, Make, Out};
 use super::frame::{VECTOR, as_pause, as_pfc, is_pause, is_pfc};
-use super::{Defect, forwarding, holding, obeying, securing, sending, storing, telling};
+use super::{Defect, forwarding, holding, obeying, protocols, sending};
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Bytes};
+use ground::units::{BitsPerSec, Bytes, Priority};
 use pfc::FlowControl;
 
 /// Bytes of a pause quantum: 512 bit times (802.3 31B.2).
@@ -57,9 +56,9 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
             Defect::Sending(what) => Box::new(sending::State::new(what)),
             Defect::Holding(what) => Box::new(holding::State::new(what)),
             Defect::Forwarding(what) => Box::new(forwarding::State::new(what)),
-            Defect::Telling(what) => Box::new(telling::State::new(what)),
-            Defect::Securing(what) => Box::new(securing::State::new(what)),
-            Defect::Storing(what) => Box::new(storing::State::new(what)),
+            Defect::Telling(what) => Box::new(protocols::TellingState::new(what)),
+            Defect::Securing(what) => Box::new(protocols::SecuringState::new(what)),
+            Defect::Storing(what) => Box::new(forwarding::Leaking::new(what)),
         });
     }
 
@@ -69,9 +68,11 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
         for act in acts {
             let mut cx = Context { now, quantum: *quantum, make, out: Out::default() };
             for frame in sent.drain(..) {
-                meet(*link_wide, &mut cx, frame, |out| &mut out.line, |cx, f| act.tx(cx, f));
+                apply(*link_wide, &mut cx, frame, |out| &mut out.line, |cx, f| act.tx(cx, f));
             }
+            // What this defect lets pass is what the next one gets.
             *sent = cx.out.line;
+            // Frames for another way wait until the caller takes them.
             aside.node.append(&mut cx.out.node);
             aside.others.append(&mut cx.out.others);
             aside.leaks.append(&mut cx.out.leaks);
@@ -81,10 +82,11 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
     /// Replaces frames that have arrived by those that the node receives now.
     pub fn rx(&mut self, now: Instant, arrived: &mut Vec<F>, make: &mut dyn Make<F>) {
         let Self { quantum, link_wide, acts, aside } = self;
+        // From the line to the node: the other way than `tx`.
         for act in acts.iter_mut().rev() {
             let mut cx = Context { now, quantum: *quantum, make, out: Out::default() };
             for frame in arrived.drain(..) {
-                meet(*link_wide, &mut cx, frame, |out| &mut out.node, |cx, f| act.rx(cx, f));
+                apply(*link_wide, &mut cx, frame, |out| &mut out.node, |cx, f| act.rx(cx, f));
             }
             *arrived = cx.out.node;
             aside.line.append(&mut cx.out.line);
@@ -106,6 +108,7 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
     /// Lets defects act whose time has come. Their frames are taken later.
     pub fn due(&mut self, now: Instant, make: &mut dyn Make<F>) {
         self.each(now, make, |act, cx| {
+            // Several defects of a port have times of their own.
             if act.next_at() <= now {
                 act.due(cx);
             }
@@ -168,7 +171,7 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
 }
 
 /// Lets a defect act on a frame. At a port with PAUSE, PFC means nothing and goes its `way` as it is.
-fn meet<F: Frame>(
+fn apply<F: Frame>(
     link_wide: bool,
     cx: &mut Context<'_, F>,
     mut frame: F,
@@ -184,6 +187,7 @@ fn meet<F: Frame>(
     if is_pause(frame.head()) {
         as_pfc(frame.head_mut());
     }
+    // Only frames that the defect adds now are turned into PAUSE; the rest were before.
     let before = cx.out.lengths();
     act(cx, frame);
     let mut before = before.into_iter();
@@ -195,6 +199,7 @@ fn link_wide_again<F: Frame>(frames: &mut Vec<F>, from: usize) {
     let new = frames.split_off(from);
     frames.extend(new.into_iter().filter_map(|mut frame| {
         if is_pfc(frame.head()) {
+            // PAUSE names all priorities or is not sent.
             if frame.head()[VECTOR] == 0 {
                 return None;
             }
@@ -202,4 +207,96 @@ fn link_wide_again<F: Frame>(frames: &mut Vec<F>, from: usize) {
         }
         Some(frame)
     }));
+}
+
+/// Operations that a defect needs of a port beside its frames' bytes.
+pub trait Make<F> {
+    /// Returns a frame with these bytes; `None` while there is no memory for it.
+    fn control(&mut self, octets: &[u8]) -> Option<F>;
+
+    /// Gives a frame a wrong FCS on the line.
+    fn damage(&mut self, frame: &mut F);
+}
+
+/// Frames that a defect lets pass or adds, in order.
+#[derive(Debug)]
+pub(super) struct Out<F> {
+    /// To be sent on the port's line.
+    pub(super) line: Vec<F>,
+    /// To be received by the node.
+    pub(super) node: Vec<F>,
+    /// To be sent on the lines of all other ports of the node.
+    pub(super) others: Vec<F>,
+    /// To be received by the node at all other ports.
+    pub(super) inward: Vec<F>,
+    pub(super) leaks: Vec<Leak>,
+}
+
+impl<F> Out<F> {
+    /// Calls `change` with the frames of each way, in the order of [`Self::lengths`].
+    pub(super) fn each(&mut self, change: impl FnMut(&mut Vec<F>)) {
+        let Self { line, node, others, inward, leaks: _ } = self;
+        [line, node, others, inward].into_iter().for_each(change);
+    }
+
+    /// Returns the number of frames of each way.
+    pub(super) fn lengths(&self) -> [usize; 4] {
+        [&self.line, &self.node, &self.others, &self.inward].map(|frames| frames.len())
+    }
+}
+
+/// Cells that the headroom of a priority loses.
+pub type Leak = (Priority, u32);
+
+/// Surroundings of a defect in one call.
+pub(super) struct Context<'a, F> {
+    pub(super) now: Instant,
+    /// Pause quantum at the rate of the line.
+    pub(super) quantum: Duration,
+    pub(super) make: &'a mut dyn Make<F>,
+    pub(super) out: Out<F>,
+}
+
+impl<F> Default for Out<F> {
+    fn default() -> Self {
+        Self {
+            line: Vec::new(),
+            node: Vec::new(),
+            others: Vec::new(),
+            inward: Vec::new(),
+            leaks: Vec::new(),
+        }
+    }
+}
+
+/// The effect of one defect. By default all frames pass unchanged.
+pub(super) trait Act<F>: fmt::Debug + Send {
+    /// The node sends a frame.
+    fn tx(&mut self, cx: &mut Context<'_, F>, frame: F) {
+        cx.out.line.push(frame);
+    }
+
+    /// A frame has arrived for the node.
+    fn rx(&mut self, cx: &mut Context<'_, F>, frame: F) {
+        cx.out.node.push(frame);
+    }
+
+    /// The link went down or came up.
+    fn link(&mut self, _cx: &mut Context<'_, F>, _up: bool) {}
+
+    /// A key of the port's MACsec was changed.
+    fn rekeyed(&mut self, _cx: &mut Context<'_, F>) {}
+
+    /// The time of [`Act::next_at`] has come.
+    fn due(&mut self, _cx: &mut Context<'_, F>) {}
+
+    /// Time at which the defect acts without a frame.
+    fn next_at(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    /// Number of frames that leave at a later time.
+    fn held(&self) -> usize {
+        0
+    }
 }

@@ -60,12 +60,14 @@ macro_rules! message {
                         self,
                         mut map: A,
                     ) -> Result<$name, A::Error> {
+                        // `None` until the field is read: a required one must not be missing.
                         $( let mut $field: Option<$type> = None; )*
                         let mut extra = $crate::model::read::Extra::new();
                         while let Some(key) = map.next_key::<String>()? {
                             match key.as_str() {
                                 $( stringify!($field) => {
                                     let value = $crate::model::read::Read::new();
+                                    // Null is `None`, as if the field were left out.
                                     $field = map.next_value_seed(value)?;
                                 } )*
                                 _ => {
@@ -180,18 +182,20 @@ macro_rules! choice {
                                 } )*
                                 _ => $name::Other { name: key.clone(), body: map.next_value()? },
                             };
+                            // `choice` may come behind the alternatives, so all are kept until the end.
                             given.push((key, alternative));
                         }
                         const KNOWN: &[&str] = &[$( stringify!($alt) ),*];
-                        match $crate::model::choose::pick(chosen, given, KNOWN)? {
-                            $crate::model::choose::Picked::Given(alternative) => {
+                        match $crate::model::read::pick(chosen, given, KNOWN)? {
+                            $crate::model::read::Picked::Given(alternative) => {
                                 Ok(alternative)
                             }
-                            $crate::model::choose::Picked::Default => Ok($name::default()),
-                            $crate::model::choose::Picked::Bare(word) => match word.as_str() {
+                            $crate::model::read::Picked::Default => Ok($name::default()),
+                            $crate::model::read::Picked::Bare(word) => match word.as_str() {
                                 $( stringify!($alt) => {
                                     Ok(choice!(@bare $name::$variant $(($type $(= $default)?))?))
                                 } )*
+                                // Kept, so that it is refused by name later.
                                 _ => Ok($name::Other { name: word, body: serde_json::Value::Null }),
                             },
                         }
@@ -238,6 +242,7 @@ macro_rules! choice {
     )*};
     (@first $first:ident, $($alt:ident $variant:ident $(($type:ty $(= $default:expr)?))?),*) => {{
         const FIRST: &str = stringify!($first);
+        // A macro cannot compare identifiers; the compiler evaluates this match.
         match FIRST {
             $( stringify!($alt) => choice!(@bare Self::$variant $(($type $(= $default)?))?), )*
             _ => unreachable!("the default is one of the alternatives"),
@@ -251,6 +256,7 @@ macro_rules! choice {
         let body: Option<$type> = $map.next_value_seed($crate::model::read::Read::new())?;
         match body {
             Some(body) => $name::$variant(body),
+            // Null: the alternative is not given.
             None => continue,
         }
     }};

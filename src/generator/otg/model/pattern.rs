@@ -6,8 +6,8 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
-use super::choose::{Picked, pick};
 use super::read::{Extra, Known, Left, Lenient, Read, join, unknown_extra};
+use super::read::{Picked, pick};
 
 /// The values of a field, one per frame, and the tags by which metrics are split.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,6 +59,7 @@ macro_rules! read_fields {
             match key.as_str() {
                 $( stringify!($field) => {
                     let value: Option<_> = $map.next_value_seed(Read::new())?;
+                    // Null leaves the default.
                     if let Some(value) = value {
                         $into.$field = value;
                     }
@@ -184,6 +185,7 @@ impl<'de, T: Lenient> Visitor<'de> for Alternatives<T> {
                 }
                 _ => Values::Other { name: key.clone(), body: map.next_value()? },
             };
+            // `choice` may come behind the alternatives, so all are kept until the end.
             given.push((key, values));
         }
         pattern.values = match pick(choice, given, ALTERNATIVES)? {
@@ -199,6 +201,7 @@ impl<'de, T: Lenient> Visitor<'de> for Alternatives<T> {
                 _ => Values::Other { name: word, body: Value::Null },
             },
         };
+        // The body of an alternative that was not chosen means nothing.
         if !matches!(pattern.values, Values::Auto) {
             pattern.extra.remove("auto");
         }
@@ -225,6 +228,7 @@ impl<T: Serialize> Serialize for Pattern<T> {
         match &self.values {
             Values::One(value) => {
                 alternative("value")?;
+                // Without a value the field has its default, which only the reader knows.
                 if let Some(value) = value {
                     map.serialize_entry("value", value)?;
                 }
@@ -248,6 +252,7 @@ impl<T: Serialize> Serialize for Pattern<T> {
             Values::Auto => alternative("auto")?,
             Values::Other { name, body } => {
                 alternative(name)?;
+                // A word without a body had none when it was read.
                 if !body.is_null() {
                     map.serialize_entry(name, body)?;
                 }

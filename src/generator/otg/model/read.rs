@@ -1,4 +1,4 @@
-//! Lenient deserialisation of clients' values, and the search for unknown fields.
+//! Lenient deserialisation of clients' values, the alternative of a choice, and the search for unknown fields.
 
 use core::fmt::{self, Display};
 use core::marker::PhantomData;
@@ -6,10 +6,9 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 use std::collections::BTreeMap;
 
+use ground::units::Mac;
 use serde::de::{self, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
-
-use ground::units::Mac;
 
 /// The unknown fields of a message, by name.
 pub type Extra = BTreeMap<String, Value>;
@@ -30,6 +29,7 @@ pub trait Known {
 
 /// Adds the names in `extra` whose values are not empty.
 pub(super) fn unknown_extra(extra: &Extra, path: &str, out: &mut Vec<String>) {
+    // Clients write nulls and empty lists for fields that they do not use.
     let carries = |v: &Value| !v.is_null() && v.as_array().is_none_or(|list| !list.is_empty());
     out.extend(extra.iter().filter(|(_, v)| carries(v)).map(|(name, _)| join(path, name)));
 }
@@ -85,6 +85,7 @@ impl Visitor<'_> for Whole {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<i128, E> {
+        // Protobuf's JSON writes 64-bit numbers as text.
         let whole = text.trim().parse().ok().and_then(|n| self.bounded(n));
         whole.ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
     }
@@ -136,6 +137,7 @@ impl Visitor<'_> for Real {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<f64, E> {
+        // `inf` and `nan` parse as numbers, and no field can mean them.
         let number = text.trim().parse().ok().filter(|n: &f64| n.is_finite());
         number.ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
     }
@@ -299,6 +301,7 @@ impl<'de, T: Lenient> Visitor<'de> for List<T> {
 
 impl<T: Lenient> Lenient for Vec<T> {
     fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        // Any, as a sequence alone would refuse null.
         from.deserialize_any(List(PhantomData))
     }
 }
@@ -340,4 +343,49 @@ always_written!(u32, u64, i32, f64, bool, String, Ipv4Addr, Ipv6Addr, MacText);
 /// The error for an unknown word.
 pub(super) fn not_a_word<E: de::Error>(word: &str, known: impl Display) -> E {
     E::custom(format!("`{word}` is not known here; write {known}"))
+}
+
+/// The selected alternative.
+pub(super) enum Picked<T> {
+    /// An alternative with its body.
+    Given(T),
+    /// An alternative by name, without a body.
+    Bare(String),
+    /// Neither a choice nor an alternative.
+    Default,
+}
+
+/// Selects one of the `given` alternatives. With a `choice`, other alternatives beside it are
+/// ignored, as OTG specifies, but fields that are not in `known` are refused.
+///
+/// # Errors
+/// Several alternatives and no choice; unknown fields beside the alternative.
+pub(super) fn pick<T, E: de::Error>(
+    choice: Option<String>,
+    given: Vec<(String, T)>,
+    known: &'static [&'static str],
+) -> Result<Picked<T>, E> {
+    let Some(choice) = choice else {
+        let mut given = given;
+        return match given.len() {
+            0 => Ok(Picked::Default),
+            1 => Ok(given.pop().map_or(Picked::Default, |(_, body)| Picked::Given(body))),
+            _ => {
+                // Which of them is meant cannot be known.
+                let names: Vec<&str> = given.iter().map(|(name, _)| name.as_str()).collect();
+                let names = names.join(", ");
+                Err(E::custom(format!("has {names}; keep one, or name it in `choice`")))
+            }
+        };
+    };
+    let mut picked = Picked::Bare(choice);
+    for (name, body) in given {
+        match &picked {
+            Picked::Bare(choice) if *choice == name => picked = Picked::Given(body),
+            // OTG: alternatives beside the chosen one are ignored.
+            _ if known.contains(&name.as_str()) => {}
+            _ => return Err(E::unknown_field(&name, known)),
+        }
+    }
+    Ok(picked)
 }

@@ -86,6 +86,7 @@ impl Call {
                 without_nulls(&mut value);
                 Reply::Json(value)
             }
+            // Text has no nulls: the engine wrote it without.
             whole @ (Reply::Text(_) | Reply::Octets(_)) => whole,
         })
     }

@@ -1,33 +1,36 @@
-//! Accepts connections, detects their protocol, watches them, and refuses those beyond the limit.
+//! Accepts connections, detects their protocol, watches their activity, closes idle ones, and refuses those beyond
+//! the limit.
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::task::{Context, Poll, ready};
 
+use super::body::error_body;
+use super::limits::{
+    CONNECTIONS_MAX, HEAD_MAX, HEAD_TIME, IDLE_TIME, REFUSAL_TIME, REFUSALS_MAX, STOP_TIME,
+    STREAMS_MAX,
+};
+use super::{Shared, http};
 use hyper::body::Incoming;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch as channel};
 use tokio::time::{Duration, Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::limits::{
-    CONNECTIONS_MAX, HEAD_MAX, HEAD_TIME, IDLE_TIME, REFUSAL_TIME, REFUSALS_MAX, STOP_TIME,
-    STREAMS_MAX,
-};
-use super::response::error_body;
-use super::watch::{Activity, Watched};
-use super::{Shared, http};
-
 /// Length of the listen queue, enough for the connections that many clients open at once.
 const BACKLOG: u32 = 1024;
 
 /// Interval of the checks of a connection.
-const LOOK: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Opens the listening socket; needs a runtime around it.
 pub(super) fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
@@ -55,7 +58,7 @@ pub(super) async fn accept(
                 Err(error) => {
                     // Usually out of file descriptors; an immediate retry would spin.
                     tracing::warn!(target: "sluice::otg", "the OTG server cannot accept: {error}");
-                    sleep(LOOK).await;
+                    sleep(CHECK_INTERVAL).await;
                     continue;
                 }
             },
@@ -68,6 +71,7 @@ pub(super) async fn accept(
             // Connections that cannot be refused at once stay in the listen queue.
             refusals.clone().acquire_owned().await.ok()
         };
+        // Only this task takes places, so one that was free above is free still.
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
             let (tls, shared, stopped) = (tls.clone(), Arc::clone(&shared), stopped.clone());
             tokio::spawn(async move {
@@ -93,17 +97,12 @@ async fn refuse_more(stream: TcpStream) -> io::Result<()> {
         "{CONNECTIONS_MAX} connections are open, which is all there may be; close some, or try \
          again later"
     );
-    refuse(stream, (503, "Service Unavailable"), "internal", &why).await
+    refuse(stream, 503, "Service Unavailable", "internal", &why).await
 }
 
 /// Refuses a connection with an HTTP response. A client with TLS or gRPC sees the connection
 /// close.
-async fn refuse<S>(
-    mut stream: S,
-    (code, reason): (u16, &str),
-    kind: &str,
-    why: &str,
-) -> io::Result<()>
+async fn refuse<S>(mut stream: S, code: u16, reason: &str, kind: &str, why: &str) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -137,15 +136,16 @@ async fn serve(
         loop {
             tokio::select! {
                 () = &mut stop => break,
-                () = sleep(LOOK) => {}
+                () = sleep(CHECK_INTERVAL) => {}
             }
             if watching.is_over() {
                 return;
             }
         }
         let begun = Instant::now();
+        // Requests that are being served are finished first.
         while !watching.is_quiet() && begun.elapsed() < STOP_TIME {
-            sleep(LOOK / 50).await;
+            sleep(CHECK_INTERVAL / 50).await;
         }
     };
     tokio::select! {
@@ -165,6 +165,7 @@ async fn speak(
     /// The content type of a TLS handshake record (RFC 8446 5.1).
     const HANDSHAKE: u8 = 0x16;
     let mut first = [0];
+    // Peeked at, so that TLS or HTTP still reads the byte.
     if stream.peek(&mut first).await? == 0 {
         return Ok(());
     }
@@ -173,7 +174,7 @@ async fn speak(
         talk(tls.accept(stream).await?, shared, activity).await;
     } else if shared.authenticates {
         let why = "this server speaks TLS alone, with clients that have a certificate";
-        timeout(REFUSAL_TIME, refuse(stream, (403, "Forbidden"), "validation", why)).await??;
+        timeout(REFUSAL_TIME, refuse(stream, 403, "Forbidden", "validation", why)).await??;
     } else {
         talk(stream, shared, activity).await;
     }
@@ -211,5 +212,123 @@ where
         .keep_alive_timeout(HEAD_TIME);
     if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(target: "sluice::otg", "a connection has ended: {error}");
+    }
+}
+
+/// The activity of a connection.
+pub(super) struct Activity {
+    begun: Instant,
+    /// Time of the last byte in either direction, in milliseconds since the start of the
+    /// connection.
+    last_ms: AtomicU64,
+    /// Number of requests.
+    requests: AtomicUsize,
+    /// Number of unanswered requests.
+    open: AtomicUsize,
+}
+
+/// An unanswered request.
+pub(super) struct Open(Arc<Activity>);
+
+impl Activity {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            begun: Instant::now(),
+            last_ms: AtomicU64::new(0),
+            requests: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+        })
+    }
+
+    fn note(&self) {
+        let ms = self.begun.elapsed().as_millis();
+        // Relaxed: only the check for idle connections reads it, and a late value costs nothing.
+        self.last_ms.store(u64::try_from(ms).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    /// Records a request, which counts as answered once the result is dropped.
+    pub(super) fn open(self: &Arc<Self>) -> Open {
+        self.requests.fetch_add(1, Relaxed);
+        self.open.fetch_add(1, Relaxed);
+        Open(Arc::clone(self))
+    }
+
+    /// Returns true if all requests are answered.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.open.load(Relaxed) == 0
+    }
+
+    /// Returns true if the connection was idle for too long.
+    pub(super) fn is_over(&self) -> bool {
+        let age = self.begun.elapsed();
+        let silent = age.saturating_sub(Duration::from_millis(self.last_ms.load(Relaxed)));
+        // A connection without a request takes a place from others.
+        let never_asked = self.requests.load(Relaxed) == 0 && age > HEAD_TIME;
+        never_asked || (self.is_quiet() && silent > IDLE_TIME)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Relaxed);
+        self.0.note();
+    }
+}
+
+/// A byte stream that records its activity.
+pub(super) struct Watched<S> {
+    stream: S,
+    activity: Arc<Activity>,
+}
+
+impl<S> Watched<S> {
+    pub(super) fn new(stream: S, activity: Arc<Activity>) -> Self {
+        Self { stream, activity }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_read(cx, into))?;
+        self.activity.note();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        octets: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let taken = ready!(Pin::new(&mut self.stream).poll_write(cx, octets))?;
+        self.activity.note();
+        Poll::Ready(Ok(taken))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let taken = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, pieces))?;
+        self.activity.note();
+        Poll::Ready(Ok(taken))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

@@ -20,9 +20,9 @@ use tonic::{Code, Status, Streaming};
 
 use super::Shared;
 use super::body::{self, BodyError, Whole};
+use super::body::{error_body, not_found};
 use super::call::{Call, Reply, apart};
 use super::limits::{BODY_MAX, CHUNK, STATUS_MAX};
-use super::response::{error_body, not_found};
 use crate::engine::{JsonText, Refusal, RefusalKind};
 use crate::proto;
 
@@ -45,6 +45,7 @@ pub(super) async fn answer(
 ) -> Response {
     let kind = request.headers().get(axum::http::header::CONTENT_TYPE);
     if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc")) {
+        // A path of two parts may also be the mistake of an HTTP client.
         return not_found(request.uri());
     }
     let method = (service == "otg.Openapi").then(|| Method::find(&name, &shared)).flatten();
@@ -64,6 +65,7 @@ pub(super) async fn answer(
             return Status::new(code, why.to_string()).into_http();
         }
     };
+    // Tonic gets a body that was read within the limits already.
     let request = Request::from_parts(head, Full::new(octets));
     let mut door = Grpc::new(Octets).max_decoding_message_size(BODY_MAX);
     let streams = (method.called.is_client_streaming(), method.called.is_server_streaming());
@@ -89,6 +91,7 @@ impl Method {
         let work = move |engine: &_| {
             let request = match (only_field(&self.unary.input()), inside) {
                 (None, _) => Value::Null,
+                // A stream carries the bare message, which a unary request wraps.
                 (Some(field), true) => proto::decode(message_of(&field)?, request)?,
                 (Some(field), false) => {
                     let mut outer = proto::decode(self.unary.input(), request)?;
@@ -163,6 +166,7 @@ fn status(refusal: Refusal) -> Status {
             break text;
         }
         if errors.len() > 1 {
+            // Half of the list is dropped until the rest fits into a header.
             let left = errors.len().div_ceil(2);
             errors.truncate(left);
             errors.push(format!("and {} more; HTTP gives all of them", all + 1 - left));

@@ -3,6 +3,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::body::{self, BodyError, JSON, error, not_found, response};
+use super::call::{Call, Reply, apart};
+use super::limits::{BODY_SMALL, VALUES_MAX};
+use super::{Shared, grpc};
+use crate::engine::{Engine, JsonText, Refusal, RefusalKind};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header::{ALLOW, HOST, ORIGIN};
@@ -11,13 +16,6 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{any, get, patch, post};
 use serde_json::Value;
-
-use super::body::{self, BodyError};
-use super::call::{Call, Reply, apart};
-use super::limits::{BODY_SMALL, VALUES_MAX};
-use super::response::{JSON, error, not_found, response};
-use super::{Shared, grpc, json};
-use crate::engine::{Engine, JsonText, Refusal, RefusalKind};
 
 const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
@@ -48,6 +46,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/monitor/states", does!(post, GetStates))
         .route("/monitor/capture", does!(post, GetCapture))
         .route("/capabilities/version", does!(get, GetVersion))
+        // Fixed paths go first, so this is any other one of two parts.
         .route("/{service}/{method}", any(grpc::answer))
         .method_not_allowed_fallback(async |method: Method, uri: Uri| {
             let path = uri.path();
@@ -81,6 +80,7 @@ async fn no_pages(State(shared): State<Arc<Shared>>, request: Request, next: Nex
 
 /// Returns true for a host, with or without a port, that no DNS server can give another meaning.
 fn is_local(host: &str) -> bool {
+    // Behind the last colon is a port, or the end of an IPv6 address in brackets.
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => host,
@@ -103,8 +103,10 @@ async fn answer(call: Call, State(shared): State<Arc<Shared>>, request: Request)
         }
     };
     let work = move |engine: &dyn Engine| {
+        // The body of a call without parameters is read to its end, and then ignored.
         let request = if call.asks_nothing() { Value::Null } else { parse(&whole.octets)? };
         let reply = call.make(engine, &request);
+        // A large request leaves memory that the allocator would keep.
         if whole.octets.len() > BODY_SMALL {
             drop((request, whole));
             engine.settle();
@@ -132,12 +134,13 @@ fn parse(octets: &[u8]) -> Result<Value, Refusal> {
     if octets.trim_ascii().is_empty() {
         return Err(Refusal::validation("the body is empty; send JSON"));
     }
+    // An upper bound: such bytes inside of texts count as well.
     let values = octets.iter().filter(|octet| matches!(octet, b',' | b'[' | b'{')).count();
     if values > VALUES_MAX {
         let why = format!("the body has more than {VALUES_MAX} values; send fewer");
         return Err(Refusal::validation(why));
     }
-    json::parse(octets).map_err(|e| Refusal::validation(format!("the body is not JSON: {e}")))
+    body::parse_json(octets).map_err(|e| Refusal::validation(format!("the body is not JSON: {e}")))
 }
 
 #[cfg(test)]

@@ -47,11 +47,14 @@ impl Ring {
     /// Returns the number of frames lost, including this one if it was not stored.
     pub(super) fn push(
         &mut self,
-        (at, way, len): (Instant, Way, u32),
+        at: Instant,
+        way: Way,
+        len: u32,
         octets: &[u8],
         overwrite: bool,
     ) -> u64 {
         let need = HEADER + octets.len();
+        // A frame longer than the memory would push out all others and still not fit.
         if need > self.memory.len() || (!overwrite && need > self.free()) {
             return 1;
         }
@@ -109,6 +112,7 @@ impl Ring {
     }
 
     fn write(&mut self, place: usize, octets: &[u8]) {
+        // A frame may begin at the end of the memory and go on at its start.
         let (here, round) = octets.split_at(octets.len().min(self.memory.len() - place));
         self.memory[place..place + here.len()].copy_from_slice(here);
         self.memory[..round.len()].copy_from_slice(round);

@@ -40,7 +40,7 @@ proptest! {
         for (n, (len, sent)) in (0..).zip(frames) {
             let way = if sent { Way::Out } else { Way::In };
             let octets: Vec<u8> = (0..len).map(|i| (i as u64 + n) as u8).collect();
-            missed += ring.push((at(n), way, len as u32 + 9), &octets, overwrite);
+            missed += ring.push(at(n), way, len as u32 + 9, &octets, overwrite);
             let kept = Kept { at: at(n), way, len: len as u32 + 9, octets };
             let fits = |m: &VecDeque<Kept>| room(m) + 24 + len <= bytes;
             if 24 + len > bytes || (!overwrite && !fits(&model)) {
@@ -152,7 +152,7 @@ fn files_have_the_fcs_of_frames_that_were_kept_whole() {
     for (snap, kept) in [(None, 64), (Some(62), 62), (Some(60), 60), (Some(20), 20)] {
         let mut capture = Capture::new(&plan(false, snap), false, 1_000);
         let octets = &frame[..frame.len().min(capture.snap())];
-        capture.ring.push((at(1), Way::In, 60), octets, false);
+        capture.ring.push(at(1), Way::In, 60, octets, false);
         let mut file = Vec::new();
         write(&capture, CaptureFormat::Pcap, &about, &mut file).unwrap();
         // The magic number for nanoseconds, little-endian.
@@ -175,7 +175,7 @@ fn comments_name_flows_and_say_what_pauses_mean() {
         zero: Duration::ZERO,
         flow: &flow,
     };
-    let said = |frame: &[u8]| comment::comment(frame, &about);
+    let said = |frame: &[u8]| write::comment(frame, &about);
     let mac_control = |from_type: &[u8]| {
         let mut out = [1, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 1].to_vec();
         out.extend(from_type);
@@ -209,7 +209,7 @@ fn comments_name_flows_and_say_what_pauses_mean() {
 fn a_capture_that_is_full_counts_what_it_does_not_take() {
     let mut capture = Capture::new(&plan(false, Some(20)), false, 100);
     for n in 0..5 {
-        capture.missed += capture.ring.push((at(n), Way::In, 60), &[0; 20], capture.overwrite);
+        capture.missed += capture.ring.push(at(n), Way::In, 60, &[0; 20], capture.overwrite);
     }
     assert_eq!(capture.counters(), CaptureCounters { captured: 2, missed: 3 });
 }

@@ -30,7 +30,7 @@ impl TesterEngine {
             ControlState::Port(StatePort::Link(link)) => {
                 let session = self.session()?;
                 let names = port_names(session.plan());
-                let ports = named(&link.port_names, names, ("port.link.port_names", "port"))?;
+                let ports = named(&link.port_names, names, "port.link.port_names", "port")?;
                 let up = link.state == UpDown::Up;
                 session.set_link(&ports, up).map_err(|error| refusal(&error))?;
                 Ok(Warnings::new())
@@ -38,9 +38,10 @@ impl TesterEngine {
             ControlState::Port(StatePort::Capture(capture)) => {
                 let session = self.session()?;
                 let names = port_names(session.plan());
-                let at = ("port.capture.port_names", "port");
+                let field = "port.capture.port_names";
+                // Without names all ports with a capture are meant; a named port without one is an error.
                 let all = capture.port_names.is_empty();
-                let mut ports = named(&capture.port_names, names, at)?;
+                let mut ports = named(&capture.port_names, names, field, "port")?;
                 let has = |port: &usize| session.plan().ports[*port].capture.is_some();
                 if let Some(port) = ports.iter().find(|port| !all && !has(port)) {
                     let name = &session.plan().ports[*port].name;
@@ -70,8 +71,8 @@ impl TesterEngine {
     fn transmit(&self, what: &FlowTransmit) -> Result<Warnings, Refusal> {
         let session = self.session()?;
         let plan = session.plan();
-        let at = ("traffic.flow_transmit.flow_names", "flow");
-        let places = named(&what.flow_names, flow_names(plan), at)?;
+        let field = "traffic.flow_transmit.flow_names";
+        let places = named(&what.flow_names, flow_names(plan), field, "flow")?;
         let which: Vec<FlowId> = places.iter().map(|place| plan.flows[*place].id).collect();
         let done = match what.state {
             Transmit::Start => session.start(&which),
@@ -119,6 +120,7 @@ impl TesterEngine {
         let mut responses = Vec::new();
         for (n, (src, dst)) in requests.into_iter().enumerate() {
             let interface = self.interface_of(src);
+            // One after the other: each takes seconds at most.
             let answered = session.ping(&interface, dst).map_err(|error| match error {
                 SessionError::Ping(why) => {
                     Refusal::validation(format!("ping.requests[{n}].src_name: {src}: {why}"))
@@ -159,13 +161,14 @@ impl TesterEngine {
         let interfaces = session.plan().ports.iter().flat_map(|port| &port.interfaces);
         let interfaces: Vec<&str> = interfaces.map(|i| i.name.as_str()).collect();
         let NeighborsRequest { ethernet_names, .. } = wanted;
-        let at = ("ethernet_names", "interface");
-        let places = named(ethernet_names, interfaces.iter().copied(), at)?;
+        let all = interfaces.iter().copied();
+        let places = named(ethernet_names, all, "ethernet_names", "interface")?;
         let wanted: Vec<&str> = places.iter().map(|place| interfaces[*place]).collect();
         let known = session.neighbours().map_err(|error| refusal(&error))?;
         let choice = if v4 { "ipv4_neighbors" } else { "ipv6_neighbors" }.into();
         let mut response = StatesResponse { choice, ..StatesResponse::default() };
         for (name, ip, mac) in known {
+            // The session knows the neighbours of both families at all interfaces.
             if !wanted.contains(&name.as_str()) || ip.is_ipv4() != v4 {
                 continue;
             }
@@ -197,7 +200,7 @@ impl TesterEngine {
     pub(super) fn captured(&self, request: &CaptureRequest) -> Result<CaptureFile, Refusal> {
         let session = self.session()?;
         let names = port_names(session.plan());
-        let places = named(slice::from_ref(&request.port_name), names, ("port_name", "port"))?;
+        let places = named(slice::from_ref(&request.port_name), names, "port_name", "port")?;
         let port = places[0];
         if session.plan().ports[port].capture.is_none() {
             return Err(Refusal::validation(format!(
@@ -212,6 +215,7 @@ impl TesterEngine {
                     let error = "packets.slice.initial.start: packets are counted from 1";
                     return Err(Refusal::validation(error));
                 }
+                // OTG counts packets from 1.
                 (some.start - 1, some.count)
             }
             Some(Packets::Slice(Slice::Other { name, .. })) => {

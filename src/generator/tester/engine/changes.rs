@@ -30,6 +30,7 @@ impl TesterEngine {
             }
             changed.push(new.name.clone());
         }
+        // Resolved as a whole before any flow is changed, so an error changes none.
         let (plan, warnings) = resolve(&config)?;
         for flow in plan.flows.iter().filter(|flow| changed.contains(&flow.name)) {
             session.update(flow).map_err(|error| refusal(&error))?;
@@ -68,6 +69,7 @@ impl TesterEngine {
                 if !config.flows.iter().any(|flow: &Flow| flow.name == *name) {
                     return Err(absent(&format!("config_delete_list[{n}].flows[{m}]"), name));
                 }
+                // Checked name by name: a name that is listed twice is an error the second time.
                 config.flows.retain(|flow| flow.name != *name);
             }
         }

@@ -1,23 +1,25 @@
 //! Converts a report to OTG's metrics. Values without an OTG field are in a field `sluice` of
 //! each.
+//!
+//! RoCEv2 connections are configured at both ends without messages of connection management, so a queue pair is up
+//! as soon as its port's link is, and these messages have no counters.
 
 use std::collections::HashSet;
 
-use serde::ser::SerializeMap as _;
-use serde::{Serialize, Serializer as _};
-use serde_json::{Value, json};
-
 use super::changes::unknown;
 use super::named;
-use super::peers;
 use crate::report::{self, Connection, Flow, Pacing, Port, Report, Stamps};
 use contracts::frame::LINE_OVERHEAD_BYTES;
 use otg::engine::{JsonText, Refusal};
+use otg::model::device::{self, Device};
 use otg::model::metrics::{
     FlowMetric, MetricLatency, MetricTimestamp, MetricsRequest, PeerMetric, PortMetric, QpMetric,
     Rocev2FlowsRequest, Rocev2PeersRequest,
 };
 use otg::model::{Config, Fields};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer as _};
+use serde_json::{Value, json};
 
 /// The field for values without an OTG field.
 const OURS: &str = "sluice";
@@ -95,9 +97,9 @@ pub(super) fn answer(
     match request {
         MetricsRequest::Port(wanted) => {
             let names = report.ports.iter().map(|port| port.name.as_str());
-            let places = named(&wanted.port_names, names, ("port.port_names", "port"))?;
+            let places = named(&wanted.port_names, names, "port.port_names", "port")?;
             let ports = || places.iter().map(|place| &report.ports[*place]);
-            told("port_metrics", &wanted.column_names, || {
+            respond("port_metrics", &wanted.column_names, || {
                 ports().map(|of| (port(of), Some(of_port(of))))
             })
         }
@@ -107,26 +109,26 @@ pub(super) fn answer(
                 |of: &&Flow| of.metrics.enable && (names.is_empty() || names.contains(&of.name));
             let flows = || report.flows.iter().filter(is_wanted);
             let row = |of| (flow(of), Some(of_flow(report, of)));
-            told("flow_metrics", &wanted.metric_names, || flows().map(row))
+            respond("flow_metrics", &wanted.metric_names, || flows().map(row))
         }
         MetricsRequest::Rocev2Flow(Rocev2FlowsRequest::PerQp(wanted)) => {
             let pairs = |of| Some((queue_pair(of, of.connection.as_ref()?), NOTHING));
             let rows = || report.flows.iter().filter_map(pairs);
-            told("rocev2_flow_per_qp_metrics", &wanted.column_names, rows)
+            respond("rocev2_flow_per_qp_metrics", &wanted.column_names, rows)
         }
         MetricsRequest::Rocev2Flow(Rocev2FlowsRequest::Other { name, .. }) => {
             Err(unknown("rocev2_flow.", name))
         }
         MetricsRequest::Rocev2Ipv4(Rocev2PeersRequest::PerPeer(wanted)) => {
-            let peers = peers::metrics(config, report, &wanted.peer_names)?;
+            let peers = peer_metrics(config, report, &wanted.peer_names)?;
             let rows = || peers.iter().map(|peer| (peer.clone(), NOTHING));
-            told("rocev2_ipv4_per_peer_metrics", &wanted.column_names, rows)
+            respond("rocev2_ipv4_per_peer_metrics", &wanted.column_names, rows)
         }
         // A configuration with IPv6 peers is refused, so there are none.
         MetricsRequest::Rocev2Ipv6(Rocev2PeersRequest::PerPeer(wanted)) => {
-            named(&wanted.peer_names, [].into_iter(), ("rocev2_ipv6.per_peer.peer_names", "peer"))?;
+            named(&wanted.peer_names, [].into_iter(), "rocev2_ipv6.per_peer.peer_names", "peer")?;
             let none = core::iter::empty::<(PeerMetric, Option<()>)>;
-            told("rocev2_ipv6_per_peer_metrics", &wanted.column_names, none)
+            respond("rocev2_ipv6_per_peer_metrics", &wanted.column_names, none)
         }
         MetricsRequest::Rocev2Ipv4(Rocev2PeersRequest::Other { name, .. })
         | MetricsRequest::Rocev2Ipv6(Rocev2PeersRequest::Other { name, .. }) => {
@@ -141,7 +143,7 @@ const NOTHING: Option<()> = None;
 
 /// Returns the response: the list of its choice, serialised row by row. Rows have the columns of
 /// the names in `wanted` and always their first, the name; all if none is named.
-fn told<M, O, I>(
+fn respond<M, O, I>(
     choice: &'static str,
     wanted: &[String],
     rows: impl Fn() -> I,
@@ -158,8 +160,10 @@ where
         let why = format!("there is no metric {name}; there are {}", known.join(", "));
         return Err(Refusal::validation(why));
     }
+    // A row without its name would be of no use.
     let is_kept = |name: &str| name == M::FIELDS[0] || wanted.iter().any(|one| one == name);
     let row = |(mut metric, ours): (M, Option<O>)| {
+        // OTG: no names stand for all columns.
         if wanted.is_empty() {
             return Row { metric, sluice: ours };
         }
@@ -171,6 +175,7 @@ where
     let mut write = || {
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("choice", choice)?;
+        // Row by row, so that ten thousand flows are never in memory as a list of messages.
         map.serialize_entry(choice, &Rows(|| rows().map(row)))?;
         map.end()
     };
@@ -213,6 +218,7 @@ fn of_port(port: &Port) -> Value {
         "sfcm_quanta_error": port.sfcm_quanta_error,
         "priorities": port.priorities,
     });
+    // Clients print nulls as text, or fail on them.
     config::without_nulls(&mut value);
     value
 }
@@ -232,6 +238,7 @@ fn port(port: &Port) -> PortMetric {
         bytes_tx_rate: Some(port.bytes_tx_rate),
         bytes_rx_rate: Some(port.bytes_rx_rate),
         transmit: Some(started(port.transmitting).into()),
+        // When a link last changed is not recorded.
         last_change: None,
         speed: Some(port.speed_bps),
         ..PortMetric::default()
@@ -242,6 +249,7 @@ fn port(port: &Port) -> PortMetric {
 fn of_flow<'a>(report: &'a Report, flow: &'a Flow) -> OfFlow<'a> {
     let ports = || report.ports.iter();
     let received = ports().filter(|port| flow.port_rx.contains(&port.name));
+    // Of any flow: a device does not know whose frames it lost.
     let missed: u64 = received.filter_map(|port| port.rx_missed).sum();
     let dropped = ports().find(|port| port.name == flow.port_tx).map(|port| port.tx_dropped);
     OfFlow {
@@ -273,6 +281,7 @@ fn flow(flow: &Flow) -> FlowMetric {
         average_ns: Some(latency.mean_ns.ns()),
         ..MetricLatency::default()
     });
+    // Layer 1 has the preamble and the gap of each frame, too.
     let line = |bytes: f64, frames: f64| 8.0 * (bytes + frames * f64::from(LINE_OVERHEAD_BYTES));
     let (tx, rx) = (flow.bytes_tx_rate, flow.bytes_rx_rate);
     FlowMetric {
@@ -327,6 +336,7 @@ fn queue_pair(flow: &Flow, connection: &Connection) -> QpMetric {
         data_rx_rate: Some(flow.bytes_rx_rate * 8.0),
         message_tx: Some(connection.messages_tx),
         message_complete_rx: Some(connection.messages_rx),
+        // Senders repeat until they are stopped, so no message fails.
         message_fail: None,
         flow_completion_time: connection.completion_ns.map(|ns| ns as u64),
         avg_latency: ns(|l| l.mean_ns.ns()),
@@ -343,6 +353,47 @@ fn queue_pair(flow: &Flow, connection: &Connection) -> QpMetric {
         last_timestamp: stamp(flow.last_rx_s),
         ..QpMetric::default()
     }
+}
+
+/// Returns the metrics of the peers of these names, of all if there are none.
+fn peer_metrics(
+    config: &Config,
+    report: &Report,
+    names: &[String],
+) -> Result<Vec<PeerMetric>, Refusal> {
+    let devices = config.devices.iter().filter_map(|d| Some((d, d.rocev2.as_ref()?)));
+    let interfaces = devices.flat_map(|(d, roce)| roce.ipv4_interfaces.iter().map(move |i| (d, i)));
+    let peers: Vec<_> = interfaces
+        .flat_map(|(device, interface)| interface.peers.iter().map(move |p| (device, interface, p)))
+        .collect();
+    let all = peers.iter().map(|(.., peer)| peer.name.as_str());
+    let places = named(names, all, "rocev2_ipv4.per_peer.peer_names", "peer")?;
+    let metric = |place: &usize| {
+        let (device, interface, peer) = peers[*place];
+        let configured = peer.qps.len() as u64;
+        let up = is_up(config, report, device, &interface.ipv4_name);
+        PeerMetric {
+            name: peer.name.clone(),
+            qp_configured: Some(configured),
+            qp_up: Some(if up { configured } else { 0 }),
+            qp_down: Some(if up { 0 } else { configured }),
+            ..PeerMetric::default()
+        }
+    };
+    Ok(places.iter().map(metric).collect())
+}
+
+/// True if the link is up on the port with this address, which may belong to any device.
+fn is_up(config: &Config, report: &Report, own: &Device, address: &str) -> bool {
+    // The peer's own device first, as it is nearly always there.
+    let devices = core::iter::once(own).chain(&config.devices);
+    let mut ethernets = devices.flat_map(|device| &device.ethernets);
+    let has = ethernets.find(|e| e.ipv4_addresses.iter().any(|ip| ip.name == address));
+    let port = has.and_then(|ethernet| match &ethernet.connection {
+        Some(device::Connection::PortName(name)) => Some(name),
+        _ => None,
+    });
+    report.ports.iter().any(|p| Some(&p.name) == port && p.link_up)
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! Checks the sent frames of a flow against the configuration.
 //!
 //! The rate is expected for the time in which the flow could send: from its start to its own end
-//! or that of the run, less the time for which its peer paused its priority. A flow that pauses kept from its
-//! count or stop to the end is not judged, nor is one whose line rate explains the shortage, and one whose threads were preempted
-//! for that long is inconclusive. A flow that sent less without such a reason, or over a port
-//! that is down, fails.
+//! or that of the run, less the time for which its peer paused its priority. A flow that pauses kept
+//! from its count or stop to the end is not judged, nor is one whose line rate explains the shortage,
+//! and one whose threads were preempted for that long is inconclusive. A flow that sent less without
+//! such a reason, or over a port that is down, fails.
 
-use super::Course;
-use super::Why;
+use super::{Course, Why};
 use crate::plan::{FlowKind, FlowPlan};
 use crate::report::Flow;
 use crate::tally::asked_fps;
@@ -89,11 +88,13 @@ fn offered_fps(stream: &StreamPlan, speed: f64, flow: &Flow) -> Option<f64> {
         n => flow.bytes_tx as f64 / n as f64,
     };
     let on_line = |octets: f64| octets * 8.0 / speed;
+    // A configured gap may be wider than the line's least, and then it sets the pace.
     let slot = on_line(mean + PREAMBLE + f64::from(stream.pace.gap.max(12)));
     let interval = (1.0 / asked_fps(stream, speed, mean)).max(slot);
     let Some(burst) = stream.pace.burst else { return Some(1.0 / interval) };
     let frames = f64::from(burst.frames);
     let last = on_line(mean + LINE_OVERHEAD_BYTES as f64);
+    // A burst has one interval less than frames, and the gap runs from the end of its last frame.
     Some(frames / ((frames - 1.0) * interval + last + burst.gap.as_secs_f64()))
 }
 
@@ -102,6 +103,7 @@ impl Offer {
         let asked = &course.plan.flows[n];
         let elapsed = course.before.elapsed_s.unwrap_or(0.0);
         let until = stream.limit.time.map_or(f64::INFINITY, |time| time.as_secs_f64());
+        // The time of the last report before the stop, as nothing is due afterwards.
         let active = (elapsed - stream.delay.as_secs_f64()).clamp(0.0, until);
         let priority = match stream.path {
             Path::Data(priority) => Some(priority),
@@ -130,6 +132,7 @@ impl Offer {
 fn complete(course: &Course<'_>, offer: &Offer, flow: &Flow, count: u64) -> (Verdict, String) {
     let what = format!("sent {count} of {count} frames");
     let (Some(fps), Some(pacing)) = (offer.fps, &flow.pacing) else { return (Verdict::Pass, what) };
+    // Intervals: from the first frame to the last one.
     let took = (count.max(1) - 1) as f64 / pacing.sent_fps;
     let late = took - (count.max(1) - 1) as f64 / fps;
     let allowed = TOLERANCE * took + TOLERANCE_S;
@@ -160,6 +163,7 @@ fn short(
         FlowKind::Roce(_) => 0,
     };
     let enough = |expected: f64| {
+        // The end may fall into a burst, which then counts for nothing.
         let least = expected * (1.0 - TOLERANCE) - TOLERANCE_FRAMES - f64::from(burst);
         sent >= least && (sent > 0.0 || expected < 1.0)
     };
@@ -202,6 +206,7 @@ fn explained(
     missing: f64,
     line: Option<String>,
 ) -> (Verdict, String) {
+    // A line that is asked for too much explains the shortage, whatever the machine did.
     if let Some(line) = line {
         return (Verdict::NotJudged, format!("{what}; {line}"));
     }
@@ -229,6 +234,7 @@ fn full_line(course: &Course<'_>, flow: &Flow) -> Option<String> {
     let wanted: f64 = course.plan.flows.iter().enumerate().filter_map(wanted).sum();
     let used = on_line(port.frames_tx as f64, port.bytes_tx as f64);
     let full = used >= (1.0 - TOLERANCE) * course.before.elapsed_s?;
+    // Both: more was configured than fits, and the line was really full.
     (wanted > 1.0 + TOLERANCE && full).then(|| {
         format!("the flows of port {} ask for {:.0} % of its line", port.name, 100.0 * wanted)
     })

@@ -52,6 +52,7 @@ fn together(before: CapturePlan, next: &CapturePlan, path: &str, cx: &mut Findin
         (false, false) => [before.filters, next.filters.clone()].concat(),
         _ => Vec::new(),
     };
+    // The longer of both; none if one of them has no limit.
     let snap = before.snap.zip(next.snap).map(|(a, b)| a.max(b));
     CapturePlan { filters, snap, ..before }
 }
@@ -59,11 +60,11 @@ fn together(before: CapturePlan, next: &CapturePlan, path: &str, cx: &mut Findin
 /// Converts a filter to conditions, all of which must hold. Conditions on IP headers apply behind
 /// any tags, those on tags to the outermost one.
 fn read(filter: &CaptureFilter, path: &str, out: &mut Vec<Filter>, cx: &mut Findings) {
-    let mut of = |name: &str, part: Part, fields: &[(&str, &Option<CaptureField>, Place)]| {
-        for (field, said, place) in fields {
-            let Some(said) = said else { continue };
-            let path = format!("{path}.{name}.{field}");
-            out.extend(condition(said, *place, part, &path, cx));
+    let mut of = |header: &str, part: Part, fields: &[(&str, &Option<CaptureField>, Place)]| {
+        for (name, field, place) in fields {
+            let Some(field) = field else { continue };
+            let path = format!("{path}.{header}.{name}");
+            out.extend(bits(field, *place, part, &path, cx));
         }
     };
     match filter {
@@ -110,6 +111,7 @@ fn read(filter: &CaptureFilter, path: &str, out: &mut Vec<Filter>, cx: &mut Find
                 ("dst", &ip.dst, (192, 128)),
             ],
         ),
+        // Reported by name with the other unsupported parts.
         CaptureFilter::Other { .. } => {}
     }
 }
@@ -133,48 +135,45 @@ fn ipv4(ip: &capture::CaptureIpv4) -> [(&'static str, &Option<CaptureField>, Pla
     ]
 }
 
-fn condition(
-    said: &CaptureField,
-    place: Place,
-    part: Part,
-    path: &str,
-    cx: &mut Findings,
-) -> Option<Filter> {
-    bits((&said.value, &said.mask), said.negate, place, part, path, cx)
-}
-
-fn anywhere(said: &CaptureCustom, path: &str, cx: &mut Findings) -> Option<Filter> {
+fn anywhere(field: &CaptureCustom, path: &str, cx: &mut Findings) -> Option<Filter> {
     // The widest field that OTG names is an IPv6 address, and the compared bytes are within the
     // first kilobyte of a frame. This choice bounds the cost of each frame.
     const WIDTH_MAX: u32 = 128;
     const OFFSET_MAX: u32 = 8 * 1024;
-    if !(1..=WIDTH_MAX).contains(&said.bit_length) || said.offset > OFFSET_MAX {
+    if !(1..=WIDTH_MAX).contains(&field.bit_length) || field.offset > OFFSET_MAX {
         let what = format!(
             "write an offset of at most {OFFSET_MAX} bits and a length of 1 to {WIDTH_MAX} bits"
         );
         cx.error(path, what);
         return None;
     }
-    let place = (said.offset, said.bit_length);
-    bits((&said.value, &said.mask), said.negate, place, Part::Frame, path, cx)
+    let place = (field.offset, field.bit_length);
+    let field = CaptureField {
+        value: field.value.clone(),
+        mask: field.mask.clone(),
+        negate: field.negate,
+        ..CaptureField::default()
+    };
+    bits(&field, place, Part::Frame, path, cx)
 }
 
 /// A condition on bits; value and mask are numbers of the field's width. A mask of zeros stands
 /// for all bits, because clients send it when they set only a value. So does a mask with bits
 /// only outside the field, from clients that write the field together with the bits around it.
 fn bits(
-    (value, mask): (&str, &str),
-    negate: bool,
-    (first, width): Place,
+    field: &CaptureField,
+    place: Place,
     part: Part,
     path: &str,
     cx: &mut Findings,
 ) -> Option<Filter> {
-    let value = number(value, width, &format!("{path}.value"), cx);
-    let mask = number(mask, u128::BITS, &format!("{path}.mask"), cx);
+    let (first, width) = place;
+    let value = number(&field.value, width, &format!("{path}.value"), cx);
+    let mask = number(&field.mask, u128::BITS, &format!("{path}.mask"), cx);
     let all = u128::MAX >> (u128::BITS - width);
     let (value, mask) = (value?, mask? & all);
     let mask = if mask == 0 { all } else { mask };
+    // Bits from the end of the field to the end of its last byte.
     let behind = (8 - (first + width) % 8) % 8;
     let len = ((first % 8 + width + behind) / 8) as usize;
     let lay = |n: u128| -> Vec<u8> {
@@ -186,17 +185,25 @@ fn bits(
         let octets: Vec<u8> = [high as u8].into_iter().chain(low.to_be_bytes()).collect();
         octets[octets.len() - len..].to_vec()
     };
-    Some(Filter { part, at: (first / 8) as u16, value: lay(value), mask: lay(mask), negate })
+    Some(Filter {
+        part,
+        at: (first / 8) as u16,
+        value: lay(value),
+        mask: lay(mask),
+        negate: field.negate,
+    })
 }
 
 /// Parses a number of at most `width` bits in hexadecimal digits.
 pub(super) fn number(text: &str, width: u32, path: &str, cx: &mut Findings) -> Option<u128> {
+    // Single digits stand in front of a number without separators alone; others are in pairs.
     let even = if text.trim().len() % 2 == 1 && !text.contains(['x', 'X', ':', ' ']) {
         format!("0{}", text.trim())
     } else {
         text.to_owned()
     };
     let read = octets(&even).map(|octets| {
+        // Zeros in front do not make a number too wide.
         let zeros = octets.iter().take_while(|o| **o == 0).count();
         octets[zeros..].to_vec()
     });
@@ -214,11 +221,15 @@ pub(super) fn number(text: &str, width: u32, path: &str, cx: &mut Findings) -> O
 mod tests {
     use super::*;
 
+    fn field(value: &str, mask: &str) -> CaptureField {
+        CaptureField { value: value.into(), mask: mask.into(), ..CaptureField::default() }
+    }
+
     #[test]
     fn conditions_lie_where_their_bits_are() {
         let mut cx = Findings::default();
         let mut bits = |value: &str, mask: &str, place: Place| {
-            super::bits((value, mask), false, place, Part::Frame, "f", &mut cx).unwrap()
+            super::bits(&field(value, mask), place, Part::Frame, "f", &mut cx).unwrap()
         };
         let vid = bits("123", "fff", (116, 12));
         assert_eq!((vid.at, vid.value, vid.mask), (14, vec![0x01, 0x23], vec![0x0f, 0xff]));
@@ -234,7 +245,7 @@ mod tests {
     fn a_mask_of_zeros_is_one_of_all_bits() {
         let mut cx = Findings::default();
         let mut mask = |mask: &str, place: Place| {
-            super::bits(("06", mask), false, place, Part::Tag, "f", &mut cx).unwrap().mask
+            super::bits(&field("06", mask), place, Part::Tag, "f", &mut cx).unwrap().mask
         };
         assert_eq!(mask("00", (4, 12)), [0x0f, 0xff]);
         // With the four bits in front of the field, which do not belong to it.

@@ -73,6 +73,7 @@ impl Devices {
                 };
                 devices.check(&interface, &path, cx);
                 let port = &mut ports.plans[interface.port];
+                // Pauses of a port come from the address of its first interface.
                 if port.interfaces.is_empty() {
                     port.mac = interface.plan.mac;
                 }
@@ -185,6 +186,7 @@ impl Devices {
     fn way(&self, from: &Interface, source: &Address, target: Option<IpAddr>) -> Option<Known> {
         let neighbour = match target {
             Some(target) if source.reaches(target) => target,
+            // Without a gateway the target is taken for a neighbour.
             _ => source.gateway?,
         };
         if let Some(mac) = source.gateway_mac.filter(|_| Some(neighbour) == source.gateway) {
@@ -213,6 +215,7 @@ impl Address {
     pub(super) fn reaches(&self, other: IpAddr) -> bool {
         let same = |a: u128, b: u128, width: u32| {
             let rest = width - u32::from(self.prefix);
+            // A shift by the whole width would overflow, and nothing is left to compare then.
             rest >= width || a >> rest == b >> rest
         };
         match (self.ip, other) {

@@ -112,6 +112,7 @@ impl Ports {
                 );
                 cx.warn(format!("{layer1}.mtu"), what);
             }
+            // Raised, as a shorter MTU would drop the frames of the test itself.
             plan.mtu = needed;
         }
     }
@@ -139,6 +140,7 @@ impl Ports {
         for (n, name) in layer1.port_names.iter().enumerate() {
             let name_path = format!("{path}.port_names[{n}]");
             let Some(port) = self.find(name, &name_path, cx) else { continue };
+            // With two settings of one port their order would decide.
             if let Some(other) = self.layer1[port].replace(path.to_owned()) {
                 let what = format!("port `{name}` is set up by {other} already; name it once");
                 cx.error(name_path, what);
@@ -154,6 +156,7 @@ impl Ports {
                 plan.pause_delay = control.delay;
                 self.queues[port] = control.queues;
             }
+            // The location can only take priorities away.
             if let (Obeys::Pfc(set), Some(only)) = (&mut plan.obeys, plan.location.pfc) {
                 set.0 &= only.0;
             }

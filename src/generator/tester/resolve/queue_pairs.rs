@@ -8,7 +8,7 @@ use super::ports::Ports;
 use ground::units::Dscp;
 use host::FRAME_MAX;
 use otg::model::Config;
-use otg::model::rocev2::{ConnectionType, QpParameters, Rocev2Flow, V4Interface};
+use otg::model::rocev2::{self, ConnectionType, QpParameters, Rocev2Flow, V4Interface};
 use wire::roce::U24;
 
 /// Maximum number of queue pairs of a test. A choice: each is searched for among the others.
@@ -17,7 +17,7 @@ pub(super) const PAIRS_MAX: usize = 8192;
 pub(super) struct QueuePair<'a> {
     pub(super) name: &'a str,
     /// The endpoint of its address.
-    pub(super) at: Endpoint,
+    pub(super) endpoint: Endpoint,
     pub(super) address: Ipv4Addr,
     peer: Ipv4Addr,
     /// Maximum payload of a packet in bytes.
@@ -29,7 +29,7 @@ pub(super) struct QueuePair<'a> {
     pub(super) dscp: Dscp,
     pub(super) src_port: u16,
     /// The configured parameters.
-    pub(super) said: QpParameters,
+    pub(super) parameters: QpParameters,
 }
 
 /// Returns all valid queue pairs and reports errors in the others.
@@ -41,6 +41,7 @@ pub(super) fn read<'a>(
     let mut pairs = Vec::new();
     let interfaces = config.devices.iter().flat_map(|d| &d.rocev2).flat_map(|r| &r.ipv4_interfaces);
     let all: usize = interfaces.flat_map(|i| &i.peers).map(|p| p.qps.len()).sum();
+    // Counted before any is read: a hostile configuration may have any number.
     if all > PAIRS_MAX {
         cx.error("devices", format!("{all} queue pairs are more than {PAIRS_MAX}"));
         return pairs;
@@ -50,26 +51,36 @@ pub(super) fn read<'a>(
         for (i, interface) in interfaces.enumerate() {
             let path = format!("devices[{d}].rocev2.ipv4_interfaces[{i}]");
             let name_path = format!("{path}.ipv4_name");
-            let Some(at) = devices.find(&interface.ipv4_name, &name_path, cx) else { continue };
-            let Some(address) = devices.ipv4(at) else {
+            let Some(endpoint) = devices.find(&interface.ipv4_name, &name_path, cx) else {
+                continue;
+            };
+            let Some(address) = devices.ipv4(endpoint) else {
                 let what = format!("`{}` is no IPv4 address; name one", interface.ipv4_name);
                 cx.error(name_path, what);
                 continue;
             };
-            read_interface(interface, (at, address), &path, &mut pairs, cx);
+            let local = Local { interface, endpoint, address };
+            read_interface(&local, &path, &mut pairs, cx);
         }
     }
     pairs
 }
 
+/// The end of the queue pairs on one address.
+struct Local<'a> {
+    interface: &'a V4Interface,
+    endpoint: Endpoint,
+    address: Ipv4Addr,
+}
+
 /// Reads the queue pairs on one address.
 fn read_interface<'a>(
-    interface: &'a V4Interface,
-    (at, address): (Endpoint, Ipv4Addr),
+    local: &Local<'a>,
     path: &str,
     pairs: &mut Vec<QueuePair<'a>>,
     cx: &mut Findings,
 ) {
+    let interface = local.interface;
     // OTG allows any number; a payload that does not fit a frame is reported with the frame.
     if !(32..=FRAME_MAX).contains(&interface.ib_mtu) {
         let what =
@@ -80,60 +91,66 @@ fn read_interface<'a>(
     for (p, peer) in interface.peers.iter().enumerate() {
         for (q, qp) in peer.qps.iter().enumerate() {
             let path = format!("{path}.peers[{p}].qps[{q}].connection_type.reliable_connection");
-            let said = match &qp.connection_type {
-                None => QpParameters::default(),
-                Some(ConnectionType::ReliableConnection(said)) => said.clone(),
-                Some(ConnectionType::Other { .. }) => continue,
-            };
-            let mut u24 = |name: &str, n: u64| {
-                let fits = u32::try_from(n).ok().and_then(U24::new);
-                if fits.is_none() {
-                    let what = format!("{n} does not fit into 24 bits; write 0 to 16777215");
-                    cx.error(format!("{path}.{name}"), what);
-                }
-                fits
-            };
-            let number = u24("source_qp_number", said.source_qp_number.into());
-            let first_psn = u24("initial_psn", said.initial_psn);
-            let dscp = u8::try_from(said.dscp).ok().and_then(Dscp::new);
-            if dscp.is_none() {
-                let what = format!("{} is no DSCP; write 0 to 63", said.dscp);
-                cx.error(format!("{path}.dscp"), what);
-            }
-            let src_port = u16::try_from(said.udp_source_port).ok();
-            if src_port.is_none() {
-                let what = format!("{} is no port; write 0 to 65535", said.udp_source_port);
-                cx.error(format!("{path}.udp_source_port"), what);
-            }
-            for (name, digits) in
-                [("virtual_address", &said.virtual_address), ("remote_key", &said.remote_key)]
-            {
-                if digits.trim_start_matches("0x").chars().any(|c| c != '0') {
-                    let what = "writes go to address 0 with the queue pair's number for a key; \
-                                nothing is written anywhere";
-                    cx.warn(format!("{path}.{name}"), what);
-                }
-            }
-            let (Some(number), Some(first_psn), Some(dscp), Some(src_port)) =
-                (number, first_psn, dscp, src_port)
-            else {
-                continue;
-            };
-            let (name, peer, mtu) = (&qp.qp_name, peer.destination_ip_address, interface.ib_mtu);
-            pairs.push(QueuePair {
-                name,
-                at,
-                address,
-                peer,
-                mtu,
-                number,
-                first_psn,
-                dscp,
-                src_port,
-                said,
-            });
+            pairs.extend(read_pair(local, peer.destination_ip_address, qp, &path, cx));
         }
     }
+}
+
+/// Reads a queue pair; `None` after an error was reported, or for a connection of another type.
+fn read_pair<'a>(
+    local: &Local<'a>,
+    peer: Ipv4Addr,
+    qp: &'a rocev2::QueuePair,
+    path: &str,
+    cx: &mut Findings,
+) -> Option<QueuePair<'a>> {
+    let parameters = match &qp.connection_type {
+        None => QpParameters::default(),
+        Some(ConnectionType::ReliableConnection(parameters)) => parameters.clone(),
+        Some(ConnectionType::Other { .. }) => return None,
+    };
+    let mut u24 = |name: &str, n: u64| {
+        let fits = u32::try_from(n).ok().and_then(U24::new);
+        if fits.is_none() {
+            let what = format!("{n} does not fit into 24 bits; write 0 to 16777215");
+            cx.error(format!("{path}.{name}"), what);
+        }
+        fits
+    };
+    let number = u24("source_qp_number", parameters.source_qp_number.into());
+    let first_psn = u24("initial_psn", parameters.initial_psn);
+    let dscp = u8::try_from(parameters.dscp).ok().and_then(Dscp::new);
+    if dscp.is_none() {
+        let what = format!("{} is no DSCP; write 0 to 63", parameters.dscp);
+        cx.error(format!("{path}.dscp"), what);
+    }
+    let src_port = u16::try_from(parameters.udp_source_port).ok();
+    if src_port.is_none() {
+        let what = format!("{} is no port; write 0 to 65535", parameters.udp_source_port);
+        cx.error(format!("{path}.udp_source_port"), what);
+    }
+    let memory =
+        [("virtual_address", &parameters.virtual_address), ("remote_key", &parameters.remote_key)];
+    for (name, digits) in memory {
+        if digits.trim_start_matches("0x").chars().any(|c| c != '0') {
+            let what = "writes go to address 0 with the queue pair's number for a key; \
+                        nothing is written anywhere";
+            cx.warn(format!("{path}.{name}"), what);
+        }
+    }
+    // Only here, so that all errors of a queue pair are reported at once.
+    Some(QueuePair {
+        name: &qp.qp_name,
+        endpoint: local.endpoint,
+        address: local.address,
+        peer,
+        mtu: local.interface.ib_mtu,
+        number: number?,
+        first_psn: first_psn?,
+        dscp: dscp?,
+        src_port: src_port?,
+        parameters,
+    })
 }
 
 /// Returns the queue pairs that a flow connects: the sender by its name; the receiver by its
@@ -178,9 +195,10 @@ pub(super) fn ends<'p, 'a>(
     };
     let between =
         |a: Ipv4Addr, b: Ipv4Addr| pairs.iter().filter(move |p| (p.address, p.peer) == (a, b));
+    // Both ends list their pairs in one order, so the counterpart has the same index.
     let place = between(from.address, from.peer).position(|p| core::ptr::eq(p, from));
     let mut facing = between(from.peer, from.address)
-        .filter(|p| port.is_none_or(|port| devices.interface(p.at).port == port));
+        .filter(|p| port.is_none_or(|port| devices.interface(p.endpoint).port == port));
     let to = place.and_then(|n| facing.nth(n));
     if to.is_none() {
         let what = format!(

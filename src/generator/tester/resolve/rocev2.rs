@@ -1,21 +1,21 @@
-//! Resolves RoCEv2 connections: their flows and the RoCEv2 settings of ports.
+//! Resolves RoCEv2 connections: their flows, the RoCEv2 settings of ports, and the DCQCN of reaction points.
 
 use std::collections::HashMap;
 
 use super::captures::number;
-use super::dcqcn;
 use super::devices::Devices;
 use super::findings::Findings;
 use super::ports::Ports;
 use super::queue_pairs::{self, PAIRS_MAX, QueuePair};
 use crate::plan::{FlowKind, FlowPlan, Metrics};
+use congestion::DcqcnPlan;
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Dscp, Pcp, Priority};
+use ground::units::{BitsPerSec, Bytes, Dscp, Pcp, Priority};
 use host::{FlowId, Marking, Message, Operation, RocePlan, Tag, Transport, TransportPlan};
 use otg::model::Config;
 use otg::model::config::PortProtocol;
 use otg::model::rocev2::{
-    AckAndNak, Acknowledgement, DscpValue, Ecn as EcnWord, PortConnection, PortSettings,
+    AckAndNak, Acknowledgement, Dcqcn, DscpValue, Ecn as EcnWord, PortConnection, PortSettings,
     Rocev2Flow, SizeUnit, StatefulFlow, TransmitType, TxPort, Verb,
 };
 use wire::ip::Ecn;
@@ -50,6 +50,13 @@ struct Connection<'f, 'p, 'a> {
     /// The sending and the receiving port.
     ports: (usize, usize),
     path: String,
+}
+
+/// A share of a line rate, for several flows together.
+#[derive(Clone, Copy)]
+struct Share {
+    per_cent: u64,
+    flows: u64,
 }
 
 /// Appends the flows of all connections to `plans`.
@@ -115,10 +122,12 @@ impl<'a> Reader<'a, '_> {
             let (ports, devices) = (&*self.ports, self.devices);
             let ends = queue_pairs::ends(flow, self.pairs, ports, devices, &path, self.cx);
             let Some((from, to)) = ends else { continue };
-            let ports = (devices.interface(from.at).port, devices.interface(to.at).port);
+            let ports =
+                (devices.interface(from.endpoint).port, devices.interface(to.endpoint).port);
             let connection = Connection { flow, from, to, ports, path };
+            // The plan is made in spite of errors here, so that its own are found as well.
             self.places(&connection, port);
-            let share = (target.value, target.flows.len() as u64);
+            let share = Share { per_cent: target.value, flows: target.flows.len() as u64 };
             let id = FlowId(plans.len() as u32);
             let Some(plan) = self.plan(&connection, id, share) else { continue };
             for port in [ports.0, ports.1] {
@@ -153,6 +162,7 @@ impl<'a> Reader<'a, '_> {
         }
         for (port, end, sends) in [(c.ports.0, c.from, true), (c.ports.1, c.to, false)] {
             let number = end.number.get();
+            // A station finds the connection of a packet by the number of its queue pair.
             if let Some(other) = self.used.insert((port, number, sends), c.flow.name.clone()) {
                 let what = format!(
                     "queue pair {number} of port `{}` {} flow `{other}` already; give each flow \
@@ -162,7 +172,7 @@ impl<'a> Reader<'a, '_> {
                 );
                 self.cx.error(&c.path, what);
             }
-            let mac = self.devices.interface(end.at).plan.mac;
+            let mac = self.devices.interface(end.endpoint).plan.mac;
             if mac != self.ports.plans[port].mac {
                 let what = format!(
                     "connections of port `{}` come from its first interface ({}), not from {mac}; \
@@ -180,11 +190,12 @@ impl<'a> Reader<'a, '_> {
         &mut self,
         c: &Connection<'_, '_, '_>,
         id: FlowId,
-        share: (u64, u64),
+        share: Share,
     ) -> Option<TransportPlan> {
         let before = self.cx.errors();
-        let (from, to) = (self.devices.interface(c.from.at), self.devices.interface(c.to.at));
-        if !self.devices.reaches(c.from.at, c.to.address) {
+        let (from, to) =
+            (self.devices.interface(c.from.endpoint), self.devices.interface(c.to.endpoint));
+        if !self.devices.reaches(c.from.endpoint, c.to.address) {
             let what = "connections run between devices of one network, not through routers; give \
                         both ends addresses with one prefix";
             self.cx.error(&c.path, what);
@@ -196,6 +207,7 @@ impl<'a> Reader<'a, '_> {
             vid: Some(*vid),
             pcp: Pcp::new(*pcp & 7).expect("three bits are a priority"),
         });
+        // Tagged frames have the priority of their tag, others that of their DSCP.
         let own = tag.map_or(of_dscp(c.from.dscp), |t| of_pcp(t.pcp));
         let bytes = u64::from(c.flow.message_size) * unit(c.flow.message_size_unit);
         if bytes == 0 {
@@ -210,10 +222,12 @@ impl<'a> Reader<'a, '_> {
             src_ip: c.from.address,
             dst_ip: c.to.address,
             tag,
+            // Layer 1 may let another priority pause the queue.
             priority: self.ports.stopped_by(c.ports.0, own.get()).unwrap_or(own),
             dscp: c.from.dscp,
-            ecn: ecn(c.from.said.ecn),
+            ecn: ecn(c.from.parameters.ecn),
             size: c.from.mtu,
+            // Set below, once the length of a frame is known.
             rate: None,
             start: Instant::ZERO,
             stop: Instant::NEVER,
@@ -221,8 +235,10 @@ impl<'a> Reader<'a, '_> {
             work: host::Work::default(),
             kind: Transport::Roce(roce),
         };
+        // OTG configures the payload, and the plan has the length of frames.
         plan.size = c.from.mtu + plan.overhead();
         plan.rate = self.rate(c, plan.size, share);
+        // The check of the plan would report the same without the fields.
         if self.cx.errors() > before {
             return None;
         }
@@ -235,14 +251,11 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Returns the rate of one of `flows` that share `per_cent` of the line rate, in bits of
-    /// frames; `None` for the full line rate.
-    fn rate(
-        &mut self,
-        c: &Connection<'_, '_, '_>,
-        size: u32,
-        (per_cent, flows): (u64, u64),
-    ) -> Option<BitsPerSec> {
+    /// Returns the rate of one of the flows that have a share of the line rate, in bits of frames;
+    /// `None` for the full line rate.
+    fn rate(&mut self, c: &Connection<'_, '_, '_>, size: u32, share: Share) -> Option<BitsPerSec> {
+        let Share { per_cent, flows } = share;
+        // Without a rate the sender fills the line, which a rounded rate would not.
         if (per_cent, flows) == (100, 1) {
             return None;
         }
@@ -255,6 +268,7 @@ impl<'a> Reader<'a, '_> {
             );
             self.cx.warn(&c.path, what);
         }
+        // The share is of the line, with preamble and gap; the rate of the plan is that of frames.
         let (size, all) = (u128::from(size), u128::from(u64::from(size) + BESIDE_FRAME));
         let share = u128::from(line.rate.get()) * u128::from(per_cent) * size;
         BitsPerSec::new((share / (100 * u128::from(flows) * all)) as u64)
@@ -284,27 +298,28 @@ impl<'a> Reader<'a, '_> {
             }
         };
         (plan.src_port, plan.first_psn) = (c.from.src_port, c.from.first_psn);
-        if let Some((said, path)) = &self.settings[c.ports.0] {
-            if let Some(PortConnection::ReliableConnection(how)) = &said.connection_type {
+        if let Some((given, path)) = &self.settings[c.ports.0] {
+            if let Some(PortConnection::ReliableConnection(how)) = &given.connection_type {
                 let path = format!("{path}.connection_type.reliable_connection");
                 plan.timeout = timeout(how, &path, self.cx);
             }
-            if let Some(dcqcn) = &said.dcqcn_settings {
+            if let Some(dcqcn) = &given.dcqcn_settings {
                 let (rate, path) =
                     (self.ports.lines[c.ports.0].rate, format!("{path}.dcqcn_settings"));
-                plan.dcqcn = dcqcn::plan(dcqcn, rate, &path, self.cx);
+                plan.dcqcn = self::dcqcn(dcqcn, rate, &path, self.cx);
             }
         }
-        if let Some((said, path)) = &self.settings[c.ports.1] {
-            if let Some(cnp) = &said.cnp {
+        // The receiver's port decides about the answers.
+        if let Some((given, path)) = &self.settings[c.ports.1] {
+            if let Some(cnp) = &given.cnp {
                 let path = format!("{path}.cnp");
                 plan.cnp = marking(cnp.ip_dscp.as_ref(), &path, self.cx);
                 plan.cnp_interval = Some(Duration::from_micros(cnp.cnp_delay_timer.into()));
                 sent_as(cnp.ecn_value, Ecn::Ect0, &path, self.cx);
             }
-            if let Some(PortConnection::ReliableConnection(how)) = &said.connection_type {
+            if let Some(PortConnection::ReliableConnection(how)) = &given.connection_type {
                 let path = format!("{path}.connection_type.reliable_connection");
-                plan.ack = acknowledgements(how, ecn(c.from.said.ecn), &path, self.cx);
+                plan.ack = acknowledgements(how, ecn(c.from.parameters.ecn), &path, self.cx);
             }
         }
         Some(plan)
@@ -340,9 +355,9 @@ const fn ecn(word: EcnWord) -> Ecn {
 
 /// Returns the marking of responses.
 fn marking(dscp: Option<&DscpValue>, path: &str, cx: &mut Findings) -> Marking {
-    let said = dscp.map_or(DscpValue::default().value, |d| d.value);
-    let dscp = u8::try_from(said).ok().and_then(Dscp::new).unwrap_or_else(|| {
-        cx.error(format!("{path}.ip_dscp.value"), format!("{said} is no DSCP; write 0 to 63"));
+    let given = dscp.map_or(DscpValue::default().value, |d| d.value);
+    let dscp = u8::try_from(given).ok().and_then(Dscp::new).unwrap_or_else(|| {
+        cx.error(format!("{path}.ip_dscp.value"), format!("{given} is no DSCP; write 0 to 63"));
         Dscp::MIN
     });
     Marking { priority: of_dscp(dscp), dscp }
@@ -364,11 +379,11 @@ fn timeout(how: &AckAndNak, path: &str, cx: &mut Findings) -> Duration {
 
 /// Returns the marking of ACKs and NAKs, which must be the same.
 fn acknowledgements(how: &AckAndNak, data: Ecn, path: &str, cx: &mut Findings) -> Option<Marking> {
-    let mut of = |said: &Option<Acknowledgement>, name: &str| {
-        said.as_ref().map(|said| {
+    let mut of = |given: &Option<Acknowledgement>, name: &str| {
+        given.as_ref().map(|given| {
             let path = format!("{path}.{name}");
-            sent_as(said.ecn_value, data, &path, cx);
-            marking(said.ip_dscp.as_ref(), &path, cx)
+            sent_as(given.ecn_value, data, &path, cx);
+            marking(given.ip_dscp.as_ref(), &path, cx)
         })
     };
     let (ack, nak) = (of(&how.ack, "ack"), of(&how.nak, "nak"));
@@ -382,15 +397,79 @@ fn acknowledgements(how: &AckAndNak, data: Ecn, path: &str, cx: &mut Findings) -
 }
 
 /// Warns if responses are sent with an ECN other than the configured one.
-fn sent_as(said: EcnWord, is: Ecn, path: &str, cx: &mut Findings) {
-    if ecn(said) != is {
+fn sent_as(given: EcnWord, is: Ecn, path: &str, cx: &mut Findings) {
+    if ecn(given) != is {
         let sent = match is {
             Ecn::NotEct => EcnWord::NonEct,
             Ecn::Ect1 => EcnWord::Ect1,
             Ecn::Ect0 => EcnWord::Ect0,
             Ecn::Ce => EcnWord::Ce,
         };
-        let what = format!("`{}` is ignored: they are sent as `{}`", said.word(), sent.word());
+        let what = format!("`{}` is ignored: they are sent as `{}`", given.word(), sent.word());
         cx.warn(format!("{path}.ecn_value"), what);
     }
+}
+
+/// The denominator of OTG's alpha and g.
+const ONE: u64 = 1024;
+
+/// Bytes per unit of the byte counter, as in the firmware from which OTG took its numbers.
+const COUNTED: u64 = 64;
+
+/// Returns the reaction point of flows on a link of rate `line`, or `None` if DCQCN is disabled.
+fn dcqcn(given: &Dcqcn, line: BitsPerSec, path: &str, cx: &mut Findings) -> Option<DcqcnPlan> {
+    if !given.enable_dcqcn {
+        return None;
+    }
+    let before = cx.errors();
+    for (name, value, range) in [
+        ("alpha_g", given.alpha_g, 1..=1023),
+        ("initial_alpha", given.initial_alpha, 1..=1023),
+        ("alpha_update_period", given.alpha_update_period, 1..=u64::from(u32::MAX)),
+        ("rate_reduction_time_period", given.rate_reduction_time_period, 0..=u64::from(u32::MAX)),
+        ("maximum_rate_decrement_at_time", given.maximum_rate_decrement_at_time.into(), 1..=100),
+        ("rate_increment_time", given.rate_increment_time, 1..=u64::from(u32::MAX)),
+        ("rate_increment_byte_counter", given.rate_increment_byte_counter, 1..=32767),
+        ("rate_increment_threshold", given.rate_increment_threshold.into(), 1..=31),
+    ] {
+        if !range.contains(&value) {
+            let what =
+                format!("{value} is out of range; write {} to {}", range.start(), range.end());
+            cx.error(format!("{path}.{name}"), what);
+        }
+    }
+    let mut share = |name: &str, per_cent: f64| {
+        if !(0.0..=100.0).contains(&per_cent) {
+            let what = format!("{per_cent} is no share of a line; write 0 to 100 per cent");
+            cx.error(format!("{path}.{name}"), what);
+        }
+        // Rounded down, and `None` for a share that comes to nothing.
+        BitsPerSec::new((line.get() as f64 * per_cent / 100.0) as u64)
+    };
+    let least = BitsPerSec::new(1).expect("one is not zero");
+    let first_rate = share("initial_rate_after_first_cnp", given.initial_rate_after_first_cnp);
+    let min_rate = share("minimum_rate_limmit", given.minimum_rate_limmit).unwrap_or(least);
+    let additive = share("additive_increment_rate", given.additive_increment_rate).unwrap_or(least);
+    let hyper = share("hyper_increment_rate", given.hyper_increment_rate);
+    if cx.errors() > before {
+        return None;
+    }
+    // Exact, because GAIN_ONE is a multiple of OTG's denominator.
+    let part = |n: u64| DcqcnPlan::GAIN_ONE / ONE as u32 * n as u32;
+    Some(DcqcnPlan {
+        // OTG gives the weight of the old alpha, the plan that of the new one.
+        gain: part(ONE - given.alpha_g),
+        initial_alpha: part(given.initial_alpha),
+        alpha_period: Duration::from_micros(given.alpha_update_period),
+        increase_period: Duration::from_micros(given.rate_increment_time),
+        increase_bytes: Bytes(given.rate_increment_byte_counter * COUNTED),
+        recoveries: given.rate_increment_threshold,
+        additive,
+        hyper,
+        min_rate,
+        decrease_period: Duration::from_micros(given.rate_reduction_time_period),
+        decrease_max: given.maximum_rate_decrement_at_time as u8,
+        clamp_target: given.clamp_target_rate,
+        first_rate,
+    })
 }

@@ -59,6 +59,7 @@ pub(super) fn timing(
     let default = FlowDuration::default();
     let duration = flow.duration.as_ref().unwrap_or(&default);
     let (gap, delay, limit, burst) = lasting(duration, line, &format!("{path}.duration"), cx)?;
+    // A pace cannot be 0, so a share of 0 is a limit of no frames.
     let limit = match asked {
         FlowRate::Percentage(0.0) => {
             cx.warn(format!("{path}.rate.percentage"), "0 per cent: nothing is sent of this flow");
@@ -94,6 +95,7 @@ fn rate(rate: &FlowRate, path: &str, cx: &mut Findings) -> Option<Rate> {
         FlowRate::Mbps(n) => bits("mbps", n, 1_000_000, cx),
         FlowRate::Gbps(n) => bits("gbps", n.into(), 1_000_000_000, cx),
         FlowRate::Percentage(p) => {
+            // The plan counts a share in parts per million.
             let ppm = (p * 10_000.0).round();
             if (1.0..=1_000_000.0).contains(&ppm) {
                 return Some(Rate::LineShare(ppm as u32));
@@ -141,6 +143,7 @@ fn lasting(
         FlowDuration::Burst(d) => {
             let path = format!("{path}.burst");
             some_packets(d.packets, &path, cx);
+            // 0 bursts are no limit.
             let all = u64::from(d.bursts) * u64::from(d.packets);
             let limit = Limit { frames: (d.bursts > 0).then_some(all), time: None };
             let gap = between(&d.inter_burst_gap, line, &path, cx);
@@ -173,6 +176,7 @@ pub(super) fn interval(stream: &StreamPlan, line: Line) -> Option<Duration> {
         Rate::Frames(n) => 1.0 / n as f64,
         Rate::FrameBits(rate) => size * 8.0 / rate.get() as f64,
         Rate::LineShare(ppm) => {
+            // A share of the line has preamble and gap in it.
             let bits = (size + f64::from(PREAMBLE + GAP_MIN)) * 8.0;
             bits * 1e6 / (f64::from(ppm) * line.rate.get() as f64)
         }
@@ -208,6 +212,7 @@ fn between(gap: &Option<InterBurstGap>, line: Line, path: &str, cx: &mut Finding
         InterBurstGap::Nanoseconds(n) => ("nanoseconds", n, seconds(n * 1e-9)),
         InterBurstGap::Microseconds(n) => ("microseconds", n, seconds(n * 1e-6)),
     };
+    // The least gap is there at any rate, so no rate is assumed for it.
     if name == "bytes" && *given > f64::from(GAP_MIN) {
         assumed(line, &format!("{path}.inter_burst_gap.bytes"), cx);
     }
@@ -236,6 +241,7 @@ fn span(time: Option<Duration>, given: f64, path: &str, cx: &mut Findings) -> Du
 /// Refuses a rate above the line rate, as the mean over the frame sizes.
 fn fits_line(pace: &Pace, sizes: &Sizes, line: Line, path: &str, cx: &mut Findings) {
     let (size, rate) = (sizes.mean(), line.rate.get() as f64);
+    // The part of the line that frames have, with this gap between them.
     let share = |gap: u32| size / (size + f64::from(PREAMBLE + gap));
     let (asked, unit) = match pace.rate {
         Rate::Frames(n) => (n as f64, 1.0 / (8.0 * size)),

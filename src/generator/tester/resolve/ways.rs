@@ -49,6 +49,7 @@ pub(super) fn ways(
             let Some(pairs) = pairs(router, devices, &path, cx) else { return Vec::new() };
             let mut ways = by_port(&pairs, v6, devices, false);
             if router.bidirectional {
+                // The other direction has senders of its own, and so flows of its own.
                 let turned: Vec<_> = pairs.iter().map(|(tx, rx)| (*rx, *tx)).collect();
                 ways.extend(by_port(&turned, v6, devices, true));
             }
@@ -128,6 +129,7 @@ fn pairs(
         RouterMode::Mesh => tx.len().saturating_mul(rx.len()),
         RouterMode::OneToOne => tx.len(),
     };
+    // Before the list is made, which may have as many entries as the product.
     if most > PAIRS_MAX {
         let what = format!("{most} pairs of endpoints are more than {PAIRS_MAX}; split the flow");
         cx.error(path, what);
@@ -167,6 +169,7 @@ fn by_port(pairs: &[(Endpoint, Endpoint)], v6: bool, devices: &Devices, back: bo
         if !way.rx.contains(&to) {
             way.rx.push(to);
         }
+        // Successive frames use the pairs of a port in turn.
         way.ends.0.push(devices.end(*tx, *rx, v6));
     }
     ways

@@ -6,14 +6,13 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration as StdDuration;
 
-use smallvec::SmallVec;
-
 use super::Inner;
+use crate::figures::{FlowTally, Rates, Transmit};
 use crate::plan::{FlowPlan, TestPlan};
-use crate::seen::{FlowTally, Rates, Transmit};
 use ground::time::{Duration, Instant};
 use host::plan::stream::StreamPlan;
 use host::{FlowId, Spares};
+use smallvec::SmallVec;
 
 /// Time without an arrival after which the missing frames of a flow count as lost. A choice:
 /// longer than any pause lasts and any switch holds a frame.
@@ -23,12 +22,12 @@ pub const GRACE: Duration = Duration::from_millis(500);
 const GRACE_ENOUGH: Duration = Duration::from_millis(50);
 
 /// Interval between two samples while frames are sent or in flight.
-const LOOK_AWAKE: StdDuration = StdDuration::from_millis(20);
+const INTERVAL_AWAKE: StdDuration = StdDuration::from_millis(20);
 /// Interval between two samples otherwise.
-const LOOK_ASLEEP: StdDuration = StdDuration::from_millis(200);
+const INTERVAL_ASLEEP: StdDuration = StdDuration::from_millis(200);
 
 /// The interval grows by one interval for each of this many flows.
-const FLOWS_PER_LOOK: usize = 1_000;
+const FLOWS_PER_INTERVAL: usize = 1_000;
 
 /// Samples between two readings of devices' clocks: some seconds.
 const REFRESH_EVERY: u32 = 100;
@@ -43,20 +42,20 @@ const WINDOW: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
     pub(super) at: Instant,
-    pub(super) ports: Vec<PortSample>,
+    pub(super) ports: Vec<Counts>,
     pub(super) flows: Vec<FlowSample>,
 }
 
-/// Counters of a port.
+/// Counters of a port or of a flow.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PortSample {
-    /// Times of the counters of its transmit side and its receive side.
+pub(super) struct Counts {
+    /// Times of the counters of the sending side and of the receiving side.
     pub(super) at: (Instant, Instant),
     /// Frames and bytes sent, frames and bytes received.
     pub(super) counts: [u64; 4],
 }
 
-impl PortSample {
+impl Counts {
     /// Returns the counters of a port from those of its queues.
     pub(super) fn sum(queues: Vec<Self>) -> Self {
         queues.into_iter().fold(Self::default(), |all, queue| Self {
@@ -86,9 +85,9 @@ impl FlowSample {
     }
 
     /// Returns frames and bytes sent, and frames and bytes received at all of its receivers.
-    fn counts(&self) -> [u64; 4] {
+    fn counts(&self) -> Counts {
         let ((frames_tx, bytes_tx), (frames_rx, bytes_rx)) = (self.tally.tx, self.tally.received());
-        [frames_tx, bytes_tx, frames_rx, bytes_rx]
+        Counts { at: self.at, counts: [frames_tx, bytes_tx, frames_rx, bytes_rx] }
     }
 }
 
@@ -113,7 +112,7 @@ pub(super) struct FlowState {
     /// True if a port counts its frames.
     counted: bool,
     /// The received frames at the last arrival, and its time.
-    heard: (u64, Instant),
+    last_arrival: (u64, Instant),
 }
 
 /// The phase of a flow between its start and its end.
@@ -144,7 +143,7 @@ impl Board {
             started: None,
             changed: None,
             counted: f.is_counted() && !f.rx.is_empty(),
-            heard: (0, Instant::ZERO),
+            last_arrival: (0, Instant::ZERO),
         };
         let flows = plan.flows.iter().map(flow).collect();
         Self { flows, samples: VecDeque::new(), epoch: None, warnings: Vec::new() }
@@ -167,13 +166,15 @@ impl Board {
                 let flow = &mut sample.flows[id.0 as usize];
                 flow.at = (epoch, epoch);
                 flow.tally.tx = (0, 0);
+                // The stations have cleared the counters of these flows.
                 flow.tally.rx.fill((0, 0));
             }
         }
         self.samples.extend(last);
         for id in which {
             let flow = &mut self.flows[id.0 as usize];
-            (flow.transmit, flow.started, flow.heard) = (Phase::Started, Some(epoch), (0, epoch));
+            (flow.transmit, flow.started, flow.last_arrival) =
+                (Phase::Started, Some(epoch), (0, epoch));
             if let Some((_, since_start)) = &mut flow.changed {
                 *since_start = false;
             }
@@ -196,14 +197,15 @@ impl Board {
         }
         for (flow, seen) in self.flows.iter_mut().zip(&sample.flows) {
             let received = seen.tally.received().0;
-            if received != flow.heard.0 {
-                flow.heard = (received, now);
+            if received != flow.last_arrival.0 {
+                flow.last_arrival = (received, now);
             }
             if flow.transmit == Phase::Started && seen.ended {
                 flow.transmit = Phase::Draining(now);
             }
             if let Phase::Draining(since) = flow.transmit {
-                let quiet = now.since(since.max(flow.heard.1));
+                let quiet = now.since(since.max(flow.last_arrival.1));
+                // Enough in all: what one receiver lacks has arrived at another.
                 let enough = received >= seen.tally.tx.0;
                 let patience = if enough { GRACE_ENOUGH } else { GRACE };
                 if !flow.counted || seen.all_arrived || quiet >= patience {
@@ -229,53 +231,51 @@ impl Board {
             return (Vec::new(), Vec::new());
         };
         let ports = old.ports.iter().zip(&new.ports);
-        let ports = ports.map(|(o, n)| rates((o.at, &o.counts), (n.at, &n.counts)));
+        let ports = ports.map(|(o, n)| rates(*o, *n));
         let flows = old.flows.iter().zip(&new.flows);
-        let flows = flows.map(|(o, n)| rates((o.at, &o.counts()), (n.at, &n.counts())));
+        let flows = flows.map(|(o, n)| rates(o.counts(), n.counts()));
         (ports.collect(), flows.collect())
     }
 }
 
-/// The times of a sender's and a receiver's counters, and frames and bytes of each.
-type Counted<'a> = ((Instant, Instant), &'a [u64; 4]);
-
 /// Returns the rates between two samples. Each side uses the time of its own counters, because
 /// the threads' replies may be milliseconds apart.
-fn rates((old_at, old): Counted<'_>, (new_at, new): Counted<'_>) -> Rates {
-    let spans = [new_at.0.since(old_at.0), new_at.1.since(old_at.1)];
+fn rates(old: Counts, new: Counts) -> Rates {
+    let spans = [new.at.0.since(old.at.0), new.at.1.since(old.at.1)];
     let rate = |n: usize| {
+        // The first two counters are the sender's, the others the receiver's.
         let span = spans[n / 2].as_secs_f64();
-        if span > 0.0 { new[n].saturating_sub(old[n]) as f64 / span } else { 0.0 }
+        if span > 0.0 { new.counts[n].saturating_sub(old.counts[n]) as f64 / span } else { 0.0 }
     };
     Rates { frames_tx: rate(0), bytes_tx: rate(1), frames_rx: rate(2), bytes_rx: rate(3) }
 }
 
 /// Samples the flows of a test until it ends.
 pub(super) fn watch(inner: &Inner) {
-    let mut looks = 0_u32;
+    let mut samples_taken = 0_u32;
     while !inner.ending.load(Ordering::Relaxed) {
-        looks = looks.wrapping_add(1);
-        if looks % REFRESH_EVERY == 0 && inner.refresh_stamps().is_err() {
+        samples_taken = samples_taken.wrapping_add(1);
+        if samples_taken % REFRESH_EVERY == 0 && inner.refresh_stamps().is_err() {
             return;
         }
         let awake = inner.board().is_awake();
-        if inner.look_around().and_then(|()| inner.follow_links()).is_err() {
+        if inner.take_sample().and_then(|()| inner.follow_links()).is_err() {
             inner.board().warn("a thread of the test is gone: start the test again".into());
             return;
         }
         // A sample of ten thousand flows costs the polling threads some hundred microseconds.
-        let many = 1 + (inner.plan.flows.len() / FLOWS_PER_LOOK) as u32;
+        let many = 1 + (inner.plan.flows.len() / FLOWS_PER_INTERVAL) as u32;
         thread::park_timeout(if awake {
-            LOOK_AWAKE * many
+            INTERVAL_AWAKE * many
         } else {
-            LOOK_ASLEEP.max(LOOK_AWAKE * many)
+            INTERVAL_ASLEEP.max(INTERVAL_AWAKE * many)
         });
     }
 }
 
 impl Inner {
     /// Samples all counters, and lets the threads sleep once no frame is sent or in flight.
-    pub(super) fn look_around(&self) -> Result<(), super::SessionError> {
+    pub(super) fn take_sample(&self) -> Result<(), super::SessionError> {
         let sample = self.sample()?;
         self.spares.iter().for_each(Spares::fill);
         let mut board = self.board();
@@ -300,7 +300,7 @@ mod tests {
             started: None,
             changed: None,
             counted: true,
-            heard: (0, Instant::ZERO),
+            last_arrival: (0, Instant::ZERO),
         };
         let mut board =
             Board { flows: vec![flow], samples: VecDeque::new(), epoch: None, warnings: vec![] };
@@ -314,7 +314,7 @@ mod tests {
         let now = EPOCH + Duration::from_millis(ms);
         let at = (now, now);
         let flow = FlowSample { at, tally, all_arrived: received >= sent, ended };
-        let port = PortSample { at, counts: [sent, 0, received, 0] };
+        let port = Counts { at, counts: [sent, 0, received, 0] };
         board.take(Sample { at: now, ports: vec![port], flows: vec![flow] });
         board.flows[0].transmit
     }
@@ -352,7 +352,7 @@ mod tests {
         let tally = FlowTally { tx: (5, 320), rx: smallvec![(5, 320)] };
         let at = (Instant::ZERO, Instant::ZERO);
         let flow = FlowSample { at, tally, all_arrived: true, ended: true };
-        let ports = vec![PortSample::default()];
+        let ports = vec![Counts::default()];
         board.take(Sample { at: Instant::ZERO, ports, flows: vec![flow] });
         assert_eq!(board.flows[0].transmit, Phase::Started);
         assert!(board.rates().1.is_empty());
@@ -382,7 +382,7 @@ mod tests {
             };
             let at = (ms(sent_at), ms(received_at));
             let flow = FlowSample { at, tally, all_arrived: false, ended: false };
-            let port = PortSample { at, counts: [sent_at * 20, 0, received_at * 20, 0] };
+            let port = Counts { at, counts: [sent_at * 20, 0, received_at * 20, 0] };
             board.take(Sample { at: ms(n), ports: vec![port], flows: vec![flow] });
             let (ports, flows) = board.rates();
             if n > 0 {

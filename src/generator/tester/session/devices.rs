@@ -156,6 +156,7 @@ impl Devices {
             let same: Vec<_> = wants.iter().filter(|w| w.place == held.want.place).collect();
             // A device that was not returned was lost with its thread.
             let fits = held.queues.iter().all(Option::is_some) && same.iter().all(|w| held.fits(w));
+            // An end that the test does not name stays open for the other one.
             fits && (!same.is_empty() || pair_wanted(&held.want.place))
         });
         // A pair is opened as a whole.
@@ -201,7 +202,7 @@ impl Devices {
     }
 
     /// Returns a queue of a device after a test.
-    pub(super) fn give(&mut self, place: &Place, (number, queue): (usize, TappedPort)) {
+    pub(super) fn give(&mut self, place: &Place, number: usize, queue: TappedPort) {
         if let Some(held) = self.held.get_mut(&key(place)) {
             held.queues[number] = Some(queue);
         }
@@ -251,6 +252,7 @@ impl Devices {
     ) -> Result<(), SessionError> {
         let is_virtual = port.is_virtual();
         let max_frame = Some(want.longest);
+        // Rings and kernel interfaces have no time stamps of their own.
         let rx_stamps = (!is_virtual).then_some(self.clock);
         let promiscuous = want.promiscuous;
         let options = PortOptions { promiscuous, max_frame, rx_stamps, ..PortOptions::default() };
@@ -261,6 +263,7 @@ impl Devices {
         }
         let port = &queues[0];
         let PortCaps { link_rate, rx_backlog_max, .. } = *port.caps();
+        // In frames of the longest kind, which is the least that it holds.
         let rx_room = rx_backlog_max.0 / u64::from(port.info().max_frame.max(1));
         let facts = Facts { control: port.control(), is_virtual, rate: link_rate, rx_room };
         let queues = queues.into_iter().map(|queue| SourcePort::new(queue, pool.clone()));

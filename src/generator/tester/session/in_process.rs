@@ -1,8 +1,7 @@
 //! Switches of this program at the other ends of ports in memory: a device under test in the same process.
 //! The thread of the test polls them after its stations, at the same time of its clock.
 
-use super::clock::DEVICE_SPAN;
-use super::poller::Order;
+use super::poller::{DEVICE_SPAN, Order};
 use super::{Inner, Session, SessionError, TappedPort, lock};
 use crate::plan::Place;
 use contracts::port::Secured;
@@ -84,6 +83,7 @@ impl Device {
     /// Receives and sends until there is nothing more to do at this time; returns true if anything was done.
     pub(super) fn poll(&mut self, now: Instant) -> bool {
         let mut any = false;
+        // What one switch sends may be for another one, at the same time.
         for _ in 0..POLLS_MAX {
             let mut progressed = false;
             for polled in &mut self.switches {
@@ -168,10 +168,12 @@ impl Polled {
     fn poll(&mut self, now: Instant) -> bool {
         for n in 0..self.places.len() {
             let port = PortId::new(n as u16).and_then(|id| self.switch.port_mut(id));
+            // A ring has no clock, so its defects go by the time of the poll.
             port.into_iter().for_each(|port| port.at(now));
         }
         let progressed = self.switch.poll(now).progressed;
         if let Some(reconciler) = &mut self.reconciler {
+            // What the link protocols have agreed takes effect with the next poll.
             if self.switch.has_news() || reconciler.next_deadline() <= now {
                 self.switch.reconcile(now, reconciler);
             }
@@ -216,6 +218,7 @@ impl Inner {
     ) -> Result<T, SessionError> {
         let (answer, answers) = channel::bounded(1);
         let operation = Box::new(move |device: &mut Device, now: Instant| {
+            // A caller that has given up needs no answer.
             let _ = answer.try_send(operation(device, now));
         });
         let poller = self.pollers.first().ok_or(SessionError::Gone)?;
@@ -229,6 +232,7 @@ impl Inner {
         if !self.has_device {
             return Ok(());
         }
+        // The device has the other end of the pair.
         let far = Place::Ring { pair: pair.clone(), end: 1 - end };
         let told = self.device(move |device, now| device.set_link(now, &far, up))?;
         told.err().into_iter().for_each(|why| lock(&self.board).warn(why));

@@ -22,7 +22,7 @@ pub(super) struct Link {
     /// True if a client has set it to up.
     wanted: bool,
     /// True if the station was told that it is up.
-    told: bool,
+    announced: bool,
     /// The device's counters at the start of the test, as it may have been open before.
     base: NicCounters,
 }
@@ -32,7 +32,7 @@ impl Link {
     pub(super) fn new(facts: Facts) -> Self {
         let Facts { control, is_virtual, .. } = facts;
         let base = control.stats().nic;
-        Self { control, is_virtual, wanted: true, told: true, base }
+        Self { control, is_virtual, wanted: true, announced: true, base }
     }
 
     /// Returns the frames that the device has lost since the test began.
@@ -79,6 +79,7 @@ impl Session {
         {
             let mut links = lock(&self.inner.links);
             let link = links.get_mut(port).ok_or(SessionError::Gone)?;
+            // Rings have no link that a driver could take down; the station and the device are told.
             if !link.is_virtual || link.control.interface().is_some() {
                 if let Err(error) = link.control.set_link(up) {
                     return Ok(Err(error.to_string()));
@@ -96,22 +97,22 @@ impl Session {
     #[must_use]
     pub fn device_losses(&self) -> Vec<String> {
         let links = lock(&self.inner.links);
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         for (port, link) in self.inner.plan.ports.iter().zip(links.iter()) {
             let (name, lost) = (&port.name, link.lost());
             if let Some(n) = lost.missed().filter(|n| *n > 0) {
-                told.push(format!(
+                sentences.push(format!(
                     "port {name}: its device missed {n} frames, which count as lost"
                 ));
             }
             if lost.unsent() > 0 {
-                told.push(format!(
+                sentences.push(format!(
                     "port {name}: its device dropped {} frames that it was to send, which count as lost",
                     lost.unsent()
                 ));
             }
         }
-        told
+        sentences
     }
 }
 
@@ -135,7 +136,7 @@ impl Inner {
         let mut links = lock(&self.links);
         for (port, link) in links.iter_mut().enumerate() {
             let up = link.is_up();
-            if core::mem::replace(&mut link.told, up) != up {
+            if core::mem::replace(&mut link.announced, up) != up {
                 let rate = if link.is_virtual { None } else { link.control.link().rate };
                 let tell = move |_, host: &mut Host, now| host.set_link(now, up, rate);
                 self.at_all(self.queues.of_port(port), tell)?;

@@ -112,6 +112,7 @@ impl Inner {
                     let (neighbour, interface) = (wanted.neighbour, wanted.interface);
                     return Err(SessionError::Unresolved { flow, neighbour, interface });
                 }
+                // The stations repeat their requests by themselves.
                 Some(_) => thread::sleep(SAMPLE_INTERVAL),
             }
         };
@@ -119,6 +120,7 @@ impl Inner {
             let mut flow = flow.clone();
             for n in 0..flow.resolve.len() {
                 let wanted = &flow.resolve[n];
+                // The loop above ends only once all of them are known, so this index cannot fail.
                 let mac = known[&(wanted.interface.clone(), wanted.neighbour)];
                 flow.found(n, mac);
             }

@@ -6,20 +6,18 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crossbeam::channel;
-
 use super::board::{Board, watch};
-use super::captures::Captures;
-use super::clock::Time;
 use super::devices::{self, Devices, Facts, Want};
 use super::in_process::{Device, DevicePlan};
 use super::links::Link;
-use super::poller::{Host, Order, Poller, Shared};
+use super::orders::Captures;
+use super::poller::{Host, Order, Poller, Shared, Time};
 use super::queues::{self, Queues};
 use super::{Inner, PollerThread, Session, SessionError, TappedPort, lock};
 use crate::plan::{Place, TestPlan};
 use crate::stations::{Punctuality, asked_rates, queue_stations};
 use contracts::port::Secured;
+use crossbeam::channel;
 use dpdk::Eal;
 use ground::units::BitsPerSec;
 use host::{SharedPauses, Station, StationPlan};
@@ -57,7 +55,13 @@ impl Bench {
     /// timestamps and pauses.
     #[must_use]
     pub fn new(eal: Eal, threads: Option<usize>) -> Self {
-        Self { devices: Devices::new(eal), session: None, threads, outside: false, runs: drawn() }
+        Self {
+            devices: Devices::new(eal),
+            session: None,
+            threads,
+            outside: false,
+            runs: random_run(),
+        }
     }
 
     /// Treats ports in memory as if they led out of the process: each end of a pair has its own
@@ -140,7 +144,7 @@ impl Bench {
         let opened = opened.expect("all that is wanted is open, and nobody else has it");
         let (ports, facts): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
         let ports = ports.into_iter().flatten().collect();
-        match self.start((plan, device), wants.clone(), ports, facts) {
+        match self.start(plan, device, wants.clone(), ports, facts) {
             Ok(session) => Ok(self.session.insert(Arc::new(session)).clone()),
             Err((error, ports)) => {
                 give_back(&mut self.devices, &wants, ports);
@@ -149,71 +153,53 @@ impl Bench {
         }
     }
 
+    /// Returns the number of polling threads that a test may have.
+    fn threads_max(&self, has_device: bool) -> usize {
+        // A device is polled between its stations, by their thread.
+        if has_device { 1 } else { self.threads.unwrap_or_else(Cores::beside_control) }
+    }
+
     fn start(
         &self,
-        (plan, device): (TestPlan, Option<DevicePlan>),
+        plan: TestPlan,
+        device: Option<DevicePlan>,
         wants: Vec<Want>,
         ports: Vec<TappedPort>,
         mut facts: Vec<Facts>,
     ) -> Result<Session, (SessionError, Vec<(usize, TappedPort)>)> {
-        let rates = match rates(&plan, &facts) {
-            Ok(rates) => rates,
+        let queues = Queues::of(&plan);
+        let checked = rates(&plan, &facts).and_then(|rates| {
+            let plans = queue_stations(&plan, &rates, Punctuality::THREADS);
+            check(&plan, &queues, &plans).map(|()| (rates, plans))
+        });
+        let (rates, plans) = match checked {
+            Ok(checked) => checked,
             Err(error) => return Err((error, ports.into_iter().enumerate().collect())),
         };
-        let queues = Queues::of(&plan);
-        let plans = queue_stations(&plan, &rates, Punctuality::THREADS);
-        if let Err(error) = check(&plan, &queues, &plans) {
-            return Err((error, ports.into_iter().enumerate().collect()));
-        }
         let in_memory = is_in_memory(&wants) && !self.outside;
-        // A device is polled between its stations, by their thread.
-        let threads = match &device {
-            Some(_) => 1,
-            None => self.threads.unwrap_or_else(Cores::beside_control),
-        };
-        let places = spread(&wants, &queues, threads, in_memory);
-        let threads = places.iter().map(|(thread, _)| thread + 1).max().unwrap_or(0);
-        let time = Time::new(*self.devices.clock(), threads, (in_memory, device.is_some()));
-        let shared = Shared {
-            time,
+        let threads_max = self.threads_max(device.is_some());
+        let places = spread(&wants, &queues, threads_max, in_memory);
+        let threads = threads_of(&places);
+        let shared = Arc::new(Shared {
+            time: Time::new(*self.devices.clock(), threads, in_memory, device.is_some()),
             cores: Cores::find(threads),
             preemption: Preemption::new(threads),
             awake: AtomicBool::new(false),
-        };
-        let shared = Arc::new(shared);
-        let mut hosts: Vec<Vec<(usize, Host)>> = (0..threads).map(|_| Vec::new()).collect();
-        let mut spares = Vec::new();
-        let pauses: Vec<_> = plan.ports.iter().map(|_| Arc::<SharedPauses>::default()).collect();
+        });
         let mut ports = ports.into_iter().enumerate();
-        for (plan, (n, port)) in plans.iter().zip(ports.by_ref()) {
-            let port = Secured::new(port, plan.secy.as_deref()).expect("the plan was checked");
-            let mut host = Station::new(plan, port).expect("the plan was checked");
-            let (port, number) = queues.at(n);
-            if wants[port].queues > 1 {
-                host.share_pauses(pauses[port].clone(), number as u8);
-            }
-            host.spares().fill();
-            spares.push(host.spares().clone());
-            hosts[places[n].0].push((n, host));
-        }
+        let hosts = hosts(&plans, ports.by_ref(), &wants, &queues);
+        let spares = hosts.iter().map(|(_, host)| host.spares().clone()).collect();
+        // Behind the ports of the test are those of the device.
         let has_device = device.is_some();
         let device = device.map(|device| Device::new(&device, ports)).transpose();
-        let mut device = device.map_err(|error| (error, Vec::new()))?;
+        // Its ports are lost with it, and are opened again for the next test.
+        let device = device.map_err(|error| (error, Vec::new()))?;
         facts.truncate(plans.len());
-        let mut pollers = Vec::new();
-        let mut handles = Vec::new();
-        for (n, hosts) in hosts.into_iter().enumerate() {
-            let (order, orders) = channel::bounded(ORDERS_MAX);
-            pollers.push(order);
-            let poller = Poller { hosts, orders, device: device.take() };
-            handles.push(spawn(self.devices.eal(), n, poller, &shared));
-        }
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let run = Duration::from_nanos(shared.time.now().as_nanos());
+        let (pollers, handles) = spawn_all(self.devices.eal(), hosts, &places, device, &shared);
         let rx_room = facts.iter().map(|facts| facts.rx_room).collect();
         let links = facts.into_iter().map(Link::new).collect();
         let leashed = shared.time.is_leashed();
-        let mut warnings = warnings(&plan, (&wants, &queues), &places, (threads, leashed));
+        let mut warnings = warnings(&plan, &wants, &queues, &places, leashed);
         // Time that the threads of ports in memory lose does not count.
         if !leashed {
             warnings.extend(shared.cores.warnings());
@@ -231,7 +217,7 @@ impl Bench {
             queues,
             places,
             pollers,
-            zero: since_1970.saturating_sub(run),
+            zero: zero_of(&shared.time),
             shared,
             ending: AtomicBool::new(false),
             warnings,
@@ -242,8 +228,14 @@ impl Bench {
     }
 }
 
+/// Returns the time of day at zero of a test's clock, since 1970.
+fn zero_of(time: &Time) -> Duration {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since_1970.saturating_sub(Duration::from_nanos(time.now().as_nanos()))
+}
+
 /// A random number, so that two processes rarely share one.
-fn drawn() -> u8 {
+fn random_run() -> u8 {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (since_1970.subsec_micros() as u8) ^ (std::process::id() as u8)
 }
@@ -260,11 +252,13 @@ impl Session {
         self.inner.ending.store(true, Ordering::Relaxed);
         if let Some(watcher) = lock(&self.watcher).take() {
             watcher.thread().unpark();
+            // Joined before the threads end, as it sends orders to them.
             let _ = watcher.join();
         }
         for poller in &self.inner.pollers {
             let _ = poller.send(Order::End);
         }
+        // The handles would keep the devices open.
         lock(&self.inner.links).clear();
         let threads: Vec<_> = lock(&self.threads).drain(..).collect();
         // The ports of a thread that panicked are lost; they are opened again.
@@ -278,8 +272,56 @@ fn give_back(devices: &mut Devices, wants: &[Want], all: Vec<(usize, TappedPort)
     let queues = Queues::of_ports(&numbers);
     for (index, queue) in all {
         let (port, number) = queues.at(index);
-        devices.give(&wants[port].place, (number, queue));
+        devices.give(&wants[port].place, number, queue);
     }
+}
+
+/// Returns the number of threads that have a place.
+fn threads_of(places: &[(usize, usize)]) -> usize {
+    places.iter().map(|(thread, _)| thread + 1).max().unwrap_or(0)
+}
+
+/// Creates the stations of all queues, each with its number in the test.
+fn hosts(
+    plans: &[StationPlan],
+    ports: impl Iterator<Item = (usize, TappedPort)>,
+    wants: &[Want],
+    queues: &Queues,
+) -> Vec<(usize, Host)> {
+    let pauses: Vec<_> = wants.iter().map(|_| Arc::<SharedPauses>::default()).collect();
+    let host = |(plan, (n, port)): (&StationPlan, (usize, TappedPort))| {
+        let port = Secured::new(port, plan.secy.as_deref()).expect("the plan was checked");
+        let mut host = Station::new(plan, port).expect("the plan was checked");
+        let (port, number) = queues.at(n);
+        // A pause arrives in one queue and holds all of the port.
+        if wants[port].queues > 1 {
+            host.share_pauses(pauses[port].clone(), number as u8);
+        }
+        host.spares().fill();
+        (n, host)
+    };
+    plans.iter().zip(ports).map(host).collect()
+}
+
+/// Starts the threads, each with its stations. The first one has the device, if there is one.
+fn spawn_all(
+    eal: &Eal,
+    hosts: Vec<(usize, Host)>,
+    places: &[(usize, usize)],
+    mut device: Option<Device>,
+    shared: &Arc<Shared>,
+) -> (Vec<channel::Sender<Order>>, Vec<PollerThread>) {
+    let mut by_thread: Vec<Vec<(usize, Host)>> = Vec::new();
+    by_thread.resize_with(threads_of(places), Vec::new);
+    hosts.into_iter().for_each(|(n, host)| by_thread[places[n].0].push((n, host)));
+    let (mut pollers, mut handles) = (Vec::new(), Vec::new());
+    for (thread, hosts) in by_thread.into_iter().enumerate() {
+        let (order, orders) = channel::bounded(ORDERS_MAX);
+        pollers.push(order);
+        let poller = Poller { hosts, orders, device: device.take() };
+        handles.push(spawn(eal, thread, poller, shared));
+    }
+    (pollers, handles)
 }
 
 fn spawn(eal: &Eal, n: usize, poller: Poller, shared: &Arc<Shared>) -> PollerThread {
@@ -321,6 +363,7 @@ fn check(plan: &TestPlan, queues: &Queues, stations: &[StationPlan]) -> Result<(
 fn rates(plan: &TestPlan, facts: &[Facts]) -> Result<Vec<BitsPerSec>, SessionError> {
     let mut rates = asked_rates(plan);
     for ((port, facts), rate) in plan.ports.iter().zip(facts).zip(&mut rates) {
+        // Rings and kernel interfaces have no rate of their own.
         let Some(link) = facts.rate.filter(|_| !facts.is_virtual) else { continue };
         if let Some(asked) = port.rate.filter(|asked| *asked != link) {
             let (asked, link) = (asked.get(), link.get());
@@ -379,15 +422,17 @@ fn spread(
 
 fn warnings(
     plan: &TestPlan,
-    (wants, queues): (&[Want], &Queues),
+    wants: &[Want],
+    queues: &Queues,
     places: &[(usize, usize)],
-    (threads, leashed): (usize, bool),
+    leashed: bool,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    for thread in 0..threads {
+    for thread in 0..threads_of(places) {
         let here: Vec<_> = (0..places.len()).filter(|n| places[*n].0 == thread).collect();
         let is_ring = |n: &usize| matches!(wants[queues.at(*n).0].place, Place::Ring { .. });
         let rings = here.iter().all(is_ring);
+        // A clock that waits for the threads loses nothing when they share one.
         if here.len() > 1 && !(rings && leashed) {
             let names: Vec<_> = here.iter().map(|n| queues.name(plan, *n)).collect();
             warnings.push(format!(

@@ -84,6 +84,7 @@ impl Queues {
 
     /// Returns values of queues by port, each port's merged by `merge`.
     pub(super) fn by_port<T>(&self, of_queue: Vec<T>, merge: impl Fn(Vec<T>) -> T) -> Vec<T> {
+        // Queues are numbered port by port.
         let mut all = of_queue.into_iter();
         self.of_port.iter().map(|queues| merge(all.by_ref().take(queues.len()).collect())).collect()
     }
@@ -111,8 +112,10 @@ pub(super) fn check(plan: &TestPlan) -> Result<(), SessionError> {
     for (n, port) in plan.ports.iter().enumerate() {
         let Place::Ring { pair, .. } = &port.location.place else { continue };
         let queues = port.location.queues;
+        // A queue of one end is the queue with the same number at the other.
         if *ends.entry(pair).or_insert(queues) != queues {
             let why = "both ends of a pair in memory have the same number of queues";
+            // The end with several queues is named, as one has to give them up.
             let n = if queues > 1 { n } else { other(plan, n) };
             return Err(refusal(plan, n, why));
         }

@@ -2,15 +2,14 @@
 
 use std::time::Duration as StdDuration;
 
-use crossbeam::channel::{self, Receiver, RecvTimeoutError, SendTimeoutError, Sender};
-
-use super::board::{FlowSample, PortSample, Sample};
-use super::merged::merged;
+use super::board::{Counts, FlowSample, Sample};
 use super::poller::{Host, Order, Pace, tapped_port};
+use super::reports::merged;
 use super::{Inner, Session, SessionError};
 use crate::figures::{FlowFigures, Received as ReceivedFigures, Sent as SentFigures};
 use crate::plan::FlowPlan;
 use crate::report::{Machine, Stamps};
+use crossbeam::channel::{self, Receiver, RecvTimeoutError, SendTimeoutError, Sender};
 use dpdk::StampQuality;
 use ground::time::{Duration, Instant, Total};
 use host::{FlowId, StationSnapshot, StreamCounters, StreamState};
@@ -104,6 +103,7 @@ impl Inner {
         poller: &Sender<Order>,
         mut order: Order,
     ) -> Result<(), SessionError> {
+        // In slices, so that time for which the threads were preempted is not held against them.
         let mut patience = Patience::new(&self.shared.preemption, PATIENCE);
         loop {
             order = match poller.send_timeout(order, SLICE) {
@@ -157,22 +157,25 @@ impl Inner {
             let port = self.queues.at(n).0;
             for (id, frames, bytes) in &queue.flows {
                 let place = self.plan.flows[id.0 as usize].rx.iter().position(|rx| *rx == port);
+                // Frames that are flooded also come to ports that the flow does not name.
                 let Some(place) = place else { continue };
                 let flow = &mut flows[id.0 as usize];
                 let tally = &mut flow.tally.rx[place];
+                // Each queue of a port may have received some of them.
                 *tally = (tally.0 + frames, tally.1 + bytes);
                 flow.at.1 = flow.at.1.max(queue.at);
             }
         }
         for flow in &mut flows {
+            // At each receiver: a flooded frame arrives at all of them.
             flow.all_arrived = flow.tally.rx.iter().all(|rx| rx.0 >= flow.tally.tx.0);
         }
-        let queue = |(sent, received): (&Sent, &Received)| PortSample {
+        let queue = |(sent, received): (&Sent, &Received)| Counts {
             at: (sent.at, received.at),
             counts: [sent.port.0, sent.port.1, received.port.0, received.port.1],
         };
         let queues = sent.iter().zip(&received).map(queue).collect();
-        let ports = self.queues.by_port(queues, PortSample::sum);
+        let ports = self.queues.by_port(queues, Counts::sum);
         Ok(Sample { at, ports, flows })
     }
 
@@ -300,6 +303,7 @@ impl Inner {
         let devices: Option<Vec<_>> =
             self.at_all(self.all_queues(), quality)?.into_iter().collect();
         let Some(devices) = devices.filter(|all| !all.is_empty()) else {
+            // Either end may be late by the time of a poll.
             return Ok(Stamps { source: "tsc", resolution_ns: own, uncertainty_ns: 2.0 * poll });
         };
         let worst = |of: fn(&StampQuality) -> Duration| devices.iter().map(of).max();
@@ -308,6 +312,7 @@ impl Inner {
         Ok(Stamps {
             source: "nic",
             resolution_ns: own.max(resolution),
+            // The sender's time is that of a poll, the receiver's the device's.
             uncertainty_ns: poll + uncertainty,
         })
     }

@@ -15,9 +15,9 @@ use ground::units::{Mac, Priority};
 use host::plan::stream::Path;
 use serde::Serialize;
 use sim::{End, LinkPlan, NetworkPlan, NodeId, NodeKind};
+use tester::figures::Transmit;
 use tester::plan::{FlowKind, FlowPlan};
 use tester::report::Report;
-use tester::seen::Transmit;
 
 /// Losses of lossless flows of the lab and of its traffic generator.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -106,7 +106,7 @@ fn an_excuse_ends_one_round_trip_after_its_cause_unless_the_group_stays_over_its
     let begin = at(10);
     for cause in [Cause::LostPause, Cause::Link, Cause::ForgedPause, Cause::ForgedFrame] {
         let mut excuses = Excuses::new(&facts);
-        excuses.happened(&facts, begin, port, (cause, of(3)));
+        excuses.happened(&facts, begin, port, cause, of(3));
         assert!(excuses.find(begin + round, port, 3).is_some_and(|found| found.cause == cause));
         assert!(excuses.find(begin, other, 3).is_none() && excuses.find(begin, port, 4).is_none());
         assert!(excuses.find(begin + round + ps, port, 3).is_none());
@@ -115,7 +115,7 @@ fn an_excuse_ends_one_round_trip_after_its_cause_unless_the_group_stays_over_its
         assert!(excuses.find(begin + round + ps, port, 3).is_none());
         // Over its limit at the cause, and as long as it stays there.
         let next = at(50);
-        excuses.happened(&facts, next, port, (cause, of(3)));
+        excuses.happened(&facts, next, port, cause, of(3));
         let late = next + round + round;
         assert!(excuses.find(late, port, 3).is_some_and(|found| found.until.is_none()));
         // A switch that holds its peer back says so again before its longest pause is over.
@@ -135,10 +135,10 @@ fn a_watchdog_that_ignores_pauses_explains_its_priority_until_a_round_trip_after
     let port = LinkId(0).ab();
     let of = |p: usize| PrioritySet::of(Priority::ALL[p]);
     let mut excuses = Excuses::new(&facts);
-    excuses.began(at(10), port, (Cause::Watchdog, of(3)));
-    excuses.began(at(10), port, (Cause::Watchdog, of(5)));
+    excuses.began(at(10), port, Cause::Watchdog, of(3));
+    excuses.began(at(10), port, Cause::Watchdog, of(5));
     assert!(excuses.find(at(900), port, 3).is_some() && excuses.find(at(900), port, 4).is_none());
-    excuses.ended(&facts, at(900), port, (Cause::Watchdog, of(3)));
+    excuses.ended(&facts, at(900), port, Cause::Watchdog, of(3));
     let end = at(900) + facts.round_trip(port);
     assert!(excuses.find(end, port, 3).is_some());
     assert!(excuses.find(end + Duration::from_picos(1), port, 3).is_none());
@@ -149,7 +149,7 @@ fn a_watchdog_that_ignores_pauses_explains_its_priority_until_a_round_trip_after
 fn a_lost_resumption_excuses_nothing() {
     let facts = Facts::new(&healthy());
     let mut excuses = Excuses::new(&facts);
-    excuses.happened(&facts, at(10), LinkId(0).ab(), (Cause::LostPause, PrioritySet::EMPTY));
+    excuses.happened(&facts, at(10), LinkId(0).ab(), Cause::LostPause, PrioritySet::EMPTY);
     assert!((0..8).all(|p| excuses.find(at(10), LinkId(0).ab(), p).is_none()));
 }
 

@@ -48,6 +48,7 @@ pub(super) fn sfcm(w: &mut Writer<'_>, h: &FlowSfcm, kind: Option<u16>) {
     );
     let none = SfcmFlow::Ipv4(Box::default());
     let flow = h.flow.as_ref().unwrap_or(&none);
+    // The form follows from the kind of flow, unless it is configured.
     let encapsulated = u128::from(matches!(flow, SfcmFlow::Msdu(_)));
     w.fill(base, &FORM, &h.form, encapsulated);
     let len = match flow {
@@ -98,6 +99,7 @@ const CIM_TYPE: Field = field("ether_type", 136, 16, 0);
 
 /// Writes a CIM in front of a header of type `kind`, behind UDP or not.
 pub(super) fn cim(w: &mut Writer<'_>, h: &FlowCim, kind: Option<u16>, over_ip: bool) {
+    // Behind UDP there are no outer version and subtype.
     if !over_ip {
         let base = w.draft.room(1);
         w.put_all(base, &[(OUTER_VERSION, &h.outer_version), (SUBTYPE, &h.subtype)]);
@@ -114,6 +116,7 @@ pub(super) fn cim(w: &mut Writer<'_>, h: &FlowCim, kind: Option<u16>, over_ip: b
     );
     w.put_all(base, &[(CIM_DST, &h.destination_address), (CIM_SRC, &h.source_address)]);
     w.fill(base, &CIM_TYPE, &h.ether_type, kind.unwrap_or_default().into());
+    // It counts what follows, which is known at the end of the headers.
     let rest = w.fill(base, &CIM_LENGTH, &h.length, 0);
     rest_of_frame(w, rest, base, &CIM_LENGTH, wire::cim::HEADER_LEN as u16);
 }
@@ -146,6 +149,7 @@ pub(super) fn cnm(w: &mut Writer<'_>, h: &FlowCnm, kind: Option<u16>, follows: b
     );
     w.put_all(base, &[(CPID_MAC, &h.cpid_mac), (CNM_DST, &h.destination_address)]);
     let rest = w.fill(base, &CNM_LENGTH, &h.length, 0);
+    // Without a header behind it the message has no MSDU.
     if follows || h.ether_type.is_some() {
         w.draft.room(2);
         w.fill(base, &CNM_TYPE, &h.ether_type, kind.unwrap_or_default().into());
@@ -182,6 +186,7 @@ const COMPENSATED: usize = 49;
 /// Writes a headroom measurement message.
 pub(super) fn headroom(w: &mut Writer<'_>, h: &FlowHeadroom) {
     let piggybacked = [&h.p_t1_high, &h.p_t1, &h.p_psn].into_iter().any(Option::is_some);
+    // A compensation stands behind the piggybacked message, whose bytes are there then in any case.
     let len = match (&h.compensation, piggybacked) {
         (Some(_), _) => COMPENSATED,
         (None, true) => PIGGYBACKED,

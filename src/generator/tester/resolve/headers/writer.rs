@@ -39,7 +39,7 @@ impl Number for Ipv6Addr {
 }
 
 /// The resolved pattern of a field.
-pub(super) enum Said {
+pub(super) enum Setting {
     /// Not set: the field's default.
     Nothing,
     /// The correct value for the frame.
@@ -57,11 +57,16 @@ pub(super) struct Writer<'a> {
 
 impl Writer<'_> {
     /// Writes a field that has a default.
-    pub(super) fn put<T: Number>(&mut self, base: u16, field: &Field, said: &Option<Pattern<T>>) {
-        match self.said(field, said.as_ref()) {
-            Said::These(values) => self.draft.vary(base, field, values),
-            Said::Nothing => self.draft.set(base, field, field.default),
-            Said::Auto => {
+    pub(super) fn put<T: Number>(
+        &mut self,
+        base: u16,
+        field: &Field,
+        pattern: &Option<Pattern<T>>,
+    ) {
+        match self.setting(field, pattern.as_ref()) {
+            Setting::These(values) => self.draft.vary(base, field, values),
+            Setting::Nothing => self.draft.set(base, field, field.default),
+            Setting::Auto => {
                 self.draft.set(base, field, field.default);
                 self.error(field, "", "there is nothing to fill this in from; give its value");
             }
@@ -70,8 +75,8 @@ impl Writer<'_> {
 
     /// Writes several fields that have defaults.
     pub(super) fn put_all<T: Number>(&mut self, base: u16, all: &[(Field, &Option<Pattern<T>>)]) {
-        for (field, said) in all {
-            self.put(base, field, said);
+        for (field, pattern) in all {
+            self.put(base, field, pattern);
         }
     }
 
@@ -81,15 +86,15 @@ impl Writer<'_> {
         &mut self,
         base: u16,
         field: &Field,
-        said: &Option<Pattern<T>>,
+        pattern: &Option<Pattern<T>>,
         right: u128,
     ) -> bool {
-        match self.said(field, said.as_ref()) {
-            Said::These(values) => {
+        match self.setting(field, pattern.as_ref()) {
+            Setting::These(values) => {
                 self.draft.vary(base, field, values);
                 false
             }
-            Said::Nothing | Said::Auto => {
+            Setting::Nothing | Setting::Auto => {
                 self.draft.set(base, field, right);
                 true
             }
@@ -101,10 +106,10 @@ impl Writer<'_> {
         &mut self,
         base: u16,
         field: &Field,
-        said: &Option<pattern::Checksum>,
+        pattern: &Option<pattern::Checksum>,
         over: Option<Covered>,
     ) {
-        let bad = match said {
+        let bad = match pattern {
             Some(pattern::Checksum::Custom(value)) => {
                 let value = u128::from(*value);
                 if value > field.max() {
@@ -118,6 +123,7 @@ impl Writer<'_> {
         };
         match over {
             Some(over) => {
+                // Made at the end, when all bytes that it covers are known.
                 let at = base + field.bit / 8;
                 self.draft.checksums.push(Checksum { at, over, bad });
             }
@@ -129,8 +135,12 @@ impl Writer<'_> {
     }
 
     /// Resolves the pattern of a field. Values that do not fit are reported and ignored.
-    pub(super) fn said<T: Number>(&mut self, field: &Field, said: Option<&Pattern<T>>) -> Said {
-        let Some(pattern) = said else { return Said::Nothing };
+    pub(super) fn setting<T: Number>(
+        &mut self,
+        field: &Field,
+        pattern: Option<&Pattern<T>>,
+    ) -> Setting {
+        let Some(pattern) = pattern else { return Setting::Nothing };
         if !pattern.metric_tags.is_empty() {
             let what = "metrics are not split by tags here; take them out, and give each value \
                         a separate flow";
@@ -138,13 +148,13 @@ impl Writer<'_> {
         }
         let before = self.cx.errors();
         let values = match &pattern.values {
-            Values::One(None) => return Said::Nothing,
+            Values::One(None) => return Setting::Nothing,
             Values::One(Some(value)) => {
                 stream::Values::List(vec![self.fitting(field, ".value", value.number())])
             }
             Values::List(list) if list.is_empty() => {
                 self.error(field, ".values", "an empty list; give at least one value");
-                return Said::Nothing;
+                return Setting::Nothing;
             }
             Values::List(list) => stream::Values::List(self.list(field, list)),
             Values::Increment(c) => {
@@ -156,10 +166,11 @@ impl Writer<'_> {
                 stream::Values::Decrement { start, step, count }
             }
             Values::Random(random) => self.random(field, random),
-            Values::Auto => return Said::Auto,
-            Values::Other { .. } => return Said::Nothing,
+            Values::Auto => return Setting::Auto,
+            Values::Other { .. } => return Setting::Nothing,
         };
-        if self.cx.errors() == before { Said::These(values) } else { Said::Nothing }
+        // A value with an error would not fit, so the field counts as not set.
+        if self.cx.errors() == before { Setting::These(values) } else { Setting::Nothing }
     }
 
     fn list<T: Number>(&mut self, field: &Field, list: &[T]) -> Vec<u128> {
@@ -174,6 +185,7 @@ impl Writer<'_> {
         name: &str,
         counter: &Counter<T>,
     ) -> (u128, u128, u64) {
+        // Without a start a counter begins at the field's default.
         let start = counter.start.map_or(field.default, Number::number);
         let start = self.fitting(field, &format!("{name}.start"), start);
         let step = counter.step.map_or(1, Number::number);
@@ -184,6 +196,7 @@ impl Writer<'_> {
     fn random<T: Number>(&mut self, field: &Field, random: &Random<T>) -> stream::Values {
         let min = random.min.map_or(0, Number::number);
         let max = random.max.map_or(field.max(), Number::number);
+        // `min` is at most `max`, and so fits as well.
         self.fitting(field, ".random.max", max);
         if min > max {
             self.error(field, ".random", "`min` is above `max`; swap them");
