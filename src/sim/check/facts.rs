@@ -32,6 +32,9 @@ pub(super) struct Facts {
     pub(super) nodes: Vec<NodeFacts>,
     /// By node: false if the observer of another part of the network is told about it.
     pub(super) own: Vec<bool>,
+    /// True if a flow may come to a switch by another port than before: where a planned fault takes down one of several
+    /// ports of equal cost.
+    pub(super) reroutes: bool,
 }
 
 /// A node.
@@ -139,7 +142,9 @@ impl Facts {
         for (n, port) in ports.iter().enumerate() {
             nodes[port.node.index()].out[port.port.index()] = Direction(n as u32);
         }
-        Self { own: vec![true; nodes.len()], ports, nodes }
+        let spreads = nodes.iter().any(|node| !node.spreads.is_empty());
+        let reroutes = spreads && !plan.faults.is_empty();
+        Self { own: vec![true; nodes.len()], ports, nodes, reroutes }
     }
 
     /// True if the observer is told about the node of this number.

@@ -142,7 +142,8 @@ impl Checkers {
             }
             let Some((passage, cells)) = passage else { return };
             known = Known { passage, cells, priority };
-            if !self.passages.is_alone(facts, passage) {
+            // Frames of other flows may begin with the same bytes, and a flow that may move is known by its own frames.
+            if facts.reroutes || !self.passages.is_alone(facts, passage) {
                 return;
             }
         }

@@ -246,6 +246,12 @@ fn what_fails_is_made_small_and_still_fails() {
 
 /// A flow changes its path while the switch behind it is full, and back. Frames that are dropped on arrival do
 /// not bring it forward.
+/// Two flows begin with the same bytes, and one of them moves when a link comes back.
+#[test]
+fn a_flow_that_moves_is_told_from_another_one_of_its_host() {
+    assert_eq!(run_lab(&draw(13_369_670_530_974_473_089).unwrap()).failures, []);
+}
+
 #[test]
 fn frames_of_a_flow_that_changed_its_path_are_followed_while_others_are_dropped() {
     let trial = run_lab(&read(include_str!("flap_of_a_full_path.yaml")));
