@@ -6,7 +6,7 @@ use daemon::messages::{About, Request, SetObject};
 use ground::time::Duration;
 use results::Summary;
 use validate::adapter::Adapter;
-use validate::bench::Trouble;
+use validate::bench::TrialError;
 use validate::counters::{Counter, Counters, PortCounters, of_summary};
 
 /// A switch that serves a control socket.
@@ -22,8 +22,8 @@ impl Ctl {
     }
 
     /// Sends a request, and returns its result.
-    fn ask(&self, request: &Request) -> Result<serde_json::Value, Trouble> {
-        let failed = |why: String| Trouble::Error(format!("adapter.ctl: {why}"));
+    fn ask(&self, request: &Request) -> Result<serde_json::Value, TrialError> {
+        let failed = |why: String| TrialError::Error(format!("adapter.ctl: {why}"));
         let response = request.send(&self.path).map_err(|error| failed(format!("{error:#}")))?;
         match response.ok {
             true => Ok(response.result.unwrap_or_default()),
@@ -35,7 +35,7 @@ impl Ctl {
 }
 
 impl Ctl {
-    fn about(&self) -> Result<About, Trouble> {
+    fn about(&self) -> Result<About, TrialError> {
         let about = self.ask(&Request::About {})?;
         serde_json::from_value(about).map_err(other_version)
     }
@@ -52,8 +52,8 @@ fn known(shown: &serde_json::Value, mut counters: PortCounters) -> PortCounters 
 }
 
 /// Returns the error for an answer that is not understood.
-fn other_version(error: serde_json::Error) -> Trouble {
-    Trouble::Error(format!("adapter.ctl: the switch is of another version: {error}"))
+fn other_version(error: serde_json::Error) -> TrialError {
+    TrialError::Error(format!("adapter.ctl: the switch is of another version: {error}"))
 }
 
 impl Adapter for Ctl {
@@ -61,7 +61,7 @@ impl Adapter for Ctl {
         Duration::ZERO
     }
 
-    fn read(&mut self, ports: &[&str]) -> Result<Counters, Trouble> {
+    fn read(&mut self, ports: &[&str]) -> Result<Counters, TrialError> {
         let shown = self.ask(&Request::Show {})?;
         // Read twice: as a summary, and as it came, to see which fields are absent.
         let summary: Summary = serde_json::from_value(shown.clone()).map_err(other_version)?;
@@ -74,17 +74,17 @@ impl Adapter for Ctl {
                     "ports: the switch has no port `{name}`; it has {}; give the right one as `dut`",
                     names.join(", ")
                 );
-                Trouble::Error(what)
+                TrialError::Error(what)
             })
         };
         ports.iter().map(one).collect::<Result<_, _>>().map(Counters)
     }
 
-    fn clear(&mut self) -> Result<(), Trouble> {
+    fn clear(&mut self) -> Result<(), TrialError> {
         self.ask(&Request::Clear {}).map(drop)
     }
 
-    fn version(&mut self) -> Result<Option<String>, Trouble> {
+    fn version(&mut self) -> Result<Option<String>, TrialError> {
         self.about().map(|about| Some(format!("sluice {}", about.version)))
     }
 
@@ -92,7 +92,7 @@ impl Adapter for Ctl {
         true
     }
 
-    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+    fn memory(&mut self) -> Result<Option<u64>, TrialError> {
         self.about().map(|about| about.memory)
     }
 
@@ -100,7 +100,7 @@ impl Adapter for Ctl {
         true
     }
 
-    fn set(&mut self, port: &str, name: &str, value: &str) -> Result<(), Trouble> {
+    fn set(&mut self, port: &str, name: &str, value: &str) -> Result<(), TrialError> {
         let object = SetObject {
             name: name.to_owned(),
             port: Some(port.to_owned()),

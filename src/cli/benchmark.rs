@@ -31,7 +31,7 @@ use benchmark::plan::{Plan, TesterLimit};
 use benchmark::{file, lossless, rfc2544, rfc2889, rfc7640, rfc8239, search, soak, table};
 use document::{Document, Files, text_of};
 use lab::World;
-use validate::bench::{Bench, Trouble};
+use validate::bench::{Bench, TrialError};
 use validate::evidence::Testbed;
 use validate::file::Dut;
 
@@ -97,7 +97,7 @@ fn measure<R: Serialize>(
     procedure: &'static str,
     tests: &dyn Debug,
     args: &Common,
-    run: impl Fn(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<Trouble>),
+    run: impl Fn(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<TrialError>),
     table: impl Fn(&R) -> String,
 ) -> Result<ExitCode> {
     let (mut plan, dut) = load(args)?;
@@ -165,7 +165,7 @@ struct Measured<R> {
     /// Reason why the tester's own limits are not known.
     unknown: Option<String>,
     /// Reason why the last run, or the calibration before the first, ended early.
-    trouble: Option<Trouble>,
+    trouble: Option<TrialError>,
 }
 
 /// Calibrates the tester and makes a number of runs; a run that ends early is the last.
@@ -174,7 +174,7 @@ fn repeat<R>(
     plan: &mut Plan,
     bench: &mut dyn Bench,
     stop: &AtomicBool,
-    run: impl Fn(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<Trouble>),
+    run: impl Fn(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<TrialError>),
 ) -> Measured<R> {
     let template = "{spinner} trial {pos}: {msg}";
     let mut progress = Progress::new(template, &plan.setup.name, None, Duration::from_secs(5));
@@ -269,10 +269,10 @@ fn load(args: &Common) -> Result<(Plan, Dut)> {
 }
 
 /// Returns the verdict of a run: a benchmark has no limits, so a complete one passes.
-fn verdict(trouble: Option<&Trouble>) -> Verdict {
+fn verdict(trouble: Option<&TrialError>) -> Verdict {
     match trouble {
         None => Verdict::Pass,
-        Some(Trouble::Disturbed(_) | Trouble::Interrupted) => Verdict::Inconclusive,
-        Some(Trouble::Error(_) | Trouble::Missing(_)) => Verdict::Fail,
+        Some(TrialError::Disturbed(_) | TrialError::Interrupted) => Verdict::Inconclusive,
+        Some(TrialError::Error(_) | TrialError::Missing(_)) => Verdict::Fail,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Several hosts send to one, more than its link carries, first without PFC and then with it: the two
 //! variants of a lab, in the real world. Links are rings in memory, so it needs no NIC, no hugepages and
-//! no root. Frames are real, and so is time (see `runtime::Leash` for the time that is excluded).
+//! no root. Frames are real, and so is time (see `runtime::ClockSync` for the time that is excluded).
 //!
 //! The lab is `configs/labs/demo.yaml`, with the numbers of the arguments.
 

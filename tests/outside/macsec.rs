@@ -10,7 +10,7 @@ use sluice::secure::{
     Secy, SecyPlan,
 };
 use sluice::units::{Mac, Priority, Quanta};
-use sluice::validate::bench::{Bench, Faculty, Trouble};
+use sluice::validate::bench::{Bench, Capability, TrialError};
 use sluice::validate::observation::{Observation, Record, Way, What};
 use sluice::validate::suite::{self, Selection};
 use sluice::validate::test::Level;
@@ -237,7 +237,7 @@ struct Watched {
 }
 
 impl Bench for Watched {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let seen = self.device.run(trial)?;
         let is_sent = |record: &&Record| record.way == Way::Sent && record.secured.is_some();
         let is_pfc = |record: &&Record| matches!(record.what, What::Control(_));
@@ -245,12 +245,12 @@ impl Bench for Watched {
         Ok(seen)
     }
 
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         self.device.run_on_cable(trial)
     }
 
-    fn has(&self, faculty: Faculty) -> bool {
-        self.device.has(faculty)
+    fn has(&self, capability: Capability) -> bool {
+        self.device.has(capability)
     }
 
     fn packet_numbers(&mut self, port: Port, frames: u32) -> u64 {

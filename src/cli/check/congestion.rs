@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use super::render::{Json, few, gather, grouped_table, object, or_dash, some};
 use crate::config::quantity::octets;
 use crate::congestion::Detect;
-use crate::congestion::isolation::{CimType, Peer, Watch};
+use crate::congestion::isolation::{Peer, Watch};
 use crate::congestion::proxy::Senders;
 use crate::congestion::qcn::PointPlan;
 use crate::congestion::sfc::{CENTISECOND, Monitor};
 use crate::printable;
 use crate::switch::managed::{Access, At, Kind, Object, ObjectValue, Scope, Unit, get};
-use crate::switch::{Attached, AttachedKind, CongestionPlan};
+use crate::switch::{Attached, CongestionPlan};
 use crate::time::Duration;
 use crate::units::{PRIORITIES, PortId, TrafficClass, percent_of_parts, share_of_parts};
 use crate::wire::sfcm::Locator;
@@ -267,12 +267,7 @@ fn detect_text(detect: &Detect) -> String {
 /// Names the device attached to a port, and its locator.
 fn attached(plan: &CongestionPlan, port: usize) -> (&'static str, &'static str) {
     let Attached { kind, locator } = plan.ports.get(port).copied().unwrap_or_default();
-    let kind = match kind {
-        AttachedKind::Switch => "switch",
-        AttachedKind::Host => "host",
-        AttachedKind::SfcHost => "sfc_host",
-        AttachedKind::Discovered => "auto",
-    };
+    let kind = kind.name();
     let locator = match locator {
         Some(Locator::Incast) => "incast",
         Some(Locator::InNetwork) => "in_network",
@@ -288,17 +283,9 @@ fn peer(plan: &CongestionPlan, port: usize) -> Option<&Peer> {
     peers.find(|(at, _)| PortId::index(*at) == port).map(|(_, peer)| peer)
 }
 
-const fn cim_type(peer: &Peer) -> &'static str {
-    match peer.cim_type {
-        CimType::L2 => "l2",
-        CimType::Ipv4 => "ipv4",
-        CimType::Ipv6 => "ipv6",
-    }
-}
-
 fn peer_json(peer: &Peer) -> Json {
     object! {
-        cim_type: cim_type(peer),
+        cim_type: peer.cim_type.name(),
         mac: peer.mac,
         ipv4: some(peer.ipv4),
         ipv6: some(peer.ipv6),
@@ -311,7 +298,7 @@ fn peer_text(peer: &Peer) -> String {
     // A layer-2 peer has neither, and is addressed by its MAC address.
     let ip = peer.ipv4.map(|ip| ip.to_string()).or(peer.ipv6.map(|ip| ip.to_string()));
     let address = ip.unwrap_or_else(|| peer.mac.to_string());
-    format!("{} to {address}, {} octets", cim_type(peer), peer.encap_len)
+    format!("{} to {address}, {} octets", peer.cim_type.name(), peer.encap_len)
 }
 
 /// Tables of one switch or of all switches of a lab; equal switches share a table under all their

@@ -6,7 +6,6 @@ use super::{congestion, protocols};
 use crate::buffer::{GroupKind, GroupPlan, SharedLimit};
 use crate::config::quantity::{Length, LinkRate, Size, Span};
 use crate::config::{Core, DevicePlan, HeadroomCheck, SwitchFile};
-use crate::congestion::{EcnPlan, MarkAt, NotEct};
 use crate::headroom::{DelayInputs, Extender, Fec, Phy, SoftwareTerms};
 use crate::pfc::{FlowControl, StormAction, WatchdogPlan};
 use crate::runtime::Placement;
@@ -289,13 +288,8 @@ fn queue_json(port: &PortPlan, n: usize) -> Json {
             kmin_bytes: ecn.kmin,
             kmax_bytes: ecn.kmax,
             pmax: share_of_parts(ecn.pmax),
-            at: mark_at(ecn),
-            not_ect: match ecn.not_ect {
-                NotEct::Pass => "pass",
-                NotEct::Drop => "drop",
-                NotEct::Chance => "chance",
-                NotEct::Letter => "letter",
-            },
+            at: ecn.at.name(),
+            not_ect: ecn.not_ect.name(),
         }
     });
     let watchdog = port.watchdog[n].as_ref().map(|dog| {
@@ -313,14 +307,6 @@ fn queue_json(port: &PortPlan, n: usize) -> Json {
         limit: limit(port.queue_limits[n]),
         ecn: some(ecn),
         watchdog: some(watchdog),
-    }
-}
-
-pub const fn mark_at(ecn: &EcnPlan) -> &'static str {
-    match ecn.at {
-        MarkAt::Enqueue => "enqueue",
-        MarkAt::Dequeue => "dequeue",
-        MarkAt::Queue => "queue",
     }
 }
 

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::render::{gather, or_dash, ranges};
 use super::switch::{
-    Division, Group, action, congestion, flow_control, limit, mark_at, names, queue_priorities,
-    set, trust, vlans,
+    Division, Group, action, congestion, flow_control, limit, names, queue_priorities, set, trust,
+    vlans,
 };
 use super::{congestion, protocols};
 use crate::buffer::GroupKind;
@@ -227,7 +227,7 @@ fn ecn(port: &PortPlan, queue: usize) -> String {
         };
         let (kmin, kmax) = (octets(e.kmin.0), octets(e.kmax.0));
         let percent = percent_of_parts(e.pmax);
-        format!("{kmin} to {kmax}, {percent}, {}{drop}", mark_at(&e))
+        format!("{kmin} to {kmax}, {percent}, {}{drop}", e.at.name())
     }))
 }
 

@@ -5,7 +5,7 @@ use ground::time::Duration;
 use ground::units::Bytes;
 use serde::Serialize;
 use tester::report::Report;
-use validate::bench::{Faculty, Trouble};
+use validate::bench::{Capability, TrialError};
 use validate::observation::{Observation, Record, Way, What};
 use validate::trial::{Addresses, Control, Damage, Flow, FlowId, Limit, Port, Rate, Trial};
 
@@ -54,7 +54,7 @@ pub struct BroadcastRow {
 }
 
 /// Measures capacity and learning rate; `None` with too few ports.
-pub(crate) fn addresses(runner: &mut Runner<'_>) -> Result<Option<AddressRow>, Trouble> {
+pub(crate) fn addresses(runner: &mut Runner<'_>) -> Result<Option<AddressRow>, TrialError> {
     let plan = runner.plan;
     let ports = plan.equal_ports();
     if ports < PORTS {
@@ -111,7 +111,12 @@ const fn smallest(plan: &Plan) -> u32 {
 
 /// Sends a frame from each of `count` addresses at `rate` frames/s if it `announces` them, and one to each. Returns
 /// true if the device floods none of these.
-fn knows(runner: &mut Runner<'_>, count: u32, announces: bool, rate: f64) -> Result<bool, Trouble> {
+fn knows(
+    runner: &mut Runner<'_>,
+    count: u32,
+    announces: bool,
+    rate: f64,
+) -> Result<bool, TrialError> {
     let plan = runner.plan;
     let [learning, sender] = [Port(0), Port(1)];
     let pause = plan.drain.max(Duration::from_micros(10));
@@ -145,18 +150,18 @@ fn knows(runner: &mut Runner<'_>, count: u32, announces: bool, rate: f64) -> Res
 
 /// Returns true if each test frame arrived at the port of its address alone. Frames from the addresses, if there are
 /// any, must have been sent at `least` frames/s.
-fn is_learnt(report: &Report, count: u32, announces: bool, least: f64) -> Result<bool, Trouble> {
+fn is_learnt(report: &Report, count: u32, announces: bool, least: f64) -> Result<bool, TrialError> {
     let (announced, learning) = (&report.flows[0], announces.then(|| &report.flows[1]));
     let test = &report.flows[1 + usize::from(announces)];
     if announced.frames_rx == 0 {
         let what =
             "a broadcast frame is not forwarded; check the cables, and that the device is a bridge";
-        return Err(Trouble::Error(what.to_owned()));
+        return Err(TrialError::Error(what.to_owned()));
     }
     let count = u64::from(count);
     let sent = learning.map_or(u64::MAX, |flow| flow.frames_tx).min(test.frames_tx);
     if sent < count {
-        return Err(Trouble::Disturbed(format!("the tester sent {sent} frames of {count}")));
+        return Err(TrialError::Disturbed(format!("the tester sent {sent} frames of {count}")));
     }
     // Too slow learning would show a rate that was never sent. A single frame has no rate.
     let pace = learning.and_then(|flow| flow.pacing.as_ref()).map(|pacing| pacing.sent_fps);
@@ -165,18 +170,18 @@ fn is_learnt(report: &Report, count: u32, announces: bool, least: f64) -> Result
             "the tester sent {pace:.0} frames/s, not {least:.0}: the machine is busy, or too slow for this \
              load; lower `max_load`"
         );
-        return Err(Trouble::Disturbed(what));
+        return Err(TrialError::Disturbed(what));
     }
     // Those at the port of the addresses, and those that were flooded: a lost frame and a flooded one are two.
     let Some((arrived, others)) = test.frames_rx_by_port.split_first() else {
-        return Err(Trouble::Error("the test frames are not counted by port".to_owned()));
+        return Err(TrialError::Error("the test frames are not counted by port".to_owned()));
     };
     let flooded: u64 = others.iter().sum();
     if *arrived < count {
         let what = format!(
             "{arrived} of {count} frames to the learnt addresses arrive, and {flooded} at other ports"
         );
-        return Err(Trouble::Error(what));
+        return Err(TrialError::Error(what));
     }
     Ok(flooded == 0)
 }
@@ -185,7 +190,7 @@ fn is_learnt(report: &Report, count: u32, announces: bool, least: f64) -> Result
 pub(crate) fn broadcast(
     runner: &mut Runner<'_>,
     size: u32,
-) -> Result<Option<BroadcastRow>, Trouble> {
+) -> Result<Option<BroadcastRow>, TrialError> {
     let plan = runner.plan;
     let ports = plan.equal_ports();
     if ports < 2 || ports < plan.setup.ports.len() {
@@ -218,7 +223,7 @@ fn to_all(
     size: u32,
     load: f64,
     duration: Duration,
-) -> Result<(u64, u64, Option<Latency>), Trouble> {
+) -> Result<(u64, u64, Option<Latency>), TrialError> {
     let plan = runner.plan;
     let share = (load / plan.line_rate(0, size)).min(1.0);
     let name = format!("{size} bytes, broadcast, {:.3} % of the line", share * 100.0);
@@ -229,7 +234,7 @@ fn to_all(
     let others = plan.setup.ports.len() as u64 - 1;
     runner.attempts(&trial, plan.rest, |_, report| {
         let flow = report.flows.first().filter(|flow| flow.frames_tx > 0);
-        let flow = flow.ok_or_else(|| Trouble::Error("the tester sent nothing".to_owned()))?;
+        let flow = flow.ok_or_else(|| TrialError::Error("the tester sent nothing".to_owned()))?;
         let latency = latency_of(flow, &report);
         Ok((flow.frames_tx * others, flow.frames_rx, latency))
     })
@@ -275,9 +280,9 @@ impl ErrorRow {
 }
 
 /// Sends frames with each kind of error that the bench can make, from the first port to the second.
-pub(crate) fn errors(runner: &mut Runner<'_>) -> Result<Vec<ErrorRow>, Trouble> {
+pub(crate) fn errors(runner: &mut Runner<'_>) -> Result<Vec<ErrorRow>, TrialError> {
     let mut rows = Vec::new();
-    match runner.has(Faculty::ShortFrames) {
+    match runner.has(Capability::ShortFrames) {
         true => {
             for size in SHORT {
                 rows.push(sized(runner, "undersize", size)?);
@@ -292,14 +297,14 @@ pub(crate) fn errors(runner: &mut Runner<'_>) -> Result<Vec<ErrorRow>, Trouble> 
     let longer = runner.plan.setup.max_frame + 1;
     rows.push(match sized(runner, "oversize", longer) {
         // A port that takes no longer frames.
-        Err(Trouble::Error(why)) if !runner.is_exact() => {
+        Err(TrialError::Error(why)) if !runner.is_exact() => {
             runner.note(format!("errors: {longer} bytes: {why}"));
             ErrorRow::missing("oversize", "the port takes none")
         }
         other => other?,
     });
     runner.row("errors");
-    rows.push(match runner.has(Faculty::WrongFcs) {
+    rows.push(match runner.has(Capability::WrongFcs) {
         true => damaged(runner)?,
         false => ErrorRow::missing("crc", "ports calculate the FCS"),
     });
@@ -329,7 +334,7 @@ fn trial(runner: &Runner<'_>, kind: &str, size: u32) -> (Duration, Trial) {
 }
 
 /// Sends frames of a wrong length.
-fn sized(runner: &mut Runner<'_>, kind: &'static str, size: u32) -> Result<ErrorRow, Trouble> {
+fn sized(runner: &mut Runner<'_>, kind: &'static str, size: u32) -> Result<ErrorRow, TrialError> {
     let (every, mut trial) = trial(runner, kind, size);
     let ports = &runner.plan.setup.ports;
     let mut octets = [&ports[1].mac.0[..], &ports[0].mac.0[..], &EXPERIMENT[..]].concat();
@@ -347,7 +352,7 @@ fn sized(runner: &mut Runner<'_>, kind: &'static str, size: u32) -> Result<Error
 }
 
 /// Sends frames with a wrong FCS.
-fn damaged(runner: &mut Runner<'_>) -> Result<ErrorRow, Trouble> {
+fn damaged(runner: &mut Runner<'_>) -> Result<ErrorRow, TrialError> {
     let plan = runner.plan;
     let size = plan.sizes.iter().copied().min().unwrap_or(LEAST);
     let (every, mut trial) = trial(runner, "crc", size);
@@ -371,17 +376,17 @@ fn error_row(
     size: u32,
     sent: u64,
     forwarded: u64,
-) -> Result<ErrorRow, Trouble> {
+) -> Result<ErrorRow, TrialError> {
     // A device that stops forwarding after an errored frame would seem to filter well.
     let valid = seen.tally(FlowId(0));
     if valid.sent == 0 || valid.lost() > 0 {
         let (lost, all) = (valid.lost(), valid.sent);
         let what = format!("{lost} of {all} valid frames behind {kind} frames are lost");
-        return Err(Trouble::Error(what));
+        return Err(TrialError::Error(what));
     }
     if sent < u64::from(FRAMES) {
         let what = format!("the tester sent {sent} {kind} frames of {FRAMES}");
-        return Err(Trouble::Error(what));
+        return Err(TrialError::Error(what));
     }
     let filtered = Some(forwarded == 0);
     Ok(ErrorRow { kind, size: Some(size), sent, forwarded, filtered, not_tested: None })

@@ -8,7 +8,7 @@
 use ground::time::Duration;
 use ground::units::Bytes;
 use serde::Serialize;
-use validate::bench::Trouble;
+use validate::bench::TrialError;
 use validate::trial::{Limit, Obeys, Port};
 
 use crate::plan::{Plan, frames_per_second};
@@ -45,7 +45,7 @@ pub struct BufferRow {
 
 /// Runs all iterations: the first port with all sizes, then all ports, pairs and many to one with the size of
 /// the largest buffer.
-pub(crate) fn buffer(runner: &mut Runner<'_>, rows: &mut Vec<BufferRow>) -> Result<(), Trouble> {
+pub(crate) fn buffer(runner: &mut Runner<'_>, rows: &mut Vec<BufferRow>) -> Result<(), TrialError> {
     if !has(runner, "buffer", 3) {
         return Ok(());
     }
@@ -77,7 +77,7 @@ fn measure(
     size: u32,
     iteration: &Iteration,
     rows: &mut Vec<BufferRow>,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     rows.push(size_of(runner, size, iteration, false)?);
     runner.row("buffer");
     if runner.plan.setup.lossless.contains(runner.plan.priority) {
@@ -93,7 +93,7 @@ pub(crate) fn size_of(
     size: u32,
     iteration: &Iteration,
     ignoring: bool,
-) -> Result<BufferRow, Trouble> {
+) -> Result<BufferRow, TrialError> {
     let plan = runner.plan;
     let line = frames_per_second(plan.setup.rate, size);
     // A smaller step than that of a frame on the line, or than one more frame, cannot be seen.
@@ -148,7 +148,7 @@ fn trial(
     iteration: &Iteration,
     time: Duration,
     ignoring: bool,
-) -> Result<Counted, Trouble> {
+) -> Result<Counted, TrialError> {
     let stream = |(ends, share): &((Port, Port), f64)| Stream {
         ends: *ends,
         size,
@@ -249,7 +249,7 @@ pub struct MicroburstRow {
 pub(crate) fn microburst(
     runner: &mut Runner<'_>,
     size: u32,
-) -> Result<Vec<MicroburstRow>, Trouble> {
+) -> Result<Vec<MicroburstRow>, TrialError> {
     if !has(runner, "microburst", 3) {
         return Ok(Vec::new());
     }
@@ -265,7 +265,7 @@ fn longest_burst(
     size: u32,
     senders: usize,
     receivers: usize,
-) -> Result<MicroburstRow, Trouble> {
+) -> Result<MicroburstRow, TrialError> {
     let line = runner.plan.line_rate(0, size);
     let frames = line * runner.plan.trial.as_secs_f64() / receivers as f64;
     // In frames to each receiver.
@@ -294,7 +294,7 @@ fn burst_passes(
     senders: usize,
     receivers: usize,
     frames: u32,
-) -> Result<bool, Trouble> {
+) -> Result<bool, TrialError> {
     let share = 1.0 / receivers as f64;
     let mut streams = Vec::new();
     for from in 0..senders {

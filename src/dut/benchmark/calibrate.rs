@@ -1,7 +1,7 @@
 //! The limits of the tester itself: a benchmark must not report them as the device's.
 
 use ground::time::Duration;
-use validate::bench::{Bench, Trouble};
+use validate::bench::{Bench, TrialError};
 use validate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 
 use crate::plan::{Plan, TesterLimit};
@@ -27,7 +27,7 @@ pub fn calibrate(
     plan: &mut Plan,
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     if bench.world() == "virtual" {
         return Ok(());
     }
@@ -40,10 +40,10 @@ pub fn calibrate(
         let mut attempt = 1;
         let limit = loop {
             if !progress(&trial.name) {
-                return Err(Trouble::Interrupted);
+                return Err(TrialError::Interrupted);
             }
             match bench.limit(&trial) {
-                Err(Trouble::Disturbed(_)) if attempt < ATTEMPTS => attempt += 1,
+                Err(TrialError::Disturbed(_)) if attempt < ATTEMPTS => attempt += 1,
                 other => break other?,
             }
         };
@@ -51,7 +51,7 @@ pub fn calibrate(
         let Some(frames) = limit else { return Ok(()) };
         if frames == 0 {
             let what = format!("the tester alone carries no frame of {size} bytes");
-            return Err(Trouble::Error(what));
+            return Err(TrialError::Error(what));
         }
         let rate = frames as f64 / TIME.as_secs_f64();
         // Only a tester that is clearly short of the line limits the plan, and then with a margin.
@@ -71,15 +71,15 @@ mod tests {
     struct Slow(u64);
 
     impl Bench for Slow {
-        fn run(&mut self, _: &Trial) -> Result<Observation, Trouble> {
+        fn run(&mut self, _: &Trial) -> Result<Observation, TrialError> {
             unreachable!("benchmarks count")
         }
 
-        fn run_on_cable(&mut self, _: &Trial) -> Result<Observation, Trouble> {
+        fn run_on_cable(&mut self, _: &Trial) -> Result<Observation, TrialError> {
             unreachable!("benchmarks count")
         }
 
-        fn limit(&mut self, trial: &Trial) -> Result<Option<u64>, Trouble> {
+        fn limit(&mut self, trial: &Trial) -> Result<Option<u64>, TrialError> {
             assert_eq!(trial.flows.len(), 1);
             Ok(Some(self.0))
         }
@@ -105,8 +105,8 @@ mod tests {
         assert_eq!(plan.max_rate(1518), line.max_rate(1518));
         assert!(plan.to_string().contains("tester alone"), "{plan}");
         let end = calibrate(&mut line.clone(), &mut Slow(frames), &mut |_| false);
-        assert_eq!(end, Err(Trouble::Interrupted));
+        assert_eq!(end, Err(TrialError::Interrupted));
         let nothing = calibrate(&mut line.clone(), &mut Slow(0), &mut |_| true);
-        assert!(matches!(nothing, Err(Trouble::Error(why)) if why.contains("64 bytes")));
+        assert!(matches!(nothing, Err(TrialError::Error(why)) if why.contains("64 bytes")));
     }
 }

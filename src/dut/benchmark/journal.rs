@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tester::report::{self, DeviceCpu, Flow, Machine, Pacing, Port, Priority, Report, Stamps};
-use validate::bench::{Acknowledged, Bench, Faculty, Trouble};
+use validate::bench::{Acknowledged, Bench, Capability, TrialError};
 use validate::observation::Observation;
 use validate::trial::Trial;
 use xxhash_rust::xxh3::xxh3_64;
@@ -180,31 +180,31 @@ impl<'a> Journal<'a> {
     }
 
     /// Returns the recorded report of a trial; `None` after the last one.
-    fn again(&mut self, trial: &Trial) -> Result<Option<Report>, Trouble> {
+    fn again(&mut self, trial: &Trial) -> Result<Option<Report>, TrialError> {
         let Some(entry) = self.recorded.pop_front() else { return Ok(None) };
         let digest = self.digest(trial);
         Self::same(entry, digest, &trial.name).map(|entry| Some(entry.report()))
     }
 
     /// Returns a recorded entry, which must be the one of this digest.
-    fn same(entry: Entry, digest: u64, name: &str) -> Result<Entry, Trouble> {
+    fn same(entry: Entry, digest: u64, name: &str) -> Result<Entry, TrialError> {
         if entry.trial == digest {
             return Ok(entry);
         }
         // A disturbed trial is recorded with its disturbance, so only another run comes to others.
-        Err(Trouble::Error(format!(
+        Err(TrialError::Error(format!(
             "the file of --resume has another trial here ({}, not {name}); delete it",
             entry.name
         )))
     }
 
-    fn keep(&mut self, trial: &Trial, report: &Report) -> Result<(), Trouble> {
+    fn keep(&mut self, trial: &Trial, report: &Report) -> Result<(), TrialError> {
         let entry = Entry::new(trial, self.digest(trial), report);
         self.append(&entry)
     }
 
-    fn append(&mut self, entry: &Entry) -> Result<(), Trouble> {
-        let failed = |error| Trouble::Error(format!("the file of --resume: {error}"));
+    fn append(&mut self, entry: &Entry) -> Result<(), TrialError> {
+        let failed = |error| TrialError::Error(format!("the file of --resume: {error}"));
         append(&mut self.file, entry).map_err(failed)
     }
 }
@@ -247,15 +247,15 @@ fn append(file: &mut File, line: &impl Serialize) -> io::Result<()> {
 }
 
 impl Bench for Journal<'_> {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         self.bench.run(trial)
     }
 
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         self.bench.run_on_cable(trial)
     }
 
-    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+    fn count(&mut self, trial: &Trial) -> Result<Report, TrialError> {
         if let Some(report) = self.again(trial)? {
             return Ok(report);
         }
@@ -265,11 +265,11 @@ impl Bench for Journal<'_> {
     }
 
     /// Connections are not recorded, so their trials run again.
-    fn acknowledged(&mut self, trial: &Trial) -> Result<(Report, Vec<Acknowledged>), Trouble> {
+    fn acknowledged(&mut self, trial: &Trial) -> Result<(Report, Vec<Acknowledged>), TrialError> {
         self.bench.acknowledged(trial)
     }
 
-    fn limit(&mut self, trial: &Trial) -> Result<Option<u64>, Trouble> {
+    fn limit(&mut self, trial: &Trial) -> Result<Option<u64>, TrialError> {
         if let Some(report) = self.again(trial)? {
             return Ok(report.flows.first().map(|flow| flow.frames_rx));
         }
@@ -282,11 +282,11 @@ impl Bench for Journal<'_> {
         Ok(limit)
     }
 
-    fn version(&mut self) -> Result<Option<String>, Trouble> {
+    fn version(&mut self) -> Result<Option<String>, TrialError> {
         self.bench.version()
     }
 
-    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+    fn memory(&mut self) -> Result<Option<u64>, TrialError> {
         let trial = Trial::new(MEMORY, Duration::ZERO);
         let digest = self.digest(&trial);
         if let Some(entry) = self.recorded.pop_front() {
@@ -298,8 +298,8 @@ impl Bench for Journal<'_> {
         Ok(memory)
     }
 
-    fn has(&self, faculty: Faculty) -> bool {
-        self.bench.has(faculty)
+    fn has(&self, capability: Capability) -> bool {
+        self.bench.has(capability)
     }
 
     fn reseed(&mut self, seed: u64) {

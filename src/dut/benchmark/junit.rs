@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::baseline::{Compared, Comparison, Trend};
 use crate::run::TOOK;
 use crate::summary::{Metric, metrics};
-use validate::bench::Trouble;
+use validate::bench::TrialError;
 use validate::evidence::{Testbed, only_suite};
 
 /// Returns the results of a procedure as JUnit XML, in the form that sonic-mgmt's uploader takes. A case has the
@@ -24,7 +24,7 @@ pub fn junit(
     procedure: &str,
     testbed: &Testbed,
     runs: &[Value],
-    ended: Option<&Trouble>,
+    ended: Option<&TrialError>,
     compared: Option<&Comparison>,
 ) -> String {
     let mut suite = TestSuite::new(format!("sluice benchmark {procedure} {}", testbed.host));
@@ -43,8 +43,10 @@ pub fn junit(
     }
     if let Some(why) = ended {
         let kind = match why {
-            Trouble::Disturbed(_) => "inconclusive",
-            Trouble::Error(_) | Trouble::Missing(_) | Trouble::Interrupted => "ended early",
+            TrialError::Disturbed(_) => "inconclusive",
+            TrialError::Error(_) | TrialError::Missing(_) | TrialError::Interrupted => {
+                "ended early"
+            }
         };
         let status = failed(NonSuccessKind::Error, kind, &why.to_string());
         suite.add_test_case(case(procedure, "complete run", status));
@@ -160,7 +162,7 @@ mod tests {
     fn cases_have_times_and_the_root_is_the_suite_with_all_properties() {
         let mut runs = runs(Some(5.0)).runs;
         runs[0]["throughput"][0]["took_s"] = json!(0.25);
-        let xml = junit("rfc2544", &testbed("a"), &runs, Some(&Trouble::Interrupted), None);
+        let xml = junit("rfc2544", &testbed("a"), &runs, Some(&TrialError::Interrupted), None);
         let root = xml.split_once("<testsuite ").map(|(before, _)| before);
         assert!(root.is_some_and(|before| !before.contains("testsuites")), "{xml}");
         for name in
@@ -200,10 +202,10 @@ mod tests {
     #[test]
     fn a_run_that_ended_early_has_an_error() {
         let of =
-            |why: &Trouble| junit("soak", &testbed("a"), &runs(Some(5.0)).runs, Some(why), None);
-        let xml = of(&Trouble::Interrupted);
+            |why: &TrialError| junit("soak", &testbed("a"), &runs(Some(5.0)).runs, Some(why), None);
+        let xml = of(&TrialError::Interrupted);
         assert!(xml.contains("errors=\"1\"") && xml.contains("type=\"ended early\""), "{xml}");
-        let xml = of(&Trouble::Disturbed("no CPU for 9 ms".to_owned()));
+        let xml = of(&TrialError::Disturbed("no CPU for 9 ms".to_owned()));
         assert!(xml.contains("errors=\"1\"") && xml.contains("type=\"inconclusive\""), "{xml}");
         assert!(xml.contains("no CPU for 9 ms"), "{xml}");
     }

@@ -9,7 +9,7 @@
 use ground::time::Duration;
 use ground::units::{Bytes, PrioritySet, Quanta};
 use serde::Serialize;
-use validate::bench::{Bench, Trouble};
+use validate::bench::{Bench, TrialError};
 use validate::trial::{Limit, Obeys, Port};
 
 use crate::buffers::{Iteration, size_of};
@@ -88,7 +88,7 @@ pub fn run(
     plan: &Plan,
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<Trouble>) {
+) -> (Run<Tables>, Option<TrialError>) {
     let plan = in_class(plan);
     Run::filled(Runner::new(&plan, bench, progress), all)
 }
@@ -101,14 +101,14 @@ fn in_class(plan: &Plan) -> Plan {
     Plan { priority: own.unwrap_or(plan.priority), ..plan.clone() }
 }
 
-fn all(runner: &mut Runner<'_>, tables: &mut Tables) -> Result<(), Trouble> {
+fn all(runner: &mut Runner<'_>, tables: &mut Tables) -> Result<(), TrialError> {
     if runner.plan.setup.lossless == PrioritySet::EMPTY {
         let what = "lossless: there is no priority with PFC; name one in the DUT file";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     if runner.plan.equal_ports() < 3 {
         let what = "ports: the lossless profile overloads one port by two others; add a third";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     for size in runner.plan.sizes.clone() {
         let (row, pauses) = profile(runner, size)?;
@@ -120,7 +120,7 @@ fn all(runner: &mut Runner<'_>, tables: &mut Tables) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn profile(runner: &mut Runner<'_>, size: u32) -> Result<(LosslessRow, Vec<PauseRow>), Trouble> {
+fn profile(runner: &mut Runner<'_>, size: u32) -> Result<(LosslessRow, Vec<PauseRow>), TrialError> {
     let ports = runner.plan.equal_ports();
     let line = runner.plan.line_rate(0, size);
     let percent = |result: &GoalResult| result.lower.map(|bound| bound.load / line * 100.0);
@@ -165,7 +165,7 @@ fn rate(
     runner: &mut Runner<'_>,
     size: u32,
     judge: impl Fn(&Counted) -> (u64, u64),
-) -> Result<GoalResult, Trouble> {
+) -> Result<GoalResult, TrialError> {
     let plan = runner.plan;
     let line = plan.line_rate(0, size);
     let (result, _) = search::rfc2544(runner, plan.max_rate(size), |runner, trial| {
@@ -177,7 +177,12 @@ fn rate(
 }
 
 /// Sends from all ports but the last to that one.
-fn incast(runner: &mut Runner<'_>, size: u32, load: f64, limit: Limit) -> Result<Counted, Trouble> {
+fn incast(
+    runner: &mut Runner<'_>,
+    size: u32,
+    load: f64,
+    limit: Limit,
+) -> Result<Counted, TrialError> {
     let plan = runner.plan;
     let streams = Mesh::Partial(plan.equal_ports() - 1).streams(plan, size, load, limit);
     runner.measure(format!("{size} bytes, incast, {:.3} % of the line", load * 100.0), &streams)
@@ -186,7 +191,7 @@ fn incast(runner: &mut Runner<'_>, size: u32, load: f64, limit: Limit) -> Result
 pub(crate) fn overload(
     runner: &mut Runner<'_>,
     size: u32,
-) -> Result<(Overload, Vec<PauseRow>), Trouble> {
+) -> Result<(Overload, Vec<PauseRow>), TrialError> {
     let plan = runner.plan;
     let counted = incast(runner, size, plan.max_share(size), Limit::Time(plan.trial))?;
     let sum = counted.sum();
@@ -217,7 +222,7 @@ const QUANTUM_BITS: f64 = 512.0;
 
 /// Returns the longest response to a pause without loss, in nanoseconds, to the time of a frame; `None` if the
 /// shortest loses frames, or the longest does not.
-pub(crate) fn response(runner: &mut Runner<'_>, size: u32) -> Result<Option<f64>, Trouble> {
+pub(crate) fn response(runner: &mut Runner<'_>, size: u32) -> Result<Option<f64>, TrialError> {
     let plan = runner.plan;
     let quantum_ns = QUANTUM_BITS / plan.setup.rate.get() as f64 * 1e9;
     // A frame in flight ends after the pause, so a finer step than its time shows nothing.
@@ -239,7 +244,7 @@ pub(crate) fn response(runner: &mut Runner<'_>, size: u32) -> Result<Option<f64>
 }
 
 /// True if all senders at the largest load lose nothing, although they stop these quanta after a pause.
-fn is_lossless(runner: &mut Runner<'_>, size: u32, late: u16) -> Result<bool, Trouble> {
+fn is_lossless(runner: &mut Runner<'_>, size: u32, late: u16) -> Result<bool, TrialError> {
     let plan = runner.plan;
     let senders = plan.equal_ports() - 1;
     let (load, limit) = (plan.max_share(size), Limit::Time(plan.trial));
@@ -264,7 +269,7 @@ pub struct Message {
     pub least_us: f64,
 }
 
-pub(crate) fn message(runner: &mut Runner<'_>, size: u32) -> Result<Message, Trouble> {
+pub(crate) fn message(runner: &mut Runner<'_>, size: u32) -> Result<Message, TrialError> {
     let plan = runner.plan;
     let senders = plan.equal_ports() - 1;
     let frames = MESSAGE_BYTES.div_ceil(size);
@@ -348,7 +353,7 @@ pub struct Recovery {
     pub uncertainty_us: f64,
 }
 
-pub(crate) fn recovery(runner: &mut Runner<'_>, size: u32) -> Result<Recovery, Trouble> {
+pub(crate) fn recovery(runner: &mut Runner<'_>, size: u32) -> Result<Recovery, TrialError> {
     let plan = runner.plan;
     let senders = plan.equal_ports() - 1;
     let load = plan.max_share(size);

@@ -4,7 +4,7 @@
 use ground::time::Duration;
 use serde::Serialize;
 use tester::report::Report;
-use validate::bench::{Faculty, Trouble};
+use validate::bench::{Capability, TrialError};
 use validate::trial::{Flow, Limit, Rate, Reset, ResetKind, Trial};
 
 use crate::rfc2544::ThroughputRow;
@@ -39,7 +39,7 @@ pub(crate) fn from_overload(
     runner: &mut Runner<'_>,
     throughput: &ThroughputRow,
     rate: f64,
-) -> Result<Option<RecoveryRow>, Trouble> {
+) -> Result<Option<RecoveryRow>, TrialError> {
     let (plan, size) = (runner.plan, throughput.size);
     if throughput.irregular.is_some() {
         runner.note("recovery: not run for sizes whose throughput has no upper bound: no overload");
@@ -127,8 +127,8 @@ pub(crate) fn from_reset(
     runner: &mut Runner<'_>,
     size: u32,
     load: f64,
-) -> Result<Vec<ResetRow>, Trouble> {
-    let kinds = ResetKind::ALL.into_iter().filter(|kind| runner.has(Faculty::Reset(*kind)));
+) -> Result<Vec<ResetRow>, TrialError> {
+    let kinds = ResetKind::ALL.into_iter().filter(|kind| runner.has(Capability::Reset(*kind)));
     let kinds: Vec<_> = kinds.collect();
     if kinds.is_empty() {
         runner.note(
@@ -143,7 +143,7 @@ fn measure(
     size: u32,
     load: f64,
     kind: ResetKind,
-) -> Result<ResetRow, Trouble> {
+) -> Result<ResetRow, TrialError> {
     let repeats = runner.plan.reset.repeats;
     let mut all = Vec::new();
     for _ in 0..repeats {
@@ -174,7 +174,12 @@ fn measure(
 }
 
 /// Resets the device once.
-fn once(runner: &mut Runner<'_>, size: u32, load: f64, kind: ResetKind) -> Result<Outage, Trouble> {
+fn once(
+    runner: &mut Runner<'_>,
+    size: u32,
+    load: f64,
+    kind: ResetKind,
+) -> Result<Outage, TrialError> {
     let plan = runner.plan;
     let share = (load / plan.line_rate(0, size)).min(1.0);
     let steady = plan.reset.steady;
@@ -202,13 +207,13 @@ fn outage(
     report: &Report,
     spans: [Duration; SPANS],
     rates: f64,
-) -> Result<Outage, Trouble> {
+) -> Result<Outage, TrialError> {
     let flows = runner.plan.flows.len();
     let part = |n: usize| &report.flows[n * flows..(n + 1) * flows];
     let sent = |n: usize| part(n).iter().map(|flow| flow.frames_tx).sum::<u64>();
     let arrived = |n: usize| part(n).iter().map(|flow| flow.frames_rx).sum::<u64>();
     if sent(0) == 0 {
-        return Err(Trouble::Error("the tester sent nothing".to_owned()));
+        return Err(TrialError::Error("the tester sent nothing".to_owned()));
     }
     // Frames that a port could not send while its link was down count, too: they were to be forwarded.
     let intended = |n: usize| ((rates * spans[n].as_secs_f64()) as u64).max(1);
@@ -221,7 +226,7 @@ fn outage(
     };
     // Before the reset the link is up, so frames that were not sent are the tester's fault.
     if missing(0) > sent(0).saturating_sub(arrived(0)) {
-        return Err(Trouble::Disturbed(format!(
+        return Err(TrialError::Disturbed(format!(
             "the tester sent {} frames of {} before the reset: the machine is busy, or too slow",
             sent(0),
             intended(0)

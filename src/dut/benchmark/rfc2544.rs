@@ -7,7 +7,7 @@
 pub use crate::recovery::{RecoveryRow, ResetRow};
 
 use serde::Serialize;
-use validate::bench::{Bench, Trouble};
+use validate::bench::{Bench, TrialError};
 
 use crate::mlrsearch::Irregular;
 use crate::plan::{Plan, Repeated};
@@ -74,11 +74,11 @@ pub fn run(
     tests: &[Test],
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<Trouble>) {
+) -> (Run<Tables>, Option<TrialError>) {
     Run::filled(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
 }
 
-fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), Trouble> {
+fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), TrialError> {
     let smallest = runner.plan.sizes.iter().copied().min();
     for size in runner.plan.sizes.clone() {
         // A reset takes minutes of a real device, so it is measured with one size.
@@ -114,7 +114,7 @@ fn at_throughput(
     throughput: &ThroughputRow,
     rate: f64,
     tables: &mut Tables,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let (wants, size) = (|test| tests.contains(&test), throughput.size);
     if wants(Test::Latency) {
         tables.latency.push(latency(runner, size, rate)?);
@@ -166,7 +166,7 @@ impl ThroughputRow {
     }
 }
 
-fn throughput(runner: &mut Runner<'_>, size: u32) -> Result<ThroughputRow, Trouble> {
+fn throughput(runner: &mut Runner<'_>, size: u32) -> Result<ThroughputRow, TrialError> {
     let plan = runner.plan;
     let mut paused = Vec::new();
     let (result, trials) = search::rfc2544(runner, plan.max_rate(size), |runner, trial| {
@@ -228,7 +228,7 @@ pub struct LoadRow {
 }
 
 /// Measures at the throughput, which is `load` frames/s.
-fn latency(runner: &mut Runner<'_>, size: u32, load: f64) -> Result<LatencyRow, Trouble> {
+fn latency(runner: &mut Runner<'_>, size: u32, load: f64) -> Result<LatencyRow, TrialError> {
     let (filo, lost) = repeated_latency(runner, size, load, runner.plan.latency)?;
     let [sent, received] = line_times(runner, size);
     // FILO ends with the last bit out: less the frame's time on the receiver's line it is the first bit out.
@@ -250,7 +250,11 @@ fn latency(runner: &mut Runner<'_>, size: u32, load: f64) -> Result<LatencyRow, 
 }
 
 /// Measures at parts of the throughput, which is `rate` frames/s: a trial each.
-fn latency_by_load(runner: &mut Runner<'_>, size: u32, rate: f64) -> Result<Vec<LoadRow>, Trouble> {
+fn latency_by_load(
+    runner: &mut Runner<'_>,
+    size: u32,
+    rate: f64,
+) -> Result<Vec<LoadRow>, TrialError> {
     let once = Repeated { duration: runner.plan.trial, repeats: 1 };
     let mut rows = Vec::new();
     for share_percent in SHARES {
@@ -268,7 +272,7 @@ fn repeated_latency(
     size: u32,
     load: f64,
     Repeated { duration, repeats }: Repeated,
-) -> Result<(Latency, u64), Trouble> {
+) -> Result<(Latency, u64), TrialError> {
     let (mut all, mut lost) = (Vec::new(), 0);
     for _ in 0..repeats {
         let sample = runner.offer(size, load, duration)?;
@@ -276,7 +280,7 @@ fn repeated_latency(
         all.extend(sample.latency);
     }
     if all.is_empty() {
-        return Err(Trouble::Error(format!("{size} bytes: no frame arrived")));
+        return Err(TrialError::Error(format!("{size} bytes: no frame arrived")));
     }
     // RFC 2544 reports the mean of the repetitions; minimum and maximum are those of all of them.
     let mean = |value: fn(&Latency) -> f64| all.iter().map(value).sum::<f64>() / all.len() as f64;
@@ -326,7 +330,7 @@ pub struct LossPoint {
     pub lost: u64,
 }
 
-fn loss(runner: &mut Runner<'_>, size: u32) -> Result<LossRow, Trouble> {
+fn loss(runner: &mut Runner<'_>, size: u32) -> Result<LossRow, TrialError> {
     let plan = runner.plan;
     let (mut points, mut clean) = (Vec::new(), 0);
     let mut load = plan.max_share(size);
@@ -373,7 +377,7 @@ pub struct BurstRow {
 fn back_to_back(
     runner: &mut Runner<'_>,
     throughput: &ThroughputRow,
-) -> Result<Option<BurstRow>, Trouble> {
+) -> Result<Option<BurstRow>, TrialError> {
     let size = throughput.size;
     let Some(rate) = throughput.frames_per_second else { return Ok(None) };
     if throughput.irregular.is_some() {
@@ -407,7 +411,7 @@ fn back_to_back(
 }
 
 /// Returns the longest burst without loss, up to `longest`; 0 if a single frame is lost.
-fn longest_burst(runner: &mut Runner<'_>, size: u32, longest: u32) -> Result<u32, Trouble> {
+fn longest_burst(runner: &mut Runner<'_>, size: u32, longest: u32) -> Result<u32, TrialError> {
     if burst_passes(runner, size, longest)? {
         return Ok(longest);
     }
@@ -421,7 +425,7 @@ fn longest_burst(runner: &mut Runner<'_>, size: u32, longest: u32) -> Result<u32
 }
 
 /// True if no frame of a burst is lost, in the first or in a verifying trial.
-fn burst_passes(runner: &mut Runner<'_>, size: u32, frames: u32) -> Result<bool, Trouble> {
+fn burst_passes(runner: &mut Runner<'_>, size: u32, frames: u32) -> Result<bool, TrialError> {
     for _ in 0..VERIFIED {
         if runner.burst(size, frames)?.loss_ratio() == 0.0 {
             return Ok(true);

@@ -4,7 +4,7 @@
 pub use crate::bridge::{AddressRow, BroadcastRow, ErrorRow};
 
 use serde::Serialize;
-use validate::bench::{Bench, Faculty, Trouble};
+use validate::bench::{Bench, Capability, TrialError};
 use validate::trial::{Flow, Limit, Port, Rate, Trial};
 
 use crate::mesh::{Mesh, Pattern};
@@ -67,11 +67,11 @@ pub fn run(
     tests: &[Test],
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<Trouble>) {
+) -> (Run<Tables>, Option<TrialError>) {
     Run::filled(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
 }
 
-fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), Trouble> {
+fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), TrialError> {
     for test in tests {
         // These have frame sizes of their own.
         match test {
@@ -145,7 +145,7 @@ pub struct ForwardingPoint {
     pub forwarded: f64,
 }
 
-fn meshes(runner: &mut Runner<'_>, size: u32) -> Result<Vec<ForwardingRow>, Trouble> {
+fn meshes(runner: &mut Runner<'_>, size: u32) -> Result<Vec<ForwardingRow>, TrialError> {
     let ports = runner.plan.equal_ports();
     let mut patterns = vec![Mesh::Pairs];
     if ports > 2 {
@@ -161,7 +161,7 @@ fn forwarding(
     runner: &mut Runner<'_>,
     size: u32,
     pattern: Pattern,
-) -> Result<ForwardingRow, Trouble> {
+) -> Result<ForwardingRow, TrialError> {
     let plan = runner.plan;
     let (name, burst) = (pattern.mesh.name(), pattern.burst);
     let line = plan.line_rate(0, size);
@@ -218,7 +218,7 @@ pub struct CongestionRow {
     pub back_pressure: bool,
 }
 
-fn congestion(runner: &mut Runner<'_>, size: u32) -> Result<Option<CongestionRow>, Trouble> {
+fn congestion(runner: &mut Runner<'_>, size: u32) -> Result<Option<CongestionRow>, TrialError> {
     let ports = runner.plan.equal_ports();
     if ports < GROUP {
         let what =
@@ -257,9 +257,9 @@ pub struct PressureRow {
 }
 
 /// Sends from the first port to the second; `None` if the bench, or the device, has no such ports.
-fn pressure(runner: &mut Runner<'_>, size: u32) -> Result<Option<PressureRow>, Trouble> {
+fn pressure(runner: &mut Runner<'_>, size: u32) -> Result<Option<PressureRow>, TrialError> {
     let plan = runner.plan;
-    if !runner.has(Faculty::ShortGap) {
+    if !runner.has(Capability::ShortGap) {
         runner.note("pressure: not run; ports in software cannot shorten the gap");
         return Ok(None);
     }
@@ -275,16 +275,18 @@ fn pressure(runner: &mut Runner<'_>, size: u32) -> Result<Option<PressureRow>, T
     let line = plan.line_rate(0, size);
     runner.attempts(&trial, plan.rest, |runner, report| {
         let flow = report.flows.first().filter(|flow| flow.frames_rx > 1);
-        let flow = flow.ok_or_else(|| Trouble::Error(format!("{size} bytes: no frame arrived")))?;
+        let flow =
+            flow.ok_or_else(|| TrialError::Error(format!("{size} bytes: no frame arrived")))?;
         let offered = flow.frames_tx as f64 / runner.plan.trial.as_secs_f64();
         // Ports that ignore the setting would make every device look well behaved.
         if offered <= line * (1.0 + EXACT) {
             let what = format!("the tester sent {offered:.0} frames/s, not more than the line");
-            return Err(Trouble::Error(what));
+            return Err(TrialError::Error(what));
         }
         let span = flow.last_rx_s.zip(flow.first_rx_s).map(|(last, first)| last - first);
         let span = span.filter(|span| *span > 0.0);
-        let span = span.ok_or_else(|| Trouble::Error("the arrivals have no times".to_owned()))?;
+        let span =
+            span.ok_or_else(|| TrialError::Error("the arrivals have no times".to_owned()))?;
         // Between n arrivals there are n - 1 intervals.
         let forwarded = (flow.frames_rx - 1) as f64 / span;
         Ok(Some(PressureRow {

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use tester::report::Report;
-use validate::bench::{Bench, Trouble};
+use validate::bench::{Bench, TrialError};
 use validate::trial::{Flow, Limit, Port, Rate, Trial};
 
 use ground::units::{Priority, PrioritySet};
@@ -97,11 +97,11 @@ pub fn run(
     tests: &[Test],
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<Trouble>) {
+) -> (Run<Tables>, Option<TrialError>) {
     Run::filled(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
 }
 
-fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), Trouble> {
+fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), TrialError> {
     let setup = &runner.plan.setup;
     let priorities: Vec<Priority> = Priority::ALL
         .into_iter()
@@ -146,7 +146,11 @@ fn ends(plan: &Plan) -> Option<Vec<(Port, Port)>> {
 
 /// Searches for the longest burst to each of some queues at once: from the target upwards if it is accepted,
 /// else between the smallest burst and the target.
-fn hunt(runner: &mut Runner<'_>, size: u32, queues: Queues<'_>) -> Result<Vec<HuntRow>, Trouble> {
+fn hunt(
+    runner: &mut Runner<'_>,
+    size: u32,
+    queues: Queues<'_>,
+) -> Result<Vec<HuntRow>, TrialError> {
     let plan = runner.plan;
     let line = plan.line_rate(0, size) * plan.trial.as_secs_f64() * f64::from(size);
     // In steps, to one queue of those that share the line.
@@ -206,7 +210,7 @@ fn burst(
     size: u32,
     steps: u64,
     queues: Queues<'_>,
-) -> Result<Burst, Trouble> {
+) -> Result<Burst, TrialError> {
     let (plan, Queues { ends, priorities }) = (runner.plan, queues);
     // Rounded up to whole frames of every sender, so a burst is never shorter than its name says.
     let each = (steps * STEP).div_ceil(u64::from(size) * ends.len() as u64);
@@ -239,7 +243,7 @@ fn read(
     report: &Report,
     each: u32,
     Queues { ends, priorities }: Queues<'_>,
-) -> Result<Burst, Trouble> {
+) -> Result<Burst, TrialError> {
     let mut parts = Vec::new();
     // In the order of the trial: all senders of a queue, one queue after the other. Learning flows stand behind.
     for flows in report.flows.chunks(ends.len()).take(priorities.len()) {
@@ -247,7 +251,7 @@ fn read(
         let wanted = u64::from(each) * ends.len() as u64;
         if sent < wanted {
             let what = format!("the tester sent {sent} frames of a burst of {wanted}");
-            return Err(Trouble::Disturbed(what));
+            return Err(TrialError::Disturbed(what));
         }
         let arrived: u64 = flows.iter().map(|flow| flow.frames_rx).sum();
         let latency =

@@ -5,7 +5,7 @@ pub use crate::buffers::{BufferRow, MicroburstRow};
 
 use ground::time::Duration;
 use serde::Serialize;
-use validate::bench::{Acknowledged, Bench, Faculty, Trouble};
+use validate::bench::{Acknowledged, Bench, Capability, TrialError};
 use validate::setup::Marking;
 use validate::trial::{Flow, Limit, Port, Stateful, Trial};
 
@@ -60,11 +60,11 @@ pub fn run(
     tests: &[Test],
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<Trouble>) {
+) -> (Run<Tables>, Option<TrialError>) {
     Run::filled(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
 }
 
-fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), Trouble> {
+fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), TrialError> {
     let ports = runner.plan.equal_ports();
     if ports < PORTS {
         runner.note(format!(
@@ -125,7 +125,7 @@ pub struct LineRateRow {
     pub jitter_ns: Option<f64>,
 }
 
-fn line_rate(runner: &mut Runner<'_>, size: u32) -> Result<Vec<LineRateRow>, Trouble> {
+fn line_rate(runner: &mut Runner<'_>, size: u32) -> Result<Vec<LineRateRow>, TrialError> {
     let plan = runner.plan;
     let load = plan.max_share(size).min(LINE);
     let mut rows = Vec::new();
@@ -210,7 +210,7 @@ pub struct HolbRow {
     pub back_pressure: bool,
 }
 
-fn holb(runner: &mut Runner<'_>, size: u32) -> Result<Vec<HolbRow>, Trouble> {
+fn holb(runner: &mut Runner<'_>, size: u32) -> Result<Vec<HolbRow>, TrialError> {
     if !has(runner, "HOLB", GROUP) {
         return Ok(Vec::new());
     }
@@ -238,7 +238,7 @@ pub(crate) fn blocking(
     ports: usize,
     shift: usize,
     split: Split,
-) -> Result<HolbRow, Trouble> {
+) -> Result<HolbRow, TrialError> {
     let (start, limit) = (Duration::ZERO, Limit::Time(runner.plan.trial));
     let load = runner.plan.max_share(size);
     // The first port splits its line over two receivers of each group that it reaches.
@@ -322,11 +322,11 @@ pub struct IncastRow {
 }
 
 /// Measures 1, 2 .. N-2 stateful ports with a stateless one, and the other way round.
-fn incast(runner: &mut Runner<'_>, size: u32) -> Result<Vec<IncastRow>, Trouble> {
+fn incast(runner: &mut Runner<'_>, size: u32) -> Result<Vec<IncastRow>, TrialError> {
     if !has(runner, "incast", 3) {
         return Ok(Vec::new());
     }
-    if !runner.has(Faculty::Stateful) {
+    if !runner.has(Capability::Stateful) {
         runner.note("incast: not run; ports with several queues or MACsec have no connections");
         return Ok(Vec::new());
     }
@@ -348,7 +348,7 @@ fn incast_of(
     size: u32,
     stateful: usize,
     stateless: usize,
-) -> Result<IncastRow, Trouble> {
+) -> Result<IncastRow, TrialError> {
     let plan = runner.plan;
     let time = plan.trial;
     let egress = Port(plan.equal_ports() - 1);
@@ -374,7 +374,7 @@ fn incast_of(
     let flows = || report.flows.iter().take(stateless);
     let sent: u64 = flows().map(|flow| flow.frames_tx).sum();
     if sent == 0 {
-        return Err(Trouble::Error("the tester sent no microburst".to_owned()));
+        return Err(TrialError::Error("the tester sent no microburst".to_owned()));
     }
     let goodput = |all: &[Acknowledged]| bits(all) / time.as_secs_f64();
     let payload = size - HEADERS - tag_len(runner);

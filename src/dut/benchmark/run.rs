@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use validate::bench::Trouble;
+use validate::bench::TrialError;
 
 use crate::trial::Runner;
 
@@ -27,8 +27,8 @@ impl<T: Default> Run<T> {
     /// Fills the tables by trials of a runner, up to the first trouble.
     pub(crate) fn filled<'a>(
         mut runner: Runner<'a>,
-        fill: impl FnOnce(&mut Runner<'a>, &mut T) -> Result<(), Trouble>,
-    ) -> (Self, Option<Trouble>) {
+        fill: impl FnOnce(&mut Runner<'a>, &mut T) -> Result<(), TrialError>,
+    ) -> (Self, Option<TrialError>) {
         let mut tables = T::default();
         let trouble = fill(&mut runner, &mut tables).err();
         let Runner { took, trials, notes, .. } = runner;

@@ -3,7 +3,7 @@
 
 use ground::time::Duration;
 use serde::Serialize;
-use validate::bench::{Bench, Trouble};
+use validate::bench::{Bench, TrialError};
 
 use crate::mlrsearch::{Config, Goal, GoalResult, Measured, Search};
 use crate::plan::{MlrSearch, Plan};
@@ -31,11 +31,11 @@ pub struct Found {
     pub goals: Vec<GoalResult>,
     pub trials: u64,
     /// Reason why the search ended early.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<TrialError>,
 }
 
 /// Runs a trial, and returns the frames that count, and how many of them were forwarded.
-type Measure<'a> = dyn FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Trouble> + 'a;
+type Measure<'a> = dyn FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), TrialError> + 'a;
 
 /// Searches for the throughputs of goals up to `max_load` frames/s, as `how` says; without it the search has
 /// no warm-up and no limit. `measure` runs a trial and returns the frames that count, and how many of them were
@@ -45,7 +45,7 @@ pub fn search(
     goals: Vec<Goal>,
     how: Option<MlrSearch>,
     max_load: f64,
-    mut measure: impl FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Trouble>,
+    mut measure: impl FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), TrialError>,
 ) -> Found {
     let config = Config {
         goals,
@@ -62,7 +62,7 @@ pub fn search(
 
 /// Runs the trials of a search.
 fn searched(runner: &mut Runner<'_>, config: &Config, measure: &mut Measure<'_>) -> Found {
-    let error = |error: &dyn std::error::Error| Trouble::Error(error.to_string());
+    let error = |error: &dyn std::error::Error| TrialError::Error(error.to_string());
     let mut search = match Search::new(config) {
         Ok(search) => search,
         Err(bad) => return Found { goals: Vec::new(), trials: 0, trouble: Some(error(&bad)) },
@@ -104,7 +104,7 @@ fn confirm(
     upper: f64,
     max_load: f64,
     measure: &mut Measure<'_>,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let above = (upper * (1.0 + 2.0 * goal.width)).min(max_load);
     let (mut carried, mut doubts) = (Vec::new(), Vec::new());
     for load in [upper, above] {
@@ -122,7 +122,7 @@ fn confirm(
     if above <= upper {
         return Ok(());
     }
-    Err(Trouble::Disturbed(doubts.pop().unwrap_or_else(|| {
+    Err(TrialError::Disturbed(doubts.pop().unwrap_or_else(|| {
         format!(
             "trials at the same rate disagree: the search lost too many frames at {upper:.0} frames/s, and the \
              same trial lost {} later",
@@ -138,8 +138,8 @@ fn confirm(
 pub fn rfc2544(
     runner: &mut Runner<'_>,
     max_load: f64,
-    measure: impl FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Trouble>,
-) -> Result<(GoalResult, u64), Trouble> {
+    measure: impl FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), TrialError>,
+) -> Result<(GoalResult, u64), TrialError> {
     let goal = Goal::rfc2544(runner.plan.trial, runner.plan.width);
     let Found { mut goals, trials, trouble } = search(runner, vec![goal], None, max_load, measure);
     match trouble {
@@ -173,7 +173,7 @@ pub fn run(
     plan: &Plan,
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<Trouble>) {
+) -> (Run<Tables>, Option<TrialError>) {
     Run::filled(Runner::new(plan, bench, progress), |runner, tables: &mut Tables| {
         for size in runner.plan.sizes.clone() {
             let (rows, ended) = search_size(runner, size);
@@ -185,7 +185,7 @@ pub fn run(
     })
 }
 
-fn search_size(runner: &mut Runner<'_>, size: u32) -> (Vec<MlrRow>, Option<Trouble>) {
+fn search_size(runner: &mut Runner<'_>, size: u32) -> (Vec<MlrRow>, Option<TrialError>) {
     let plan = runner.plan;
     let goals = plan.goals.iter().map(|(_, goal)| *goal).collect();
     let found = search(runner, goals, Some(plan.search), plan.max_rate(size), |runner, trial| {

@@ -1,7 +1,7 @@
 //! A soak: one load for a long time, in trials one after the other.
 
 use serde::Serialize;
-use validate::bench::{Bench, Faculty, Trouble};
+use validate::bench::{Bench, Capability, TrialError};
 
 use crate::plan::Plan;
 use crate::run::Run;
@@ -68,7 +68,7 @@ pub fn run(
     plan: &Plan,
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<Trouble>) {
+) -> (Run<Tables>, Option<TrialError>) {
     Run::filled(Runner::new(plan, bench, progress), |runner, tables: &mut Tables| {
         for size in runner.plan.sizes.clone() {
             let (row, ended) = soak(runner, size);
@@ -81,7 +81,7 @@ pub fn run(
     })
 }
 
-fn soak(runner: &mut Runner<'_>, size: u32) -> (SoakRow, Option<Trouble>) {
+fn soak(runner: &mut Runner<'_>, size: u32) -> (SoakRow, Option<TrialError>) {
     let soak = runner.plan.soak;
     let load = runner.plan.line_rate(0, size) * soak.load;
     let (all, part) = (soak.duration.as_picos(), soak.interval.as_picos());
@@ -106,7 +106,7 @@ fn soak(runner: &mut Runner<'_>, size: u32) -> (SoakRow, Option<Trouble>) {
             }
         }
     }
-    if !runner.has(Faculty::Memory) {
+    if !runner.has(Capability::Memory) {
         runner.note("memory: not judged; add `adapter.command.memory` to the DUT file");
     }
     (SoakRow::new(size, soak.load, parts), trouble)

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tester::report::Report;
-use validate::bench::{Bench, Faculty, Trouble};
+use validate::bench::{Bench, Capability, TrialError};
 use validate::observation::Observation;
 use validate::trial::Trial;
 use validate::virtual_bench::VirtualBench;
@@ -75,24 +75,24 @@ impl Wrong {
 }
 
 impl Bench for Wrong {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let mut seen = self.device.run(trial)?;
         (self.seen)(&mut seen);
         Ok(seen)
     }
 
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         self.device.run_on_cable(trial)
     }
 
-    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+    fn count(&mut self, trial: &Trial) -> Result<Report, TrialError> {
         let mut report = self.device.count(trial)?;
         (self.counted)(trial, &mut report);
         Ok(report)
     }
 
-    fn has(&self, faculty: Faculty) -> bool {
-        self.able && self.device.has(faculty)
+    fn has(&self, capability: Capability) -> bool {
+        self.able && self.device.has(capability)
     }
 
     fn world(&self) -> &'static str {

@@ -6,7 +6,7 @@ use ground::time::Duration;
 use ground::units::{Bytes, Priority};
 use serde::Serialize;
 use tester::report::Report;
-use validate::bench::{Acknowledged, Bench, Faculty, Trouble};
+use validate::bench::{Acknowledged, Bench, Capability, TrialError};
 use validate::observation::Observation;
 use validate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 
@@ -187,14 +187,14 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// The device does not answer, or not with a number.
-    pub(crate) fn memory(&mut self) -> Result<Option<u64>, Trouble> {
-        if self.has(Faculty::Memory) { self.bench.memory() } else { Ok(None) }
+    pub(crate) fn memory(&mut self) -> Result<Option<u64>, TrialError> {
+        if self.has(Capability::Memory) { self.bench.memory() } else { Ok(None) }
     }
 
-    /// True if the bench has a faculty.
+    /// True if the bench has a capability.
     #[must_use]
-    pub fn has(&self, faculty: Faculty) -> bool {
-        self.bench.has(faculty)
+    pub fn has(&self, capability: Capability) -> bool {
+        self.bench.has(capability)
     }
 
     /// Ends the measurement of a row of a table.
@@ -227,7 +227,12 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// As [`Self::measure`].
-    pub fn offer(&mut self, size: u32, load: f64, duration: Duration) -> Result<Sample, Trouble> {
+    pub fn offer(
+        &mut self,
+        size: u32,
+        load: f64,
+        duration: Duration,
+    ) -> Result<Sample, TrialError> {
         // A division may end a little above the line.
         let share = (load / self.plan.line_rate(0, size)).min(1.0);
         let streams = self.flows(size, share, Duration::ZERO, Limit::Time(duration));
@@ -239,7 +244,7 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// As [`Self::measure`].
-    pub fn burst(&mut self, size: u32, frames: u32) -> Result<Sample, Trouble> {
+    pub fn burst(&mut self, size: u32, frames: u32) -> Result<Sample, TrialError> {
         let streams = self.flows(size, 1.0, Duration::ZERO, Limit::Frames(frames));
         let what = format!("{size} bytes, a burst of {frames} frames");
         self.measure(what, &streams).map(|counted| counted.sum())
@@ -260,7 +265,7 @@ impl<'a> Runner<'a> {
         &mut self,
         name: impl Into<String>,
         streams: &[Stream],
-    ) -> Result<Counted, Trouble> {
+    ) -> Result<Counted, TrialError> {
         self.measure_with(name, streams, &[])
     }
 
@@ -273,7 +278,7 @@ impl<'a> Runner<'a> {
         name: impl Into<String>,
         streams: &[Stream],
         obeys: &[(Port, Obeys)],
-    ) -> Result<Counted, Trouble> {
+    ) -> Result<Counted, TrialError> {
         let ends = streams.iter().map(|stream| stream.start + self.length(stream));
         let end = ends.max().unwrap_or(Duration::ZERO);
         // Frames that the device still holds when the last sender stops are not lost.
@@ -313,8 +318,8 @@ impl<'a> Runner<'a> {
         &mut self,
         trial: &Trial,
         rest: Duration,
-        read: impl Fn(&Self, Report) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        read: impl Fn(&Self, Report) -> Result<T, TrialError>,
+    ) -> Result<T, TrialError> {
         self.repeated(trial, rest, |runner| {
             let report = runner.bench.count(trial)?;
             // First the disturbance: `read` may take its effect for an error of the set-up.
@@ -340,7 +345,7 @@ impl<'a> Runner<'a> {
     }
 
     /// An error if a counted trial was disturbed.
-    fn undisturbed(&mut self, trial: &Trial, report: &Report) -> Result<(), Trouble> {
+    fn undisturbed(&mut self, trial: &Trial, report: &Report) -> Result<(), TrialError> {
         if let Some(remark) = disturbance::unnoticed(report) {
             self.note(remark);
         }
@@ -349,14 +354,14 @@ impl<'a> Runner<'a> {
     }
 
     /// An error if a trial was disturbed. After the last run, a small doubt of a search is kept instead.
-    fn repeat(&mut self, trial: &Trial, found: Option<Disturbed>) -> Result<(), Trouble> {
+    fn repeat(&mut self, trial: &Trial, found: Option<Disturbed>) -> Result<(), TrialError> {
         let Some(Disturbed { why, is_small }) = found else { return Ok(()) };
         let why = format!("{}: {why}", trial.name);
         if is_small && self.left == 0 {
             self.doubt = Some(why);
             return Ok(());
         }
-        Err(Trouble::Disturbed(why))
+        Err(TrialError::Disturbed(why))
     }
 
     /// Takes the doubt about the last trial of a search.
@@ -369,15 +374,15 @@ impl<'a> Runner<'a> {
         &mut self,
         trial: &Trial,
         rest: Duration,
-        mut run: impl FnMut(&mut Self) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        mut run: impl FnMut(&mut Self) -> Result<T, TrialError>,
+    ) -> Result<T, TrialError> {
         // A doubt that is still there is about an earlier trial.
         self.doubt = None;
         for left in (0..ATTEMPTS).rev() {
             // `repeat` accepts a small doubt when no run is left.
             self.left = left;
             if !(self.progress)(&trial.name) {
-                return Err(Trouble::Interrupted);
+                return Err(TrialError::Interrupted);
             }
             let begun = Instant::now();
             self.bench.rest(rest);
@@ -389,7 +394,7 @@ impl<'a> Runner<'a> {
                 false => begun.elapsed().as_secs_f64(),
             };
             match ended {
-                Err(Trouble::Disturbed(_)) if left > 0 => {}
+                Err(TrialError::Disturbed(_)) if left > 0 => {}
                 other => return other,
             }
         }
@@ -403,7 +408,7 @@ impl<'a> Runner<'a> {
     pub(crate) fn acknowledged(
         &mut self,
         trial: &Trial,
-    ) -> Result<(Report, Vec<Acknowledged>), Trouble> {
+    ) -> Result<(Report, Vec<Acknowledged>), TrialError> {
         let rest = self.plan.rest;
         self.repeated(trial, rest, |runner| {
             let (report, acknowledged) = runner.bench.acknowledged(trial)?;
@@ -416,7 +421,7 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// As [`Self::measure`].
-    pub(crate) fn observe(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    pub(crate) fn observe(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let rest = self.plan.rest;
         self.repeated(trial, rest, |runner| {
             let seen = runner.bench.run(trial)?;
@@ -426,14 +431,14 @@ impl<'a> Runner<'a> {
     }
 
     /// Returns the results in a report of flows.
-    fn counted(&self, report: &Report, flows: &[Flow]) -> Result<Counted, Trouble> {
+    fn counted(&self, report: &Report, flows: &[Flow]) -> Result<Counted, TrialError> {
         let pauses: Vec<Pauses> =
             report.ports.iter().map(|port| pauses(port, self.plan.priority)).collect();
         let all = || flows.iter().zip(&report.flows);
         let offered: u64 = all().map(|(_, counts)| counts.frames_tx).sum();
         // A ratio of nothing says nothing, and a port that is down must not look like a device that drops.
         if offered == 0 {
-            return Err(Trouble::Error("the tester sent nothing".to_owned()));
+            return Err(TrialError::Error("the tester sent nothing".to_owned()));
         }
         let mut samples = Vec::new();
         for (flow, counts) in all() {

@@ -24,12 +24,12 @@ use ground::time::Duration;
 use ground::units::{PRIORITIES, Priority, PrioritySet};
 use serde_json::{Map, Value};
 
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::counters::{Counter, Counters, PortCounters};
 use crate::trial::ResetKind;
 
 /// An action on a device, which runs beside the traffic.
-pub type Action = Box<dyn FnOnce() -> Result<(), Trouble> + Send>;
+pub type Action = Box<dyn FnOnce() -> Result<(), TrialError> + Send>;
 
 /// Access to a device beside its ports.
 pub trait Adapter {
@@ -40,13 +40,13 @@ pub trait Adapter {
     ///
     /// # Errors
     /// The device does not answer, or not as it should.
-    fn read(&mut self, ports: &[&str]) -> Result<Counters, Trouble>;
+    fn read(&mut self, ports: &[&str]) -> Result<Counters, TrialError>;
 
     /// Sets counters and maxima to zero, if the device can.
     ///
     /// # Errors
     /// The device does not answer.
-    fn clear(&mut self) -> Result<(), Trouble>;
+    fn clear(&mut self) -> Result<(), TrialError>;
 
     /// Returns true if it can read counters. Default: it can.
     fn can_read(&self) -> bool {
@@ -57,7 +57,7 @@ pub trait Adapter {
     ///
     /// # Errors
     /// The device does not answer.
-    fn version(&mut self) -> Result<Option<String>, Trouble> {
+    fn version(&mut self) -> Result<Option<String>, TrialError> {
         Ok(None)
     }
 
@@ -70,7 +70,7 @@ pub trait Adapter {
     ///
     /// # Errors
     /// The device does not answer, or not with a number.
-    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+    fn memory(&mut self) -> Result<Option<u64>, TrialError> {
         Ok(None)
     }
 
@@ -88,7 +88,7 @@ pub trait Adapter {
     ///
     /// # Errors
     /// The device refuses, or does not answer.
-    fn set(&mut self, port: &str, name: &str, value: &str) -> Result<(), Trouble>;
+    fn set(&mut self, port: &str, name: &str, value: &str) -> Result<(), TrialError>;
 }
 
 /// Default of the time after which a command is killed.
@@ -133,7 +133,12 @@ impl Command {
     }
 
     /// Runs a command with these replacements, and returns what it prints.
-    fn run(&self, field: &str, line: &[String], with: &[(&str, &str)]) -> Result<String, Trouble> {
+    fn run(
+        &self,
+        field: &str,
+        line: &[String],
+        with: &[(&str, &str)],
+    ) -> Result<String, TrialError> {
         // Within arguments and without a shell: a value cannot become another argument or command.
         let argument = |text: &String| {
             with.iter().fold(text.clone(), |text, (name, value)| {
@@ -142,12 +147,12 @@ impl Command {
         };
         let line: Vec<String> = line.iter().map(argument).collect();
         run_process(&line, self.0.timeout)
-            .map_err(|why| Trouble::Error(format!("adapter.command.{field}: {why}")))
+            .map_err(|why| TrialError::Error(format!("adapter.command.{field}: {why}")))
     }
 
     /// Reads the counters that one command prints as JSON.
-    fn printed(&self, line: &[String], ports: &[&str]) -> Result<Vec<PortCounters>, Trouble> {
-        let wrong = |why: String| Trouble::Error(format!("adapter.command.counters: {why}"));
+    fn printed(&self, line: &[String], ports: &[&str]) -> Result<Vec<PortCounters>, TrialError> {
+        let wrong = |why: String| TrialError::Error(format!("adapter.command.counters: {why}"));
         if has_placeholder(line, "port") {
             let one = |port: &&str| {
                 let text = self.run("counters", line, &[("port", port)])?;
@@ -160,12 +165,18 @@ impl Command {
     }
 
     /// Reads one counter of a port, and adds it to the others.
-    fn number(&self, counter: Counter, port: &str, to: &mut PortCounters) -> Result<(), Trouble> {
+    fn number(
+        &self,
+        counter: Counter,
+        port: &str,
+        to: &mut PortCounters,
+    ) -> Result<(), TrialError> {
         let line = &self.0.numbers[&counter];
         let field = format!("numbers.{}", counter.name());
         let read = |with: &[(&str, &str)]| {
             let text = self.run(&field, line, with)?;
-            number(&text).map_err(|why| Trouble::Error(format!("adapter.command.{field}: {why}")))
+            number(&text)
+                .map_err(|why| TrialError::Error(format!("adapter.command.{field}: {why}")))
         };
         if !counter.is_of_priority() {
             to.port.extend(read(&[("port", port)])?.map(|n| (counter, n)));
@@ -189,7 +200,7 @@ impl Adapter for Command {
         self.0.settle
     }
 
-    fn read(&mut self, ports: &[&str]) -> Result<Counters, Trouble> {
+    fn read(&mut self, ports: &[&str]) -> Result<Counters, TrialError> {
         let mut all = match &self.0.counters {
             Some(line) => self.printed(line, ports)?,
             None => vec![PortCounters::default(); ports.len()],
@@ -202,7 +213,7 @@ impl Adapter for Command {
         Ok(Counters(all))
     }
 
-    fn clear(&mut self) -> Result<(), Trouble> {
+    fn clear(&mut self) -> Result<(), TrialError> {
         // Without the command counters go on: those of a trial are differences anyway.
         let Some(line) = &self.0.clear else { return Ok(()) };
         self.run("clear", line, &[]).map(drop)
@@ -212,7 +223,7 @@ impl Adapter for Command {
         self.0.counters.is_some() || !self.0.numbers.is_empty()
     }
 
-    fn version(&mut self) -> Result<Option<String>, Trouble> {
+    fn version(&mut self) -> Result<Option<String>, TrialError> {
         let Some(line) = &self.0.version else { return Ok(None) };
         let text = self.run("version", line, &[])?;
         let first = text.lines().map(str::trim).find(|line| !line.is_empty());
@@ -224,16 +235,16 @@ impl Adapter for Command {
         self.0.memory.is_some()
     }
 
-    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+    fn memory(&mut self) -> Result<Option<u64>, TrialError> {
         let Some(line) = &self.0.memory else { return Ok(None) };
         let text = self.run("memory", line, &[])?;
-        number(&text).map_err(|why| Trouble::Error(format!("adapter.command.memory: {why}")))
+        number(&text).map_err(|why| TrialError::Error(format!("adapter.command.memory: {why}")))
     }
 
     fn reset(&self, kind: ResetKind) -> Option<Action> {
         let (line, timeout) = (self.0.resets.get(&kind)?.clone(), self.0.timeout);
         let failed =
-            move |why| Trouble::Error(format!("adapter.command.resets.{}: {why}", kind.name()));
+            move |why| TrialError::Error(format!("adapter.command.resets.{}: {why}", kind.name()));
         Some(Box::new(move || run_process(&line, timeout).map(drop).map_err(failed)))
     }
 
@@ -241,9 +252,9 @@ impl Adapter for Command {
         self.0.set.is_some()
     }
 
-    fn set(&mut self, port: &str, name: &str, value: &str) -> Result<(), Trouble> {
+    fn set(&mut self, port: &str, name: &str, value: &str) -> Result<(), TrialError> {
         let Some(line) = &self.0.set else {
-            return Err(Trouble::Missing(
+            return Err(TrialError::Missing(
                 "adapter.command.set is missing; add it to the file".into(),
             ));
         };

@@ -13,7 +13,7 @@ pub const RINGS: &str = "rings";
 
 /// The reason why a test ends early.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum TrialError {
     /// The tester or the set-up cannot be trusted.
     #[error("{0}")]
     Error(String),
@@ -28,9 +28,9 @@ pub enum Trouble {
     Interrupted,
 }
 
-/// A faculty that only some benches have.
+/// A capability that only some benches have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Faculty {
+pub enum Capability {
     /// Frames shorter than 64 bytes are sent without padding.
     ShortFrames,
     /// Frames are sent with a wrong FCS.
@@ -71,22 +71,22 @@ pub trait Bench {
     ///
     /// # Errors
     /// The trial could not be run as it is.
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble>;
+    fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError>;
 
     /// Runs a trial on a cable between the first two ports instead of the DUT: the tester's check of
     /// itself.
     ///
     /// # Errors
     /// The trial could not be run as it is.
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble>;
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError>;
 
     /// Runs a trial of any length as [`Self::run`] does, and returns the tester's counters, with
     /// latencies, instead of a record of each frame. Default: an error.
     ///
     /// # Errors
     /// The trial could not be run as it is.
-    fn count(&mut self, _: &Trial) -> Result<Report, Trouble> {
-        Err(Trouble::Error("this bench records frames, and does not count them".to_owned()))
+    fn count(&mut self, _: &Trial) -> Result<Report, TrialError> {
+        Err(TrialError::Error("this bench records frames, and does not count them".to_owned()))
     }
 
     /// Runs a trial as [`Self::count`] does, and returns what each of its connections sent, too. Default: an
@@ -94,8 +94,8 @@ pub trait Bench {
     ///
     /// # Errors
     /// The trial could not be run as it is.
-    fn acknowledged(&mut self, _: &Trial) -> Result<(Report, Vec<Acknowledged>), Trouble> {
-        Err(Trouble::Missing("the ports of the tester have no connections".to_owned()))
+    fn acknowledged(&mut self, _: &Trial) -> Result<(Report, Vec<Acknowledged>), TrialError> {
+        Err(TrialError::Missing("the ports of the tester have no connections".to_owned()))
     }
 
     /// Returns the number of frames of a trial with one flow that the tester carries by itself, whatever
@@ -103,7 +103,7 @@ pub trait Bench {
     ///
     /// # Errors
     /// The trial could not be run.
-    fn limit(&mut self, _: &Trial) -> Result<Option<u64>, Trouble> {
+    fn limit(&mut self, _: &Trial) -> Result<Option<u64>, TrialError> {
         Ok(None)
     }
 
@@ -111,7 +111,7 @@ pub trait Bench {
     ///
     /// # Errors
     /// The device does not answer.
-    fn version(&mut self) -> Result<Option<String>, Trouble> {
+    fn version(&mut self) -> Result<Option<String>, TrialError> {
         Ok(None)
     }
 
@@ -119,12 +119,12 @@ pub trait Bench {
     ///
     /// # Errors
     /// The device does not answer, or not with a number.
-    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+    fn memory(&mut self) -> Result<Option<u64>, TrialError> {
         Ok(None)
     }
 
-    /// Returns true if the bench has a faculty. Default: none.
-    fn has(&self, _: Faculty) -> bool {
+    /// Returns true if the bench has a capability. Default: none.
+    fn has(&self, _: Capability) -> bool {
         false
     }
 

@@ -9,7 +9,7 @@ use ground::units::{Mac, Priority};
 use secure::{An, Inspected, Inspector, SaPlan, Sci, SecyChange};
 use wire::{EtherType, ip, vlan};
 
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::observation::{Secured, Way, What, ecn_of};
 use crate::setup::{Marking, PortMacsec, Setup};
 use crate::trial::{FlowId, KeyChange, Port, Trial};
@@ -36,7 +36,7 @@ impl Openers {
     ///
     /// # Errors
     /// A key of the trial is not one of its suite.
-    pub(crate) fn new(setup: &Setup, trial: &Trial) -> Result<Self, Trouble> {
+    pub(crate) fn new(setup: &Setup, trial: &Trial) -> Result<Self, TrialError> {
         let ports = setup.ports.iter().enumerate();
         let opener = |(n, port): (usize, &crate::setup::TesterPort)| {
             let macsec = port.macsec.as_ref();
@@ -75,7 +75,7 @@ impl Openers {
 fn opener<'a>(
     macsec: &PortMacsec,
     changes: impl Iterator<Item = &'a KeyChange>,
-) -> Result<Inspector, Trouble> {
+) -> Result<Inspector, TrialError> {
     let plan = &macsec.plan;
     let mut opener = Inspector::new(plan.suite, plan.confidentiality);
     let theirs = plan.receive.iter().map(|sc| (sc.sci, &sc.associations));
@@ -102,7 +102,7 @@ fn opener<'a>(
         }
     }
     for (sci, an, sa) in keys {
-        opener.add(sci, an, sa).map_err(|why| Trouble::Error(why.to_string()))?;
+        opener.add(sci, an, sa).map_err(|why| TrialError::Error(why.to_string()))?;
     }
     Ok(opener)
 }

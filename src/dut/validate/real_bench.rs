@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use crate::adapter::{Action, Adapter};
-use crate::bench::{Acknowledged, Bench, Faculty, RINGS, Trouble};
+use crate::bench::{Acknowledged, Bench, Capability, RINGS, TrialError};
 use crate::observation::Observation;
 use crate::otg;
 use crate::setup::{FlowControl, Setup};
@@ -66,7 +66,7 @@ impl RealBench {
         eal: EalOptions,
         adapter: Option<Box<dyn Adapter>>,
         stop: Arc<AtomicBool>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, TrialError> {
         let devices = setup.ports.iter().filter_map(|port| {
             // Devices that EAL has to probe; a location that is wrong is refused when the ports are opened.
             let location = tester::plan::Location::parse(&port.location).ok()?;
@@ -76,7 +76,7 @@ impl RealBench {
             }
         });
         let eal = eal.for_devices(devices);
-        let eal = Eal::start(&eal).map_err(|error| Trouble::Error(error.to_string()))?;
+        let eal = Eal::start(&eal).map_err(|error| TrialError::Error(error.to_string()))?;
         let numbers = Numbers::new(&setup);
         let ports = Ports::new(eal, None);
         Ok(Self { setup, ports, adapter, numbers, warnings: Vec::new(), device: None, stop })
@@ -93,7 +93,7 @@ impl RealBench {
         reports: Reports,
         eal: EalOptions,
         stop: Arc<AtomicBool>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, TrialError> {
         let mut device = InProcess::new(setup.clone(), lab, reports);
         let placed = device.placed(&setup)?;
         Ok(Self { device: Some(device), ..Self::new(placed, eal, None, stop)? })
@@ -105,7 +105,7 @@ impl RealBench {
         plan: TestPlan,
         trial: &Trial,
         to: Far,
-    ) -> Result<(Arc<Session>, Option<Made>), Trouble> {
+    ) -> Result<(Arc<Session>, Option<Made>), TrialError> {
         let device = self.device.as_mut().filter(|_| to == Far::Device);
         let made = device.map(|device| device.make(trial)).transpose()?;
         // The tester's own cable is polled in the same way, by one thread, as an empty device.
@@ -117,7 +117,7 @@ impl RealBench {
     }
 
     /// Runs a trial without captures between ports at these locations, and returns the counters.
-    fn counts(&mut self, trial: &Trial, setup: &Setup, to: Far) -> Result<Report, Trouble> {
+    fn counts(&mut self, trial: &Trial, setup: &Setup, to: Far) -> Result<Report, TrialError> {
         let location = |port: Port| setup.port(port).location.clone();
         let mut config = otg::counting(trial, setup, location);
         let parts = Parts::spread(&mut config, trial, setup);
@@ -144,10 +144,12 @@ impl RealBench {
         session.stop(&flows).map_err(trouble)?;
         // The action has its own time limit.
         let begun = running.map_or(Ok(()), |running| {
-            running.join().unwrap_or_else(|_| Err(Trouble::Error("the reset ended early".into())))
+            running
+                .join()
+                .unwrap_or_else(|_| Err(TrialError::Error("the reset ended early".into())))
         });
         if interrupted {
-            return Err(Trouble::Interrupted);
+            return Err(TrialError::Interrupted);
         }
         begun?;
         let mut report = parts.joined(session.report().map_err(trouble)?);
@@ -175,12 +177,12 @@ impl RealBench {
     }
 
     /// Returns the reset of a trial: its time, and the action.
-    fn action(&self, trial: &Trial) -> Result<Option<(Duration, Action)>, Trouble> {
+    fn action(&self, trial: &Trial) -> Result<Option<(Duration, Action)>, TrialError> {
         let Some(reset) = trial.reset else { return Ok(None) };
         let adapter = self.adapter.as_ref().ok_or_else(no_adapter)?;
         let action = adapter.reset(reset.kind).ok_or_else(|| {
             let kind = reset.kind.name();
-            Trouble::Missing(format!(
+            TrialError::Missing(format!(
                 "adapter.command.resets.{kind} is missing; add it to the file"
             ))
         })?;
@@ -188,7 +190,12 @@ impl RealBench {
     }
 
     /// Runs a trial between ports at these locations.
-    fn observe(&mut self, trial: &Trial, setup: &Setup, to: Far) -> Result<Observation, Trouble> {
+    fn observe(
+        &mut self,
+        trial: &Trial,
+        setup: &Setup,
+        to: Far,
+    ) -> Result<Observation, TrialError> {
         let mut plan = plan(trial, setup)?;
         self.numbers.secure(&mut plan, trial, setup, to);
         let all: Vec<usize> = (0..plan.ports.len()).collect();
@@ -207,7 +214,7 @@ impl RealBench {
         session.stop(&flows).map_err(trouble)?;
         session.capture(&all, false).map_err(trouble)?;
         if interrupted {
-            return Err(Trouble::Interrupted);
+            return Err(TrialError::Interrupted);
         }
         let mut report = session.report().map_err(trouble)?;
         report.device = watch.end();
@@ -228,7 +235,7 @@ impl RealBench {
         session: &Session,
         span: Duration,
         actions: &mut Actions,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, TrialError> {
         let begun = std::time::Instant::now();
         let slower = if self.device.is_some() { SLOWER_MAX_DEVICE } else { SLOWER_MAX };
         // The clock of ports in memory may stand still for long; at some factor a trial will not end.
@@ -247,14 +254,14 @@ impl RealBench {
             }
             if begun.elapsed() > most {
                 let what = "the threads of the ports had too little of their CPUs for the trial";
-                return Err(Trouble::Disturbed(what.to_owned()));
+                return Err(TrialError::Disturbed(what.to_owned()));
             }
             thread::sleep(StdDuration::from_secs_f64(left.min(next)).min(LOOK));
         }
     }
 
     /// Resumes all priorities of the DUT at all ports that a trial sent MAC control to.
-    fn release(&mut self, trial: &Trial) -> Result<(), Trouble> {
+    fn release(&mut self, trial: &Trial) -> Result<(), TrialError> {
         let mut ports: Vec<Port> = trial.control.iter().map(|control| control.port).collect();
         ports.sort_unstable();
         ports.dedup();
@@ -285,7 +292,7 @@ impl RealBench {
 
 impl RealBench {
     /// Runs a trial and returns the differences of the device's counters over it, if it reads them.
-    fn counted(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn counted(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let setup = self.setup.clone();
         if !trial.counters || self.device.is_some() {
             return self.observe(trial, &setup, Far::Device);
@@ -305,7 +312,7 @@ impl RealBench {
     }
 
     /// Gives the settings of a trial their values in it, or those after it.
-    fn set(&mut self, trial: &Trial, restored: bool) -> Result<(), Trouble> {
+    fn set(&mut self, trial: &Trial, restored: bool) -> Result<(), TrialError> {
         // A device in this process gets them before it runs.
         let settings = trial.settings.iter().filter(|_| self.device.is_none());
         for setting in settings {
@@ -318,12 +325,12 @@ impl RealBench {
     }
 }
 
-fn no_adapter() -> Trouble {
-    Trouble::Missing("adapter is missing; add it to the file".to_owned())
+fn no_adapter() -> TrialError {
+    TrialError::Missing("adapter is missing; add it to the file".to_owned())
 }
 
 impl Bench for RealBench {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let set = self.set(trial, false);
         let seen = set.and_then(|()| self.counted(trial));
         let restored = self.set(trial, true);
@@ -333,19 +340,19 @@ impl Bench for RealBench {
         restored.and(released).map(|()| seen)
     }
 
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let setup = on_cable(&self.setup);
         self.observe(trial, &setup, Far::Cable)
     }
 
     /// The least of these: frames that a cable in memory carries, that the sender's port takes, and that
     /// the receiver's port has if it misses some.
-    fn limit(&mut self, trial: &Trial) -> Result<Option<u64>, Trouble> {
+    fn limit(&mut self, trial: &Trial) -> Result<Option<u64>, TrialError> {
         let cable = self.counts(trial, &on_cable(&self.setup), Far::Cable)?;
         let setup = self.setup.clone();
         let ports = self.counts(trial, &setup, Far::Device)?;
         let (Some(flow), [carried, ..]) = (trial.flows.first(), &cable.flows[..]) else {
-            return Err(Trouble::Error("a trial without a flow has no limit".to_owned()));
+            return Err(TrialError::Error("a trial without a flow has no limit".to_owned()));
         };
         let counted = &ports.flows[0];
         let sent = counted.frames_tx.saturating_sub(ports.ports[flow.from.0].tx_dropped);
@@ -358,12 +365,14 @@ impl Bench for RealBench {
         let short = flow.intended(line).saturating_sub(limit) as f64;
         let Unattended { seconds, who } = ports.unattended();
         if limit < carried.frames_rx && short <= seconds * flow.frames_per_second(line) {
-            return Err(Trouble::Disturbed(format!("the tester's own limit is not known: {who}")));
+            return Err(TrialError::Disturbed(format!(
+                "the tester's own limit is not known: {who}"
+            )));
         }
         Ok(Some(limit))
     }
 
-    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+    fn count(&mut self, trial: &Trial) -> Result<Report, TrialError> {
         let setup = self.setup.clone();
         let counts = self.counts(trial, &setup, Far::Device);
         let released = self.release(trial);
@@ -372,12 +381,12 @@ impl Bench for RealBench {
         // Frames that a port cannot send while a reset takes its link down are part of the result.
         let resets = trial.reset.is_some() && !counts.ports.iter().any(missed);
         match disturbed(&counts).filter(|_| !resets) {
-            Some(what) => Err(Trouble::Disturbed(what)),
+            Some(what) => Err(TrialError::Disturbed(what)),
             None => Ok(counts),
         }
     }
 
-    fn acknowledged(&mut self, trial: &Trial) -> Result<(Report, Vec<Acknowledged>), Trouble> {
+    fn acknowledged(&mut self, trial: &Trial) -> Result<(Report, Vec<Acknowledged>), TrialError> {
         self.connect(trial)
     }
 
@@ -396,29 +405,31 @@ impl Bench for RealBench {
         }
     }
 
-    fn has(&self, faculty: Faculty) -> bool {
-        match faculty {
-            Faculty::ShortFrames | Faculty::WrongFcs | Faculty::ShortGap => false,
-            Faculty::Keys => false,
+    fn has(&self, capability: Capability) -> bool {
+        match capability {
+            Capability::ShortFrames | Capability::WrongFcs | Capability::ShortGap => false,
+            Capability::Keys => false,
             // No test of a device in this process has connections: benchmarks do, of other devices.
-            Faculty::Stateful => self.device.is_none() && traffic::possible(&self.setup),
-            Faculty::Changes => self.device.is_some(),
-            Faculty::Counters | Faculty::Settings if self.device.is_some() => true,
-            Faculty::Counters => self.adapter.as_ref().is_some_and(|adapter| adapter.can_read()),
-            Faculty::Memory => self.adapter.as_ref().is_some_and(|a| a.can_read_memory()),
-            Faculty::Reset(kind) => self.adapter.as_ref().is_some_and(|a| a.reset(kind).is_some()),
-            Faculty::Settings => self.adapter.as_ref().is_some_and(|adapter| adapter.can_set()),
+            Capability::Stateful => self.device.is_none() && traffic::possible(&self.setup),
+            Capability::Changes => self.device.is_some(),
+            Capability::Counters | Capability::Settings if self.device.is_some() => true,
+            Capability::Counters => self.adapter.as_ref().is_some_and(|adapter| adapter.can_read()),
+            Capability::Memory => self.adapter.as_ref().is_some_and(|a| a.can_read_memory()),
+            Capability::Reset(kind) => {
+                self.adapter.as_ref().is_some_and(|a| a.reset(kind).is_some())
+            }
+            Capability::Settings => self.adapter.as_ref().is_some_and(|adapter| adapter.can_set()),
         }
     }
 
-    fn version(&mut self) -> Result<Option<String>, Trouble> {
+    fn version(&mut self) -> Result<Option<String>, TrialError> {
         if self.device.is_some() {
             return Ok(Some(format!("sluice {}", ground::program::version())));
         }
         self.adapter.as_mut().map_or(Ok(None), |adapter| adapter.version())
     }
 
-    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+    fn memory(&mut self) -> Result<Option<u64>, TrialError> {
         self.adapter.as_mut().map_or(Ok(None), |adapter| adapter.memory())
     }
 
@@ -444,12 +455,12 @@ fn on_cable(setup: &Setup) -> Setup {
 }
 
 /// Returns the plan of a trial.
-fn plan(trial: &Trial, setup: &Setup) -> Result<TestPlan, Trouble> {
+fn plan(trial: &Trial, setup: &Setup) -> Result<TestPlan, TrialError> {
     resolved(&otg::config(trial, setup, |port| recorded(&setup.port(port).location)))
 }
 
 /// Returns the plan of a configuration.
-fn resolved(config: &::otg::model::Config) -> Result<TestPlan, Trouble> {
+fn resolved(config: &::otg::model::Config) -> Result<TestPlan, TrialError> {
     let resolved = tester::resolve::resolve(config);
-    resolved.map(|(plan, _)| plan).map_err(|refusal| Trouble::Error(refusal.errors.join("; ")))
+    resolved.map(|(plan, _)| plan).map_err(|refusal| TrialError::Error(refusal.errors.join("; ")))
 }

@@ -1,6 +1,6 @@
 //! A run: selects tests, runs them in order, and collects their results.
 
-use crate::bench::{Bench, Faculty, Trouble, VIRTUAL};
+use crate::bench::{Bench, Capability, TrialError, VIRTUAL};
 use crate::catalogue;
 use crate::judge::{Measurement, Outcome};
 use crate::knobs;
@@ -77,17 +77,17 @@ fn is_named(test: &Test, pattern: &str) -> bool {
 struct NoBench(Duration);
 
 impl Bench for NoBench {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         self.0 = trial.length;
-        Err(Trouble::Interrupted)
+        Err(TrialError::Interrupted)
     }
 
-    fn run_on_cable(&mut self, _: &Trial) -> Result<Observation, Trouble> {
-        Err(Trouble::Interrupted)
+    fn run_on_cable(&mut self, _: &Trial) -> Result<Observation, TrialError> {
+        Err(TrialError::Interrupted)
     }
 
     /// What the real bench lacks is not known here.
-    fn has(&self, _: Faculty) -> bool {
+    fn has(&self, _: Capability) -> bool {
         true
     }
 
@@ -279,9 +279,9 @@ fn run_one(
     // Only the test of different rates uses ports of another rate than the common one.
     let given = if test.topology == Topology::Ts { setup.ports.len() } else { setup.alike() };
     let ended = if let Some(why) = catalogue::other_kind(test, setup) {
-        Err(Trouble::Missing(why))
+        Err(TrialError::Missing(why))
     } else if given < needed {
-        Err(Trouble::Missing(too_few(setup, needed, given)))
+        Err(TrialError::Missing(too_few(setup, needed, given)))
     } else {
         run_at_ports(&mut context, test)
     };
@@ -327,7 +327,7 @@ fn run_one(
 
 /// Runs a test. At level full, one of properties of a port is run with each port of the common rate in each
 /// of its roles, and says which ports it does not look at.
-fn run_at_ports(context: &mut Context<'_>, test: &Test) -> Result<(), Trouble> {
+fn run_at_ports(context: &mut Context<'_>, test: &Test) -> Result<(), TrialError> {
     (test.run)(context)?;
     if !with_each_port(context.level, test) {
         return Ok(());
@@ -347,11 +347,11 @@ fn run_at_ports(context: &mut Context<'_>, test: &Test) -> Result<(), Trouble> {
     Ok(())
 }
 
-const fn outcome_of(trouble: &Trouble) -> Outcome {
+const fn outcome_of(trouble: &TrialError) -> Outcome {
     match trouble {
-        Trouble::Error(_) => Outcome::Error,
-        Trouble::Disturbed(_) | Trouble::Interrupted => Outcome::Inconclusive,
-        Trouble::Missing(_) => Outcome::Skip,
+        TrialError::Error(_) => Outcome::Error,
+        TrialError::Disturbed(_) | TrialError::Interrupted => Outcome::Inconclusive,
+        TrialError::Missing(_) => Outcome::Skip,
     }
 }
 
@@ -502,7 +502,7 @@ mod tests {
     }
 
     impl Bench for Busy {
-        fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
             let mut seen = self.device.run(trial)?;
             seen.disturbed =
                 self.disturbed.contains(&self.trials).then(|| "the machine was busy".to_owned());
@@ -510,7 +510,7 @@ mod tests {
             Ok(seen)
         }
 
-        fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
             self.device.run_on_cable(trial)
         }
 

@@ -7,7 +7,7 @@ mod starved;
 mod storms;
 mod topology;
 
-use crate::bench::{Bench, Faculty, Trouble};
+use crate::bench::{Bench, Capability, TrialError};
 use crate::judge::{Limits, Measurement, Outcome};
 use crate::observation::{Observation, Record, Way};
 use crate::setup::{FlowControl, Keep, Setup, TesterPort};
@@ -70,7 +70,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// The trial could not be run, or the machine disturbed it.
-    pub fn observe(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    pub fn observe(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         self.without_storm(trial)?;
         let seen = match self.setup.keep {
             Keep::Frames => self.bench.run(&Trial { keep: true, ..trial.clone() })?,
@@ -88,7 +88,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// As [`Context::observe`].
-    pub fn observe_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    pub fn observe_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let seen = self.bench.run_on_cable(trial)?;
         self.keep(trial, &seen);
         self.trusted(trial, seen)
@@ -126,7 +126,7 @@ impl<'a> Context<'a> {
 
     /// Checks that something arrives from each port at each other one that it sends to: a DUT that is not
     /// cabled as the file says is not judged.
-    fn cabled(&self, trial: &Trial, seen: &Observation) -> Result<(), Trouble> {
+    fn cabled(&self, trial: &Trial, seen: &Observation) -> Result<(), TrialError> {
         let own = trial.flows[..trial.own_flows()].iter().filter(|flow| !flow.is_to_nic());
         let pairs: BTreeSet<_> = own.map(|flow| (flow.from, flow.to)).collect();
         for (from, to) in pairs {
@@ -147,14 +147,14 @@ impl<'a> Context<'a> {
                 let mut flows = trial.flows.iter().filter(|flow| of(flow));
                 let paused = flows.find_map(|flow| self.paused_before(seen, flow));
                 let none = || format!("the tester sent no frame from port {from} to port {to}");
-                return Err(Trouble::Error(paused.unwrap_or_else(none)));
+                return Err(TrialError::Error(paused.unwrap_or_else(none)));
             }
             if received == 0 {
                 let what = format!(
                     "none of {sent} frames from port {from} arrives at port {to}; check the cables, \
                      and that the DUT forwards between these ports{hint}"
                 );
-                return Err(Trouble::Error(what));
+                return Err(TrialError::Error(what));
             }
         }
         Ok(())
@@ -171,9 +171,9 @@ impl<'a> Context<'a> {
 
     /// Checks that the tester sent what the trial says, so that a DUT is not judged by frames that
     /// never left.
-    fn trusted(&self, trial: &Trial, seen: Observation) -> Result<Observation, Trouble> {
+    fn trusted(&self, trial: &Trial, seen: Observation) -> Result<Observation, TrialError> {
         if let Some(why) = &seen.disturbed {
-            return Err(Trouble::Disturbed(why.clone()));
+            return Err(TrialError::Disturbed(why.clone()));
         }
         let ports = (0..self.setup.ports.len()).map(Port);
         // A protected frame is compared as it was made and as it was on the line: a test may make either.
@@ -192,7 +192,7 @@ impl<'a> Context<'a> {
                     "the tester sent {sent} of {} control frames (number {n} of {})",
                     control.frames, trial.name
                 );
-                return Err(Trouble::Error(what));
+                return Err(TrialError::Error(what));
             }
         }
         Ok(seen)
@@ -203,13 +203,13 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// The set-up has fewer.
-    pub fn ports<const N: usize>(&self) -> Result<[Port; N], Trouble> {
+    pub fn ports<const N: usize>(&self) -> Result<[Port; N], TrialError> {
         if let Some(port) = self.nic {
             return Ok([port; N]);
         }
         let given = self.setup.alike();
         if given < N {
-            return Err(Trouble::Missing(too_few(self.setup, N, given)));
+            return Err(TrialError::Missing(too_few(self.setup, N, given)));
         }
         Ok(core::array::from_fn(|n| Port((self.first + n) % given)))
     }
@@ -224,7 +224,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// The set-up has fewer than two.
-    pub fn to_last(&self) -> Result<(Port, Vec<Port>), Trouble> {
+    pub fn to_last(&self) -> Result<(Port, Vec<Port>), TrialError> {
         self.ports::<2>()?;
         let given = self.setup.alike();
         let port = |n| Port((self.first + n) % given);
@@ -240,9 +240,9 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// The set-up has none.
-    pub fn lossless(&self) -> Result<Priority, Trouble> {
+    pub fn lossless(&self) -> Result<Priority, TrialError> {
         let first = self.sent(self.setup.lossless).iter().next();
-        first.ok_or_else(|| Trouble::Missing("lossless: it is empty".into()))
+        first.ok_or_else(|| TrialError::Missing("lossless: it is empty".into()))
     }
 
     /// Returns the lossless priorities to try: one at level quick, all at level full.
@@ -256,7 +256,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// The set-up has none.
-    pub fn stopped(&self) -> Result<Priority, Trouble> {
+    pub fn stopped(&self) -> Result<Priority, TrialError> {
         match self.setup.flow_control {
             FlowControl::Pfc => self.lossless(),
             FlowControl::Pause => self.lossy(),
@@ -307,9 +307,9 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// The set-up has none.
-    pub fn lossy(&self) -> Result<Priority, Trouble> {
+    pub fn lossy(&self) -> Result<Priority, TrialError> {
         let first = self.sent(self.setup.lossy).iter().next();
-        first.ok_or_else(|| Trouble::Missing("lossy: it is empty".into()))
+        first.ok_or_else(|| TrialError::Missing("lossy: it is empty".into()))
     }
 
     /// Returns all priorities of traffic that the set-up knows.
@@ -367,10 +367,10 @@ impl<'a> Context<'a> {
         self.measured.push(Measurement::skip(what, why));
     }
 
-    /// Returns true if the tester's ports have a faculty.
+    /// Returns true if the tester's ports have a capability.
     #[must_use]
-    pub fn has(&self, faculty: Faculty) -> bool {
-        self.bench.has(faculty)
+    pub fn has(&self, capability: Capability) -> bool {
+        self.bench.has(capability)
     }
 
     /// Returns the first number at level quick, the second at level full.
@@ -457,7 +457,7 @@ impl<'a> Context<'a> {
         seen: &Observation,
         trial: &Trial,
         span: &Range<Duration>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), TrialError> {
         for (n, flow) in trial.flows.iter().enumerate() {
             if flow.is_awaited() {
                 self.is_sent(seen, FlowId(n), flow, span)?;
@@ -479,12 +479,12 @@ impl<'a> Context<'a> {
                     self.port(flow.from).name,
                     pause.at.as_nanos() / 1000
                 );
-                return Err(Trouble::Error(what));
+                return Err(TrialError::Error(what));
             }
             // Its first pause may be from before the trial, and renewed after the span.
             let paused = self.paused_before(seen, flow).filter(|_| sent == 0);
             if let Some(what) = paused {
-                return Err(Trouble::Error(what));
+                return Err(TrialError::Error(what));
             }
             // A frame at either end of the span may be outside of it.
             if (sent as f64) < intended * 0.95 - 2.0 {
@@ -493,7 +493,7 @@ impl<'a> Context<'a> {
                      busy, or too slow for this rate",
                     flow.priority
                 );
-                return Err(Trouble::Disturbed(what));
+                return Err(TrialError::Disturbed(what));
             }
             if sent == 0 || arrived * 10 < sent * 9 {
                 self.starved.explains_missing(sent.saturating_sub(arrived))?;
@@ -503,7 +503,7 @@ impl<'a> Context<'a> {
                     flow.priority,
                     self.port(flow.to).name
                 );
-                return Err(Trouble::Error(what));
+                return Err(TrialError::Error(what));
             }
         }
         Ok(())

@@ -28,7 +28,7 @@ use tester::standing;
 use tester::tally::report;
 use tester::virtual_run::exact;
 
-use crate::bench::{Acknowledged, Bench, Faculty, Trouble, VIRTUAL};
+use crate::bench::{Acknowledged, Bench, Capability, TrialError, VIRTUAL};
 use crate::counters::PortCounters;
 use crate::observation::Observation;
 use crate::otg;
@@ -79,7 +79,7 @@ impl VirtualBench {
     }
 
     /// Returns the network of a trial.
-    pub(crate) fn prepare(&mut self, trial: &Trial) -> Result<Prepared, Trouble> {
+    pub(crate) fn prepare(&mut self, trial: &Trial) -> Result<Prepared, TrialError> {
         let config = otg::config(trial, &self.setup, |p| self.setup.port(p).location.clone());
         let (mut network, tester) = self.plan(trial, &config)?;
         self.secure(&mut network, &tester.hosts, trial);
@@ -87,7 +87,7 @@ impl VirtualBench {
     }
 
     /// Returns the device with a seed. It is resolved again only if that of the last trial was another.
-    fn device(&mut self, seed: u64) -> Result<Device, Trouble> {
+    fn device(&mut self, seed: u64) -> Result<Device, TrialError> {
         if let Some(device) = self.device.as_ref().filter(|(plan, _)| plan.network.seed == seed) {
             return Ok(device.clone());
         }
@@ -106,7 +106,7 @@ impl VirtualBench {
         &mut self,
         trial: &Trial,
         config: &Config,
-    ) -> Result<(NetworkPlan, LabTester), Trouble> {
+    ) -> Result<(NetworkPlan, LabTester), TrialError> {
         // Equal trials differ in what is random, as they would on a real device.
         let seed = self.setup.seed.wrapping_add(trial.round.into());
         let (mut plan, of_nics) = self.device(seed)?;
@@ -117,7 +117,7 @@ impl VirtualBench {
             if *rate != port.rate {
                 let (name, said) = (&port.name, port.rate);
                 let what = format!("the link of {name} runs at {rate}, and the file says {said}");
-                return Err(Trouble::Error(what));
+                return Err(TrialError::Error(what));
             }
         }
         if let Some(own) = of_nics {
@@ -147,21 +147,21 @@ impl VirtualBench {
         plan: &NetworkPlan,
         hosts: &[NodeId],
         trial: &Trial,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), TrialError> {
         let mut keys: Vec<_> = trial.keys.iter().collect();
         // The network runs forward only.
         keys.sort_by_key(|key| key.at);
         for key in keys {
             network.run_until(Instant::ZERO + otg::lead(&self.setup) + key.at);
             let end = opposite(plan, hosts[key.port.0]);
-            let refused = |why| Trouble::Error(format!("a key is refused: {why}"));
+            let refused = |why| TrialError::Error(format!("a key is refused: {why}"));
             network.change_secy(end, &key.change).map_err(refused)?;
         }
         Ok(())
     }
 
     /// Runs a network and returns what the tester's ports recorded.
-    fn observe(&self, trial: &Trial, prepared: Prepared) -> Result<Observation, Trouble> {
+    fn observe(&self, trial: &Trial, prepared: Prepared) -> Result<Observation, TrialError> {
         let Prepared { mut network, hosts } = prepared;
         let lead = otg::lead(&self.setup);
         for change in &trial.links {
@@ -196,7 +196,7 @@ impl VirtualBench {
         let plan = network;
         let mut recorder = Recorder::new(&plan, &hosts, &self.setup, trial, lead)?;
         let mut network = ObservedNetwork::new(&plan, Some(&mut recorder))
-            .map_err(|error| Trouble::Error(error.to_string()))?;
+            .map_err(|error| TrialError::Error(error.to_string()))?;
         self.rekey(&mut network, &plan, &hosts, trial)?;
         let cleared = self.run_to_clear(&mut network, &plan, &hosts, trial);
         let end = Instant::ZERO + lead + trial.length;
@@ -212,7 +212,7 @@ impl VirtualBench {
         });
         // A change that the device refused would look like one without effect.
         if let Some(refusal) = network.refusals().first() {
-            return Err(Trouble::Error(format!("a setting is refused: {}", refusal.why)));
+            return Err(TrialError::Error(format!("a setting is refused: {}", refusal.why)));
         }
         drop(network);
         let [records, damaged] = recorder.into_records();
@@ -245,12 +245,12 @@ impl VirtualBench {
     }
 }
 
-fn resolved(lab: &Lab) -> Result<LabPlan, Trouble> {
+fn resolved(lab: &Lab) -> Result<LabPlan, TrialError> {
     lab::resolve_raw(lab).map(|(plan, _)| plan).map_err(wrong)
 }
 
-fn wrong(error: config::ConfigError) -> Trouble {
-    Trouble::Error(error.to_string())
+fn wrong(error: config::ConfigError) -> TrialError {
+    TrialError::Error(error.to_string())
 }
 
 /// Returns a node without MACsec: a cable has none.
@@ -290,10 +290,10 @@ pub(crate) fn changed(
     host: NodeId,
     name: &str,
     value: &str,
-) -> Result<FaultKind, Trouble> {
+) -> Result<FaultKind, TrialError> {
     let End { node, port } = opposite(network, host);
-    let object = Object::named(name).map_err(|error| Trouble::Missing(error.to_string()))?;
-    let value = config::object_value(object, value).map_err(Trouble::Error)?;
+    let object = Object::named(name).map_err(|error| TrialError::Missing(error.to_string()))?;
+    let value = config::object_value(object, value).map_err(TrialError::Error)?;
     let at = At { port: Some(port), class: None };
     Ok(FaultKind::Change { node, change: Change::Object { object, at, value } })
 }
@@ -305,12 +305,12 @@ fn sent_by(network: &NetworkPlan, host: NodeId) -> Direction {
 }
 
 impl Bench for VirtualBench {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let prepared = self.prepare(trial)?;
         self.observe(trial, prepared)
     }
 
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let Prepared { network, hosts } = self.prepare(trial)?;
         let [a, b] = [0, 1].map(|n: usize| unsecured(&network.nodes[hosts[n].index()]));
         let line = &network.links[link_of(&network, hosts[0]).index()];
@@ -328,28 +328,28 @@ impl Bench for VirtualBench {
         self.observe(trial, Prepared { network, hosts: vec![NodeId(0), NodeId(1)] })
     }
 
-    fn count(&mut self, trial: &Trial) -> Result<Counts, Trouble> {
+    fn count(&mut self, trial: &Trial) -> Result<Counts, TrialError> {
         self.acknowledged(trial).map(|(counts, _)| counts)
     }
 
-    fn acknowledged(&mut self, trial: &Trial) -> Result<(Counts, Vec<Acknowledged>), Trouble> {
+    fn acknowledged(&mut self, trial: &Trial) -> Result<(Counts, Vec<Acknowledged>), TrialError> {
         let config = otg::counting(trial, &self.setup, |p| self.setup.port(p).location.clone());
         let (plan, tester) = self.plan(trial, &config)?;
-        let mut network =
-            ObservedNetwork::new(&plan, None).map_err(|error| Trouble::Error(error.to_string()))?;
+        let mut network = ObservedNetwork::new(&plan, None)
+            .map_err(|error| TrialError::Error(error.to_string()))?;
         if let Some(reset) = trial.reset {
             let time = Instant::ZERO + otg::lead(&self.setup) + reset.at;
             network.run_until(time);
             let span = self.resets.get(&reset.kind).copied().ok_or_else(|| {
                 let kind = reset.kind.name();
-                Trouble::Missing(format!("virtual.resets.{kind} is missing; add it to the file"))
+                TrialError::Missing(format!("virtual.resets.{kind} is missing; add it to the file"))
             })?;
             let is_switch =
                 |node: &NodeId| matches!(plan.nodes[node.index()].kind, NodeKind::Switch(_));
             for switch in (0..plan.nodes.len() as u32).map(NodeId).filter(is_switch) {
                 network
                     .restart(switch, &plan, time + span)
-                    .map_err(|error| Trouble::Error(error.to_string()))?;
+                    .map_err(|error| TrialError::Error(error.to_string()))?;
             }
         }
         // Later acknowledgements are no part of the time.
@@ -362,13 +362,16 @@ impl Bench for VirtualBench {
         Ok((counts(&mut network, &tester, end), acknowledged))
     }
 
-    fn has(&self, faculty: Faculty) -> bool {
-        match faculty {
-            Faculty::ShortFrames | Faculty::WrongFcs => true,
-            Faculty::ShortGap | Faculty::Stateful => true,
-            Faculty::Counters | Faculty::Settings | Faculty::Changes | Faculty::Keys => true,
-            Faculty::Memory => false,
-            Faculty::Reset(kind) => self.resets.contains_key(&kind),
+    fn has(&self, capability: Capability) -> bool {
+        match capability {
+            Capability::ShortFrames | Capability::WrongFcs => true,
+            Capability::ShortGap | Capability::Stateful => true,
+            Capability::Counters
+            | Capability::Settings
+            | Capability::Changes
+            | Capability::Keys => true,
+            Capability::Memory => false,
+            Capability::Reset(kind) => self.resets.contains_key(&kind),
         }
     }
 
@@ -379,7 +382,7 @@ impl Bench for VirtualBench {
     }
 
     /// The device is this program.
-    fn version(&mut self) -> Result<Option<String>, Trouble> {
+    fn version(&mut self) -> Result<Option<String>, TrialError> {
         Ok(Some(format!("sluice {}", ground::program::version())))
     }
 

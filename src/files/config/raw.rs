@@ -12,11 +12,11 @@ mod port;
 mod values;
 
 pub use self::congestion::{
-    Aqm, AttachedName, Centiseconds, CimDialect, CimTypeName, CongestionIsolation, FastCnp,
-    FastCnpQueue, IsolationPeer, IsolationQueue, LocatorName, MessageLimit, PausePolicy,
-    PortFastCnp, PortIsolation, PortQcn, PortSfc, Qcn, QcnQueue, QpEntry, QueueMapSaid,
-    SendersSaid, Setting, Settings, Sfc, SfcFormName, SfcFromName, SfcMeter, SfcProxy,
-    SfcProxyAccept, SfcProxyCache, SfcQueue, SourceQpSaid, TrafficClasses, out_of_range,
+    Aqm, Centiseconds, CimDialect, CongestionIsolation, FastCnp, FastCnpQueue, IsolationPeer,
+    IsolationQueue, LocatorName, MessageLimit, PausePolicy, PortFastCnp, PortIsolation, PortQcn,
+    PortSfc, Qcn, QcnQueue, QpEntry, QueueMapSaid, SendersSaid, Setting, Settings, Sfc,
+    SfcFormName, SfcFromName, SfcMeter, SfcProxy, SfcProxyAccept, SfcProxyCache, SfcQueue,
+    SourceQpSaid, TrafficClasses, out_of_range,
 };
 pub use self::discovery::{
     AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxPlace, DcbxSfc,
@@ -35,6 +35,7 @@ pub use port::{
     Action, Core, Ecn, Link, Maps, MarkPoint, Pause, Pfc, PhyName, Port, Queue, Refresh, Shaping,
     Trust, Vlan, Watchdog,
 };
+pub use switch::AttachedKind;
 pub use values::{EtherTypeName, HexText, MacsecSci, Range, VlanRange};
 
 use std::collections::BTreeMap;

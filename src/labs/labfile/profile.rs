@@ -9,7 +9,7 @@ use super::silent;
 use config::Congestion;
 use config::quantity::Size;
 use config::raw::{
-    AttachedName, Buffer, CongestionIsolation, Dcbx, FastCnp, Headroom, Learning, Lldp,
+    AttachedKind, Buffer, CongestionIsolation, Dcbx, FastCnp, Headroom, Learning, Lldp,
     LocatorName, Macsec, Maps, Measurement, Pause, Pfc, Port, Ptp, Qcn, Queue, Range, Sfc,
     SfcProxy, Trust, Watchdog,
 };
@@ -135,7 +135,7 @@ pub struct PortDefaults {
     /// Type of the hosts at host ports: `host` (PFC only), `sfc_host` (obeys source flow control
     /// messages), `auto` (as DCBX advertises), or `switch`. Default: the host's type, from its
     /// `sfc`. Ports between switches are detected.
-    pub attached: Option<AttachedName>,
+    pub attached: Option<AttachedKind>,
     /// Congestion locator in the messages of these ports: `incast`, `in_network`, or `auto`, from
     /// the lab and Topology Recognition. Default: `auto`.
     pub congestion_locator: Option<LocatorName>,

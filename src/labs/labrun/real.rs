@@ -5,7 +5,7 @@
 //!   so that a network of rings carries the same traffic as the network of the lab.
 //! - **Few threads poll many nodes.** Every thread polls its nodes in turn, all of them at the same
 //!   time of its clock, whose distance from the other threads' clocks is bounded by a
-//!   [leash](runtime::Leash). A preempted thread stops the time of all, so preemption causes
+//!   [clock sync](runtime::ClockSync). A preempted thread stops the time of all, so preemption causes
 //!   no lossless loss that a link would not have caused.
 //! - **Slow motion** if the lab is faster than the machine: the lab's time, with every rate and
 //!   every delay, runs slower than real time by a constant factor. Nodes are not affected, and
@@ -39,7 +39,7 @@ use dpdk::{Eal, EalOptions, Memory, TscClock, own_prefix};
 use ground::time::Instant;
 use host::PlanError;
 use poller::{Poller, PollerEnd, Sample, Shared};
-use runtime::{Cores, Disturbance, Leash, Patience};
+use runtime::{ClockSync, Cores, Disturbance, Patience};
 use sim::NetworkError;
 use switch::{ChangeError, SwitchError};
 
@@ -95,9 +95,9 @@ fn run_until(
     fit.slowed_down(slow_down, threads);
     let pollers = rig::rig(eal, &fit, threads)?;
     // The span bounds how far clocks may be apart, and the step how far one poll is from the next.
-    let leash = Leash::new(threads, fit.rings.span);
-    let leash = leash.with_step(fit.rings.step).slowed_down(slow_down);
-    let shared = Shared::new(leash, threads);
+    let clock_sync = ClockSync::new(threads, fit.rings.span);
+    let clock_sync = clock_sync.with_step(fit.rings.step).slowed_down(slow_down);
+    let shared = Shared::new(clock_sync, threads);
     // Building ports and rings is not part of the run's real time.
     let started = StdInstant::now();
     let (ends, starved) = drive(eal, pollers, &shared, &fit.plan, stopped, progress)?;
@@ -205,13 +205,13 @@ fn drive(
     let joined = thread::scope(|s| {
         let (clock, cores, real) = (&clock, &cores, clock.now());
         let start = |(n, poller): (usize, Poller)| {
-            let tether = shared.leash.tether(n, real);
+            let thread_clock = shared.clock_sync.thread_clock(n, real);
             s.spawn(move || {
                 // Armed until the thread has returned its results: an error or a panic stops the others.
                 let mut guard = StopOthers { shared, armed: true };
                 let _worker = eal.register_worker()?;
                 cores.pin(n);
-                let end = poller.run(tether, clock, shared, n, cores)?;
+                let end = poller.run(thread_clock, clock, shared, n, cores)?;
                 guard.armed = false;
                 Ok(end)
             })
@@ -241,7 +241,7 @@ fn drive(
 
 fn so_far(shared: &Shared, plan: &LabPlan) -> Progress {
     let (frames, events) = shared.work();
-    let at = shared.leash.polled().since(Instant::ZERO);
+    let at = shared.clock_sync.polled().since(Instant::ZERO);
     Progress { at, of: plan.duration, frames, events }
 }
 
@@ -271,7 +271,7 @@ struct Watcher<'a> {
 
 impl Watcher<'_> {
     fn is_over(&mut self, shared: &Shared, until_done: bool) -> bool {
-        let at = shared.leash.polled();
+        let at = shared.clock_sync.polled();
         if at > self.at {
             self.at = at;
             self.patience.renew();

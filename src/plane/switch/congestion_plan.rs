@@ -161,19 +161,21 @@ pub struct Attached {
     pub locator: Option<Locator>,
 }
 
-/// Kind of device at the other end of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum AttachedKind {
-    /// A switch. Messages are forwarded to it.
-    #[default]
-    Switch,
-    /// A host with PFC only: the proxy pauses it.
-    Host,
-    /// A host that obeys SFCMs.
-    SfcHost,
-    /// A host whose DCBX capability TLV decides if it obeys SFCMs; assumed not to until the TLV
-    /// arrives.
-    Discovered,
+named! {
+    /// Type of the link partner of a port.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum AttachedKind {
+        /// A switch: source flow control messages are forwarded to it.
+        #[default]
+        Switch = "switch",
+        /// A host that supports PFC only: the proxy acts for it.
+        Host = "host",
+        /// A host that obeys source flow control messages itself.
+        SfcHost = "sfc_host",
+        /// A host that advertises in DCBX if it obeys them; until then it is treated as one that does
+        /// not.
+        Discovered = "auto",
+    }
 }
 
 /// Source flow control points of all ports.

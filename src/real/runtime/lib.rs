@@ -5,9 +5,9 @@
 
 mod agent_port;
 mod claims;
+mod clock_sync;
 mod controller;
 mod cores;
-mod leash;
 mod placement;
 mod preemption;
 mod pressure;
@@ -22,12 +22,12 @@ mod testfolder;
 
 pub use agent_port::AgentPort;
 pub use claims::Claims;
+pub use clock_sync::{ClockSync, SharedInstant, ThreadClock};
 pub use contracts::mesh::{Mesh, exchange, mesh};
 pub use controller::{
     Controller, Ended, NicReader, OrderError, Part, Place, StartError, Workers, start,
 };
 pub use cores::{Cores, NotUsable};
-pub use leash::{Leash, SharedInstant, Tether};
 pub use placement::{
     CONTROL_CPUS, Claimed, CpuSet, CpuSetError, Cpus, Pin, Placement, Unpinned, place,
 };

@@ -2,7 +2,7 @@
 //! known.
 
 use tester::report::{Flow, Pacing, Report};
-use validate::bench::{Bench, Trouble};
+use validate::bench::{Bench, TrialError};
 use validate::trial::Trial;
 
 use super::{Wrong, example};
@@ -70,7 +70,7 @@ fn broadcast_frames_reach_all_ports_at_line_rate() {
 }
 
 /// Returns the reason why a run of the test ends.
-fn trouble(change: fn(&Trial, &mut Report)) -> Trouble {
+fn trouble(change: fn(&Trial, &mut Report)) -> TrialError {
     let (mut plan, bench) = example(BRIDGE);
     plan.learning.addresses = 8;
     let mut bench = Wrong::counting(bench, change);
@@ -81,27 +81,27 @@ fn trouble(change: fn(&Trial, &mut Report)) -> Trouble {
 #[test]
 fn what_the_tester_did_not_send_and_what_is_lost_says_nothing_about_addresses() {
     let no_broadcast = trouble(|_, report| report.flows[0].frames_rx = 0);
-    assert!(matches!(&no_broadcast, Trouble::Error(why) if why.contains("broadcast")));
+    assert!(matches!(&no_broadcast, TrialError::Error(why) if why.contains("broadcast")));
     let lost = trouble(|trial, report| {
         if trial.flows.len() == 3 {
             report.flows[2].frames_rx_by_port[0] = 7;
         }
     });
-    assert!(matches!(&lost, Trouble::Error(why) if why.contains("7 of 8")), "{lost}");
+    assert!(matches!(&lost, TrialError::Error(why) if why.contains("7 of 8")), "{lost}");
     // The sum of all ports is that of a device that knows all addresses.
     let cancelled = trouble(|trial, report| {
         if trial.flows.len() == 3 {
             report.flows[2].frames_rx_by_port = vec![7, 1];
         }
     });
-    assert!(matches!(&cancelled, Trouble::Error(why) if why.contains("and 1 at other ports")));
+    assert!(matches!(&cancelled, TrialError::Error(why) if why.contains("and 1 at other ports")));
     let unsent = trouble(|trial, report| {
         if trial.flows.len() == 3 {
             report.flows[1].frames_tx = 5;
         }
     });
     assert!(
-        matches!(&unsent, Trouble::Disturbed(why) if why.contains("5 frames of 8")),
+        matches!(&unsent, TrialError::Disturbed(why) if why.contains("5 frames of 8")),
         "{unsent}"
     );
     let slow = trouble(|trial, report| {
@@ -110,7 +110,7 @@ fn what_the_tester_did_not_send_and_what_is_lost_says_nothing_about_addresses() 
             report.flows[1] = Flow { pacing: Some(pacing), ..report.flows[1].clone() };
         }
     });
-    assert!(matches!(&slow, Trouble::Disturbed(why) if why.contains("9 frames/s")), "{slow}");
+    assert!(matches!(&slow, TrialError::Disturbed(why) if why.contains("9 frames/s")), "{slow}");
 }
 
 /// A bridge that forgets half of the addresses.

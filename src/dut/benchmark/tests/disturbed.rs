@@ -4,7 +4,7 @@ use ground::time::Duration;
 use ground::verdict::Verdict;
 use serde_json::Value;
 use tester::report::{DeviceCpu, Flow, Machine, Port, Report, Unattended};
-use validate::bench::{Acknowledged, Bench, Faculty, Trouble};
+use validate::bench::{Acknowledged, Bench, Capability, TrialError};
 use validate::observation::{Observation, Way, What};
 use validate::trial::{FlowId, Trial};
 use validate::virtual_bench::VirtualBench;
@@ -18,11 +18,11 @@ use crate::testfolder::Folder;
 use crate::{lossless, rfc2544, rfc2889, rfc7640, rfc8239, search, soak};
 
 /// Procedures as values.
-type Run = fn(&Plan, &mut dyn Bench) -> (Value, Option<Trouble>);
+type Run = fn(&Plan, &mut dyn Bench) -> (Value, Option<TrialError>);
 
 fn value<R: serde::Serialize>(
-    (results, trouble): (R, Option<Trouble>),
-) -> (Value, Option<Trouble>) {
+    (results, trouble): (R, Option<TrialError>),
+) -> (Value, Option<TrialError>) {
     (serde_json::to_value(results).unwrap(), trouble)
 }
 
@@ -77,7 +77,7 @@ impl Busy {
 }
 
 impl Bench for Busy {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let mut seen = self.device.run(trial)?;
         let mut report = Report::default();
         self.disturb(&mut report);
@@ -92,24 +92,24 @@ impl Bench for Busy {
         Ok(seen)
     }
 
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         self.device.run_on_cable(trial)
     }
 
-    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+    fn count(&mut self, trial: &Trial) -> Result<Report, TrialError> {
         let mut report = self.device.count(trial)?;
         self.disturb(&mut report);
         Ok(report)
     }
 
-    fn acknowledged(&mut self, trial: &Trial) -> Result<(Report, Vec<Acknowledged>), Trouble> {
+    fn acknowledged(&mut self, trial: &Trial) -> Result<(Report, Vec<Acknowledged>), TrialError> {
         let (mut report, of) = self.device.acknowledged(trial)?;
         self.disturb(&mut report);
         Ok((report, of))
     }
 
-    fn has(&self, faculty: Faculty) -> bool {
-        self.device.has(faculty)
+    fn has(&self, capability: Capability) -> bool {
+        self.device.has(capability)
     }
 
     fn world(&self) -> &'static str {
@@ -136,7 +136,7 @@ fn a_loss_that_a_lost_cpu_may_explain_makes_every_procedure_inconclusive() {
             let (plan, device) = example(file);
             let mut bench = Busy::new(device, ns.0, ns.1, 1);
             let (results, trouble) = run(&short(plan), &mut bench);
-            let Some(Trouble::Disturbed(why)) = trouble else {
+            let Some(TrialError::Disturbed(why)) = trouble else {
                 panic!("{name}, {ns:?}: {trouble:?}\n{results:#}")
             };
             let who = match ns.1 {
@@ -186,15 +186,15 @@ struct Scripted<F> {
 }
 
 impl<F: FnMut(f64, u64) -> (u64, f64)> Bench for Scripted<F> {
-    fn run(&mut self, _: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, _: &Trial) -> Result<Observation, TrialError> {
         unreachable!("only counters are read")
     }
 
-    fn run_on_cable(&mut self, _: &Trial) -> Result<Observation, Trouble> {
+    fn run_on_cable(&mut self, _: &Trial) -> Result<Observation, TrialError> {
         unreachable!("only counters are read")
     }
 
-    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+    fn count(&mut self, trial: &Trial) -> Result<Report, TrialError> {
         self.trials += 1;
         let flow = &trial.flows[0];
         let rate = self.plan.setup.port(flow.from).rate;
@@ -242,7 +242,7 @@ fn glitches(mut trials: u64, one_of: u64, ns: f64) -> Scripted<impl FnMut(f64, u
 
 fn throughput<F: FnMut(f64, u64) -> (u64, f64)>(
     bench: &mut Scripted<F>,
-) -> (Option<f64>, Option<Trouble>) {
+) -> (Option<f64>, Option<TrialError>) {
     let plan = bench.plan.clone();
     let (results, trouble) = rfc2544::run(&plan, &[Test::Throughput], bench, &mut |_| true);
     let row = results.tables.throughput.first();
@@ -275,7 +275,7 @@ fn a_small_doubt_near_the_limit_is_cleared_by_a_higher_load() {
 #[test]
 fn a_small_doubt_far_below_the_limit_is_inconclusive() {
     let (share, trouble) = throughput(&mut glitches(9, 1000, 5e5));
-    assert!(matches!(trouble, Some(Trouble::Disturbed(_))) && share.is_none(), "{share:?}");
+    assert!(matches!(trouble, Some(TrialError::Disturbed(_))) && share.is_none(), "{share:?}");
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn a_disturbed_trial_is_repeated_and_then_counts() {
 #[test]
 fn trials_at_the_same_rate_that_disagree_are_inconclusive() {
     let (share, trouble) = throughput(&mut glitches(2, 4, 0.0));
-    let Some(Trouble::Disturbed(why)) = trouble else { panic!("{share:?}, {trouble:?}") };
+    let Some(TrialError::Disturbed(why)) = trouble else { panic!("{share:?}, {trouble:?}") };
     assert!(why.contains("trials at the same rate disagree"), "{why}");
     assert_eq!(share, None, "a throughput that is too low is not reported");
 }
@@ -331,7 +331,7 @@ fn a_search_that_is_disturbed_leaves_no_row() {
     let (plan, device) = example("benchmark/mlrsearch.yaml");
     let mut bench = Busy::new(device, 1e9, DeviceCpu::Elsewhere, 1);
     let (results, trouble) = search::run(&plan, &mut bench, &mut |_| true);
-    assert!(matches!(trouble, Some(Trouble::Disturbed(_))), "{trouble:?}");
+    assert!(matches!(trouble, Some(TrialError::Disturbed(_))), "{trouble:?}");
     assert!(results.tables.rows.is_empty(), "{:?}", results.tables.rows);
 }
 
@@ -349,7 +349,7 @@ fn a_journal_keeps_the_disturbance_of_its_trials() {
         trouble
     };
     let first = run();
-    assert!(matches!(first, Some(Trouble::Disturbed(_))), "{first:?}");
+    assert!(matches!(first, Some(TrialError::Disturbed(_))), "{first:?}");
     assert_eq!(run(), first);
     assert_eq!(bench.trials, 3, "no trial is run again");
 }

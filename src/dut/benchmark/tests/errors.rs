@@ -2,7 +2,7 @@
 
 use config::quantity::Size;
 use lab::raw::Lab;
-use validate::bench::{Bench, Trouble};
+use validate::bench::{Bench, TrialError};
 use validate::observation::{Observation, Way, What};
 use validate::virtual_bench::VirtualBench;
 
@@ -100,7 +100,7 @@ fn a_device_that_loses_valid_frames_is_not_judged() {
     };
     let mut bench = Wrong::seeing(bench, drop);
     let (_, trouble) = rfc2889::run(&plan, &[Test::Errors], &mut bench, &mut |_| true);
-    assert!(matches!(trouble, Some(Trouble::Error(why)) if why.contains("valid frames")));
+    assert!(matches!(trouble, Some(TrialError::Error(why)) if why.contains("valid frames")));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ground::time::Duration;
 use crate::lossless::{message, overload, recovery, response};
 use crate::tests::written;
 use crate::trial::Runner;
-use validate::bench::Trouble;
+use validate::bench::TrialError;
 
 /// Headroom of a port in bytes, and the time of its frames on the line in nanoseconds: 1,040 bytes of cells are
 /// 1,044 bytes of line.
@@ -32,7 +32,7 @@ fn dut(headroom: u32, faults: &str) -> String {
 fn part<T>(
     dut: &str,
     load: &str,
-    measure: impl Fn(&mut Runner<'_>, u32) -> Result<T, Trouble>,
+    measure: impl Fn(&mut Runner<'_>, u32) -> Result<T, TrialError>,
 ) -> (T, Vec<String>) {
     let fields =
         format!("priority: 3\nsizes: [1024]\ntrial: 200us\ndrain: 6ms\nmax_load: {load}\n");

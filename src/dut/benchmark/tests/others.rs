@@ -3,7 +3,7 @@
 
 use ground::time::Duration;
 use ground::units::Priority;
-use validate::bench::{Bench, Trouble};
+use validate::bench::{Bench, TrialError};
 
 use super::example;
 use crate::buffers::{self, Iteration};
@@ -182,7 +182,7 @@ fn the_lossless_profile_needs_a_lossless_class_and_three_ports() {
     let (mut plan, mut bench) = example(LOSSLESS);
     let says = |plan: &Plan, bench: &mut dyn Bench| match lossless::run(plan, bench, &mut |_| true)
     {
-        (_, Some(Trouble::Missing(why))) => why,
+        (_, Some(TrialError::Missing(why))) => why,
         other => panic!("{other:?}"),
     };
     plan.setup.ports.truncate(2);
@@ -207,5 +207,5 @@ fn a_soak_has_a_slope_of_latency_and_keeps_the_parts_before_its_end() {
         left -= 1;
         left > 0
     });
-    assert_eq!((trouble, results.tables.rows[0].parts.len()), (Some(Trouble::Interrupted), 2));
+    assert_eq!((trouble, results.tables.rows[0].parts.len()), (Some(TrialError::Interrupted), 2));
 }

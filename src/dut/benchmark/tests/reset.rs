@@ -2,7 +2,7 @@
 
 use ground::time::Duration;
 use tester::report::{Port, Report};
-use validate::bench::{Bench, Trouble};
+use validate::bench::{Bench, TrialError};
 use validate::trial::{ResetKind, Trial};
 use validate::virtual_bench::VirtualBench;
 
@@ -101,7 +101,7 @@ fn a_tester_that_is_too_slow_before_a_reset_measures_nothing() {
         }
     });
     let (_, trouble) = rfc2544::run(&plan, &[Test::Reset], &mut bench, &mut |_| true);
-    assert!(matches!(trouble, Some(Trouble::Disturbed(_))), "{trouble:?}");
+    assert!(matches!(trouble, Some(TrialError::Disturbed(_))), "{trouble:?}");
 }
 
 /// Frames that a port could not send, because the reset took its link down, are a time without forwarding.

@@ -6,7 +6,7 @@ use std::path::Path;
 use ground::units::{Pcp, PrioritySet, Vid};
 use serde_json::Value;
 use tester::report::Report;
-use validate::bench::{Bench, Faculty, Trouble};
+use validate::bench::{Bench, Capability, TrialError};
 use validate::observation::Observation;
 use validate::setup::{FlowControl, Marking, Setup};
 use validate::trial::Trial;
@@ -19,7 +19,7 @@ use crate::testfolder::Folder;
 use crate::{rfc2544, rfc8239, search, soak, table};
 
 /// A procedure, until `trials` trials are run.
-type Run = fn(&Plan, &mut dyn Bench, usize) -> (Value, Option<Trouble>);
+type Run = fn(&Plan, &mut dyn Bench, usize) -> (Value, Option<TrialError>);
 
 /// Ends after a number of trials.
 fn until(mut trials: usize) -> impl FnMut(&str) -> bool {
@@ -31,8 +31,8 @@ fn until(mut trials: usize) -> impl FnMut(&str) -> bool {
 }
 
 fn value<R: serde::Serialize>(
-    (results, trouble): (R, Option<Trouble>),
-) -> (Value, Option<Trouble>) {
+    (results, trouble): (R, Option<TrialError>),
+) -> (Value, Option<TrialError>) {
     (serde_json::to_value(results).unwrap(), trouble)
 }
 
@@ -74,7 +74,7 @@ fn a_run_that_goes_on_has_the_results_of_one_that_was_not_interrupted() {
                 assert_eq!((journal.left(), results), (0, whole.clone()), "{procedure}");
             }
         }
-        assert_eq!(ended[0], Some(Trouble::Interrupted), "{procedure}");
+        assert_eq!(ended[0], Some(TrialError::Interrupted), "{procedure}");
         assert_eq!(ended[4], None, "{procedure}");
     }
 }
@@ -152,12 +152,12 @@ fn trials_of_another_seed_are_not_taken() {
     {
         let mut journal = Journal::open(&path, "soak", &plan, "", &mut bench).unwrap();
         let (_, trouble) = soak::run(&plan, &mut journal, &mut until(2));
-        assert_eq!(trouble, Some(Trouble::Interrupted));
+        assert_eq!(trouble, Some(TrialError::Interrupted));
     }
     let mut journal = Journal::open(&path, "soak", &plan, "", &mut bench).unwrap();
     journal.reseed(99);
     let (_, trouble) = soak::run(&plan, &mut journal, &mut |_| true);
-    let Some(Trouble::Error(why)) = trouble else { panic!("{trouble:?}") };
+    let Some(TrialError::Error(why)) = trouble else { panic!("{trouble:?}") };
     assert!(why.contains("has another trial here"), "{why}");
 }
 
@@ -165,23 +165,23 @@ fn trials_of_another_seed_are_not_taken() {
 struct Leaks(VirtualBench, u64);
 
 impl Bench for Leaks {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         self.0.run(trial)
     }
 
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         self.0.run_on_cable(trial)
     }
 
-    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+    fn count(&mut self, trial: &Trial) -> Result<Report, TrialError> {
         self.0.count(trial)
     }
 
-    fn has(&self, faculty: Faculty) -> bool {
-        faculty == Faculty::Memory
+    fn has(&self, capability: Capability) -> bool {
+        capability == Capability::Memory
     }
 
-    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+    fn memory(&mut self) -> Result<Option<u64>, TrialError> {
         self.1 += 1_000_000;
         Ok(Some(self.1))
     }

@@ -3,7 +3,7 @@
 use ground::time::Duration;
 use ground::units::BitsPerSec;
 use tester::report::{Flow, Latency, Port, Report, Stamps};
-use validate::bench::{Bench, Trouble};
+use validate::bench::{Bench, TrialError};
 use validate::observation::Observation;
 use validate::trial::Trial;
 use validate::virtual_bench::VirtualBench;
@@ -21,7 +21,7 @@ fn slow_port() -> (Plan, VirtualBench) {
     example("benchmark/rfc2544.yaml")
 }
 
-fn run(plan: &Plan, tests: &[Test], bench: &mut dyn Bench) -> (Run<Tables>, Option<Trouble>) {
+fn run(plan: &Plan, tests: &[Test], bench: &mut dyn Bench) -> (Run<Tables>, Option<TrialError>) {
     rfc2544::run(plan, tests, bench, &mut |_| true)
 }
 
@@ -198,16 +198,16 @@ fn frames_that_were_held_back_are_not_forwarded() {
 /// A bench whose trials end as it is told.
 struct Told<F>(F);
 
-impl<F: FnMut() -> Result<Report, Trouble>> Bench for Told<F> {
-    fn run(&mut self, _: &Trial) -> Result<Observation, Trouble> {
+impl<F: FnMut() -> Result<Report, TrialError>> Bench for Told<F> {
+    fn run(&mut self, _: &Trial) -> Result<Observation, TrialError> {
         unreachable!("only counters are read")
     }
 
-    fn run_on_cable(&mut self, _: &Trial) -> Result<Observation, Trouble> {
+    fn run_on_cable(&mut self, _: &Trial) -> Result<Observation, TrialError> {
         unreachable!("only counters are read")
     }
 
-    fn count(&mut self, _: &Trial) -> Result<Report, Trouble> {
+    fn count(&mut self, _: &Trial) -> Result<Report, TrialError> {
         (self.0)()
     }
 
@@ -231,7 +231,7 @@ fn a_tester_that_is_too_slow_measures_nothing() {
     let plan = quick(slow_port().0);
     let mut bench = Told(|| Ok(report(1000, 1000)));
     let (results, trouble) = run(&plan, &Test::ALL, &mut bench);
-    let Some(Trouble::Disturbed(why)) = trouble else { panic!("{trouble:?}") };
+    let Some(TrialError::Disturbed(why)) = trouble else { panic!("{trouble:?}") };
     assert!(why.contains("too slow") && why.contains("max_load"), "{why}");
     assert!(results.tables.throughput.is_empty() && results.ended == Some(why));
     let text = table::rfc2544(&results);
@@ -242,13 +242,13 @@ fn a_tester_that_is_too_slow_measures_nothing() {
 fn a_tester_that_sends_nothing_measures_nothing() {
     let plan = quick(slow_port().0);
     let (_, trouble) = run(&plan, &Test::ALL, &mut Told(|| Ok(report(0, 0))));
-    assert_eq!(trouble, Some(Trouble::Error("the tester sent nothing".to_owned())));
+    assert_eq!(trouble, Some(TrialError::Error("the tester sent nothing".to_owned())));
 }
 
 #[test]
 fn a_disturbed_trial_is_repeated_a_few_times() {
     let plan = quick(slow_port().0);
-    let disturbed = || Err(Trouble::Disturbed("preempted".to_owned()));
+    let disturbed = || Err(TrialError::Disturbed("preempted".to_owned()));
     let mut calls = 0;
     let mut bench = Told(|| {
         calls += 1;
@@ -267,7 +267,7 @@ fn an_ended_run_keeps_its_rows() {
         left -= 1;
         left > 0
     });
-    assert_eq!(trouble, Some(Trouble::Interrupted));
+    assert_eq!(trouble, Some(TrialError::Interrupted));
     assert_eq!(
         (results.tables.throughput.len(), results.ended.as_deref()),
         (1, Some("interrupted"))

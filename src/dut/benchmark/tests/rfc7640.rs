@@ -1,7 +1,7 @@
 //! Burst hunt and queue tests (RFC 7640) of a switch whose thresholds are known.
 
 use ground::units::{Priority, PrioritySet};
-use validate::bench::{Bench, Trouble};
+use validate::bench::{Bench, TrialError};
 
 use super::{Wrong, example};
 use crate::plan::Plan;
@@ -102,5 +102,5 @@ fn a_dead_device_accepts_nothing_and_a_slow_tester_is_not_judged() {
     assert!(row.bytes == 0 && row.latency.is_none() && row.lost_above > Some(0), "{row:?}");
     let mut slow = Wrong::counting(dead.device, |_, report| report.flows[0].frames_tx -= 1);
     let (_, trouble) = rfc7640::run(&plan, &[Test::BurstHunt], &mut slow, &mut |_| true);
-    assert!(matches!(trouble, Some(Trouble::Disturbed(_))), "{trouble:?}");
+    assert!(matches!(trouble, Some(TrialError::Disturbed(_))), "{trouble:?}");
 }

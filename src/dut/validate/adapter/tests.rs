@@ -100,7 +100,7 @@ fn a_reset_is_a_command_of_its_kind() {
     };
     let reset = |words: &[&str]| with(words).reset(ResetKind::Software).expect("it is there")();
     assert_eq!(reset(&["true"]), Ok(()));
-    let Err(Trouble::Error(why)) = reset(&["false"]) else { panic!("it fails") };
+    let Err(TrialError::Error(why)) = reset(&["false"]) else { panic!("it fails") };
     assert!(why.starts_with("adapter.command.resets.software: `false`: exit status: 1"), "{why}");
     let device = with(&["true"]);
     assert!(device.reset(ResetKind::Power).is_none() && !device.can_read());
@@ -117,7 +117,7 @@ fn version_and_memory_are_those_that_commands_print() {
     assert_eq!((device.can_read_memory(), device.memory()), (true, Ok(Some(1 << 20))));
     let mut device = with(&["true"], &["echo", "N/A"]);
     assert_eq!((device.version(), device.memory()), (Ok(None), Ok(None)));
-    let Err(Trouble::Error(why)) = with(&["true"], &["echo", "much"]).memory() else {
+    let Err(TrialError::Error(why)) = with(&["true"], &["echo", "much"]).memory() else {
         panic!("it is no number")
     };
     assert_eq!(why, "adapter.command.memory: `much` is no number");
@@ -135,10 +135,10 @@ fn a_setting_is_an_argument_and_no_shell_sees_it() {
     let expected =
         ["test", "{port} {name}={value}", "=", "Ethernet0 watchdog.detection=500us; echo $HOME"];
     assert_eq!(run(&expected), Ok(()));
-    assert!(matches!(run(&["false"]), Err(Trouble::Error(_))));
+    assert!(matches!(run(&["false"]), Err(TrialError::Error(_))));
     let mut none = Command::new(commands());
     assert!(
         !none.can_set()
-            && matches!(none.set("Ethernet0", DETECTION, "1ms"), Err(Trouble::Missing(_)))
+            && matches!(none.set("Ethernet0", DETECTION, "1ms"), Err(TrialError::Missing(_)))
     );
 }

@@ -1,6 +1,6 @@
 //! The part that tests of sent pauses have in common: flows that overload a port.
 
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Pause};
 use crate::test::Context;
@@ -35,7 +35,7 @@ pub(super) fn arrives(
     cx: &Context<'_>,
     observed: &Observation,
     trial: &Trial,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     for (n, flow) in trial.flows.iter().enumerate() {
         let tally = observed.tally(FlowId(n));
         if tally.received > 0 {
@@ -51,7 +51,7 @@ pub(super) fn arrives(
                 cx.port(flow.to).name
             )
         });
-        return Err(Trouble::Error(what));
+        return Err(TrialError::Error(what));
     }
     Ok(())
 }

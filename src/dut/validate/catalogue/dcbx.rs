@@ -2,7 +2,7 @@
 
 use super::storm;
 use super::storm::Storm;
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way, What};
 use crate::setup::Setup;
@@ -32,21 +32,21 @@ const fn is_described(setup: &Setup) -> bool {
 }
 
 /// Returns the expectation, or the reason why a test is skipped.
-fn expected(cx: &Context<'_>) -> Result<ExpectedDcbx, Trouble> {
+fn expected(cx: &Context<'_>) -> Result<ExpectedDcbx, TrialError> {
     let missing = "expected.dcbx is missing; add whether the device is willing";
-    cx.setup.expected.dcbx.ok_or_else(|| Trouble::Missing(missing.to_owned()))
+    cx.setup.expected.dcbx.ok_or_else(|| TrialError::Missing(missing.to_owned()))
 }
 
 /// Returns one lossless priority, and the others.
 ///
 /// # Errors
 /// The set-up has fewer than two: a map that differs could not be seen.
-fn maps(cx: &Context<'_>) -> Result<(PrioritySet, PrioritySet), Trouble> {
+fn maps(cx: &Context<'_>) -> Result<(PrioritySet, PrioritySet), TrialError> {
     let all = cx.setup.lossless;
     let one = PrioritySet::of(cx.lossless()?);
     let others = PrioritySet(all.0 & !one.0);
     match others == PrioritySet::EMPTY {
-        true => Err(Trouble::Missing("lossless: two priorities are needed".to_owned())),
+        true => Err(TrialError::Missing("lossless: two priorities are needed".to_owned())),
         false => Ok((one, others)),
     }
 }
@@ -168,7 +168,7 @@ fn judge(
     what: &str,
     obeyed: PrioritySet,
     advertised: &Advertised<'_>,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let mut storm = storm(cx, ports, advertised);
     storm.trial.name = what.to_owned();
     let observed = cx.observe(&storm.trial)?;
@@ -212,7 +212,7 @@ pub(super) const WELL_FORMED: Test = describe! {
 /// Length of the PFC TLV's contents.
 const PFC_LEN: usize = 2;
 
-fn well_formed(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn well_formed(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let expected = expected(cx)?;
     let ports = cx.ports::<2>()?;
     let mut trial = Trial::new("LLDP at rest", expected.interval.saturating_mul(2) + MARGIN);
@@ -320,7 +320,7 @@ pub(super) const NEIGHBOUR_MAP: Test = describe! {
     described: is_described,
 };
 
-fn neighbour_map(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn neighbour_map(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let expected = expected(cx)?;
     let ports = cx.ports::<2>()?;
     let [a, b] = ports;
@@ -369,7 +369,7 @@ pub(super) const MALFORMED: Test = describe! {
     described: is_described,
 };
 
-fn malformed(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn malformed(cx: &mut Context<'_>) -> Result<(), TrialError> {
     expected(cx)?;
     let [a, b] = cx.ports::<2>()?;
     let (one, _) = maps(cx)?;
@@ -413,10 +413,10 @@ pub(super) const NEIGHBOURS: Test = describe! {
 /// Lifetime that passes, in seconds.
 const BRIEF_LIFETIME: u16 = 2;
 
-fn neighbours(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn neighbours(cx: &mut Context<'_>) -> Result<(), TrialError> {
     if !expected(cx)?.willing {
         let what = "expected.dcbx.willing: false, so the device takes no map that it could give up";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     let [a, b] = cx.ports::<2>()?;
     let (one, _) = maps(cx)?;
@@ -485,7 +485,7 @@ fn cee(enable: PrioritySet) -> Vec<u8> {
     octets
 }
 
-fn one_dialect(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn one_dialect(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let interval = expected(cx)?.interval;
     let [_, b] = cx.ports::<2>()?;
     let (one, _) = maps(cx)?;

@@ -3,7 +3,7 @@
 //! Data frames beside control frames show that the ports are cabled and counted ([`control_trial`]).
 
 use super::{congestion, storm};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::counters::{Counter, Counters};
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
@@ -32,7 +32,7 @@ fn control_trial(
     name: &str,
     frames: impl IntoIterator<Item = (Vec<u8>, u32)>,
     every: Duration,
-) -> Result<Trial, Trouble> {
+) -> Result<Trial, TrialError> {
     let ([to, from], data) = (cx.ports()?, cx.lossy()?);
     let mut trial = Trial::new(name, Duration::ZERO);
     let mut start = cx.setup.times.baseline;
@@ -71,7 +71,7 @@ pub(super) const PFC_FRAMES: Test = describe! {
 /// Frames for priority 0; each other one gets one frame more than that before it.
 const FRAMES: u32 = 10;
 
-fn pfc_frames(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn pfc_frames(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.lossless()?;
     // Without a counter of received frames the other trials with them would show nothing.
     if each_priority(cx, "XOFF for each priority", SHORT)? {
@@ -89,7 +89,7 @@ fn frames_for(priority: Priority) -> u32 {
 }
 
 /// Judges frames for one priority each. Returns false if no counter of them is known.
-fn each_priority(cx: &mut Context<'_>, name: &str, time: Quanta) -> Result<bool, Trouble> {
+fn each_priority(cx: &mut Context<'_>, name: &str, time: Quanta) -> Result<bool, TrialError> {
     let [_, b] = cx.ports()?;
     let mac = cx.port(b).mac;
     // Another number for each priority: a device that counts for the wrong one is found.
@@ -111,7 +111,7 @@ fn each_priority(cx: &mut Context<'_>, name: &str, time: Quanta) -> Result<bool,
 }
 
 /// Judges frames for all priorities at once.
-fn together(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn together(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [_, b] = cx.ports()?;
     let frame = pfc_frame(cx.port(b).mac, &Priority::ALL.map(|p| (p, SHORT)));
     let name = "XOFF for all priorities";
@@ -217,7 +217,7 @@ fn judge_xon(
 }
 
 /// Judges that PAUSE is not counted as PFC.
-fn judge_pause(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn judge_pause(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [_, b] = cx.ports()?;
     let frame = pause_frame(cx.port(b).mac, SHORT);
     let name = "PAUSE frames";
@@ -236,7 +236,7 @@ fn judge_pause(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Judges a long storm.
-fn judge_storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn judge_storm(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [_, b] = cx.ports()?;
     let priority = cx.lossless()?;
     let frames = cx.by_level(10_000, 1_000_000);
@@ -252,7 +252,7 @@ fn judge_storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Judges the pauses that the device sends.
-fn judge_sent(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn judge_sent(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let priority = cx.lossless()?;
     let times = cx.setup.times;
@@ -304,7 +304,7 @@ pub(super) const NOT_DATA: Test = describe! {
 /// Maximum number of dropped frames, of any other protocol.
 const DROPPED_MAX: f64 = 10.0;
 
-fn not_data(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn not_data(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [_, b] = cx.ports()?;
     let mac = cx.port(b).mac;
     let (pauses, resumes) = cx.by_level((500, 100), (5_000, 1_000));
@@ -346,7 +346,7 @@ const PAUSED_SHARE: f64 = 0.05;
 /// Largest deviation, as a fraction.
 const DEVIATION: f64 = 0.05;
 
-fn paused_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn paused_time(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.lossless()?;
     for priority in cx.each_lossless() {
         // One that is unknown after a trial is so after the others.
@@ -360,7 +360,7 @@ fn paused_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Judges one part of the time. Returns false if the counter is unknown.
-fn judge_duty(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<bool, Trouble> {
+fn judge_duty(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<bool, TrialError> {
     let [a, b] = cx.ports()?;
     let times = cx.setup.times;
     let every = Quanta(1).at(cx.setup.rate).saturating_mul(storm::period(cx));
@@ -409,10 +409,10 @@ const OVERLOAD_SHARE: f64 = 0.6;
 /// Frames before the link failure, and after it.
 const LINK_FRAMES: u32 = 1000;
 
-fn every_frame(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn every_frame(cx: &mut Context<'_>) -> Result<(), TrialError> {
     judge_overload(cx)?;
     match judge_link_failure(cx) {
-        Err(Trouble::Missing(why)) => {
+        Err(TrialError::Missing(why)) => {
             cx.skip("counters after a link failure", &why);
             Ok(())
         }
@@ -431,7 +431,7 @@ fn sent_and_received(observed: &Observation, trial: &Trial, from: Option<Port>) 
 }
 
 /// Judges the sums of an overload.
-fn judge_overload(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn judge_overload(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let times = cx.setup.times;
     let mut trial = Trial::new("overload", times.hold + times.drain);
@@ -447,7 +447,7 @@ fn judge_overload(cx: &mut Context<'_>) -> Result<(), Trouble> {
     if lost == 0 {
         let what =
             "no frame of the overload is lost, so no drop can be counted; lengthen `times.hold`";
-        return Err(Trouble::Error(what.to_owned()));
+        return Err(TrialError::Error(what.to_owned()));
     }
     // Of a frame that arrives late in the drain others may follow, and the sums would not be whole.
     let last =
@@ -455,7 +455,7 @@ fn judge_overload(cx: &mut Context<'_>) -> Result<(), Trouble> {
     if last.map(|record| record.end).max().is_some_and(|end| end > times.hold + times.drain.div(2))
     {
         let what = "times.drain: the device still sends what it held; lengthen it";
-        return Err(Trouble::Error(what.to_owned()));
+        return Err(TrialError::Error(what.to_owned()));
     }
     let what = "counted drops of all reasons";
     match counters.dropped() {
@@ -482,7 +482,7 @@ fn judge_overload(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Judges that counters survive a link failure.
-fn judge_link_failure(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn judge_link_failure(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let priority = cx.lossless()?;
     let times = cx.setup.times;

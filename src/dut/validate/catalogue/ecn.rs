@@ -3,7 +3,7 @@
 //! A queue is filled beyond Kmax while its port is paused, and let out ([`held_queue`]).
 
 use super::{congestion, fill, storm};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way, What};
 use crate::setup::ExpectedEcn;
@@ -20,7 +20,7 @@ const SIZE: u32 = 1024;
 pub(super) const BEYOND: u64 = 10;
 
 /// Returns the ECN curve of the lossless classes.
-pub(super) fn expected(cx: &Context<'_>) -> Result<ExpectedEcn, Trouble> {
+pub(super) fn expected(cx: &Context<'_>) -> Result<ExpectedEcn, TrialError> {
     cx.setup.expected.ecn.ok_or_else(|| fill::missing("ecn"))
 }
 
@@ -40,7 +40,7 @@ pub(super) fn held_queue(
     b: Port,
     flows: impl IntoIterator<Item = Flow>,
     frames: u64,
-) -> Result<Trial, Trouble> {
+) -> Result<Trial, TrialError> {
     let mut trial = Trial::new("a full queue", Duration::ZERO);
     // The device pauses A before the queue is full, and A has to go on.
     trial.obeys.push((a, Obeys::Nothing));
@@ -72,25 +72,28 @@ pub(super) fn held_queue(
 ///
 /// # Errors
 /// The watchdog of the device takes it for stormed.
-pub(super) fn too_long(cx: &Context<'_>, time: Duration) -> Result<(), Trouble> {
+pub(super) fn too_long(cx: &Context<'_>, time: Duration) -> Result<(), TrialError> {
     if time <= cx.setup.storm_max() {
         return Ok(());
     }
     let what = "expected.watchdog.detection: it is too short for a queue to fill beyond Kmax; lower \
                 `expected.ecn.kmax`, or turn the watchdog off";
-    Err(Trouble::Missing(what.to_owned()))
+    Err(TrialError::Missing(what.to_owned()))
 }
 
 /// Runs such a trial.
 ///
 /// # Errors
 /// The device does not hold the frames, so their marks say nothing.
-pub(super) fn observe_queue(cx: &mut Context<'_>, trial: &Trial) -> Result<Observation, Trouble> {
+pub(super) fn observe_queue(
+    cx: &mut Context<'_>,
+    trial: &Trial,
+) -> Result<Observation, TrialError> {
     let observed = cx.observe(trial)?;
     if (0..trial.flows.len()).any(|n| observed.tally(FlowId(n)).lost() > 0) {
         let what =
             "the device does not hold a queue of Kmax; lower `expected.ecn.kmax` and its own";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     Ok(observed)
 }
@@ -121,7 +124,7 @@ pub(super) const CURVE: Test = describe! {
     uncertainty: "Binomial.",
 };
 
-fn curve(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn curve(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let ecn = expected(cx)?;
     let [a, b] = cx.ports()?;
     let priority = cx.lossless()?;
@@ -200,7 +203,7 @@ pub(super) const AT_DEQUEUE: Test = describe! {
 /// Number of the first frames, and of the last, at most.
 const ENDS: u64 = 5;
 
-fn at_dequeue(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn at_dequeue(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let ecn = expected(cx)?;
     let [a, b] = cx.ports()?;
     let priority = cx.lossless()?;
@@ -256,7 +259,7 @@ const SHARE: f64 = 0.5;
 const QUICK_QUANTA: &[u16] = &[500, 9714, 65_000];
 const QUANTA_STEP: usize = 4607;
 
-fn growing_marks(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn growing_marks(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let ecn = expected(cx)?;
     cx.ports::<2>()?;
     let priority = cx.lossless()?;
@@ -291,14 +294,14 @@ fn growing_marks(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let Some((quanta, marks)) = last else {
         let what = "expected.watchdog.detection and expected.ecn.kmax: no pause is long enough for a queue \
                     of Kmax, and too short for the watchdog";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     };
     cx.count(format!("marks by pauses of {quanta} quanta"), marks, Limits::at_least(1.0));
     Ok(())
 }
 
 /// Returns the number of marks by pauses of one time.
-fn marks_of(cx: &mut Context<'_>, priority: Priority, quanta: Quanta) -> Result<u64, Trouble> {
+fn marks_of(cx: &mut Context<'_>, priority: Priority, quanta: Quanta) -> Result<u64, TrialError> {
     let [a, b] = cx.ports()?;
     let times = cx.setup.times;
     let pauses = cx.by_level(3, 10);

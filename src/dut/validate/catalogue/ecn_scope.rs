@@ -1,7 +1,7 @@
 //! The frames that are marked by ECN, and what of them a mark changes.
 
 use super::{congestion, ecn, storm};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way, What};
 use crate::setup::Marking;
@@ -31,7 +31,7 @@ pub(super) const NOT_ECT: Test = describe! {
 /// Share of the line of each flow.
 const NOT_ECT_SHARE: f64 = 0.5;
 
-fn not_ect(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn not_ect(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let (lossless, lossy) = (cx.lossless()?, cx.lossy()?);
     for (priority, share) in [(lossless, 2.0 * NOT_ECT_SHARE), (lossy, 2.0 * NOT_ECT_SHARE)] {
@@ -80,7 +80,7 @@ struct Packets {
     ecn: Ecn,
 }
 
-fn field_alone(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn field_alone(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let ecn = ecn::expected(cx)?;
     let [a, b] = cx.ports()?;
     let priority = cx.lossless()?;
@@ -213,7 +213,7 @@ pub(super) const BEFORE_PAUSES: Test = describe! {
 /// Loads of C in percent of the line.
 const LOADS: core::ops::RangeInclusive<u64> = 90..=110;
 
-fn before_pauses(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn before_pauses(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let ecn = ecn::expected(cx)?;
     let [a, b, c] = cx.ports()?;
     let priority = cx.lossless()?;
@@ -233,7 +233,7 @@ fn before_pauses(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let arrived =
         (0..trial.flows.len()).flat_map(|n| observed.of(FlowId(n), Way::Received)).count();
     if arrived == 0 {
-        return Err(Trouble::Error("no frame arrives; check the cables".into()));
+        return Err(TrialError::Error("no frame arrives; check the cables".into()));
     }
     congestion::lossless(cx, &observed, &trial, priority);
     let flows = (0..trial.flows.len()).map(FlowId);
@@ -279,7 +279,7 @@ pub(super) const CONGESTED_ALONE: Test = describe! {
 /// Share of the line of each of four flows.
 const SHARE_OF_FOUR: f64 = 0.2;
 
-fn congested_alone(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn congested_alone(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let ecn = ecn::expected(cx)?;
     let [a, b, c] = cx.ports()?;
     let priority = cx.lossless()?;
@@ -319,7 +319,7 @@ fn judge_marks(
     cx: &mut Context<'_>,
     trial: &Trial,
     priorities: &[(Priority, bool, Duration)],
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let observed = cx.observe(trial)?;
     congestion::arrives(cx, &observed, trial)?;
     for (priority, is_congested, until) in priorities {

@@ -2,7 +2,7 @@
 //! not without need.
 
 use super::{congestion, storm};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
 use crate::setup::line_time;
@@ -27,7 +27,7 @@ pub(super) const BEFORE_LOSS: Test = describe! {
     level: Level::Quick,
 };
 
-fn before_loss(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn before_loss(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     cx.lossless()?;
     let times = cx.setup.times;
@@ -42,7 +42,7 @@ fn before_loss(cx: &mut Context<'_>) -> Result<(), Trouble> {
             // A flow of which nothing arrives is a matter of cables, and not of losses.
             if tally.received == 0 {
                 let what = format!("no frame from port {name} arrives; check the cables");
-                return Err(Trouble::Error(what));
+                return Err(TrialError::Error(what));
             }
             cx.count(format!("lost frames from {name}"), tally.lost(), Limits::exactly(0.0));
             let pauses = observed.pauses(from).filter(|pause| pause.stops(priority)).count();
@@ -69,7 +69,7 @@ pub(super) const XON_SENT: Test = describe! {
     uncertainty: "None: counts.",
 };
 
-fn xon_sent(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn xon_sent(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     cx.lossless()?;
     for priority in cx.each_lossless() {
@@ -122,11 +122,11 @@ pub(super) const ALL_PRIORITIES: Test = describe! {
 /// Share of the line of each of four flows.
 const SHARE_OF_FOUR: f64 = 0.4;
 
-fn all_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn all_priorities(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let two: Vec<_> = cx.setup.lossless.iter().take(2).collect();
     if two.len() < 2 {
-        return Err(Trouble::Missing("lossless: two priorities are needed".into()));
+        return Err(TrialError::Missing("lossless: two priorities are needed".into()));
     }
     let mut trial = congestion::to_one(cx, &[a, b], c, &two, SHARE_OF_FOUR);
     let mut set = PrioritySet::EMPTY;
@@ -183,7 +183,7 @@ pub(super) const NOTHING_ELSE: Test = describe! {
 /// gives to others.
 const LOSSLESS_SHARE: f64 = 0.6;
 
-fn nothing_else(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn nothing_else(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let (lossless, lossy) = (cx.lossless()?, cx.lossy()?);
     let mut trial = congestion::to_one(cx, &[a, b], c, &[lossless, lossy], LOSSLESS_SHARE);
@@ -228,7 +228,7 @@ pub(super) const NO_CONGESTION: Test = describe! {
     level: Level::Quick,
 };
 
-fn no_congestion(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn no_congestion(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let (lossless, lossy) = (cx.lossless()?, cx.lossy()?);
     let times = cx.setup.times;
@@ -284,7 +284,7 @@ pub(super) const LATE_PEER: Test = describe! {
 const WITHIN: [u32; 5] = [0, 25, 50, 75, 100];
 const BEYOND: [u32; 4] = [200, 400, 800, 1600];
 
-fn late_peer(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn late_peer(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let priority = cx.lossless()?;
     for percent in WITHIN {
         let lost = lost_at(cx, percent)?;
@@ -305,7 +305,7 @@ fn late_peer(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Returns the frames that are lost if the tester stops this late, in percent of the limit.
-fn lost_at(cx: &mut Context<'_>, percent: u32) -> Result<u64, Trouble> {
+fn lost_at(cx: &mut Context<'_>, percent: u32) -> Result<u64, TrialError> {
     let [a, b, c] = cx.ports()?;
     let priority = cx.lossless()?;
     let quanta = u32::from(cx.setup.limits.reaction.0) * percent / 100;
@@ -336,7 +336,7 @@ pub(super) const IGNORING_PEER: Test = describe! {
     uncertainty: "None: counts.",
 };
 
-fn ignoring_peer(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn ignoring_peer(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c, d] = cx.ports()?;
     let (lossless, lossy) = (cx.lossless()?, cx.lossy()?);
     let times = cx.setup.times;
@@ -396,7 +396,7 @@ const RATIO_MAX: f64 = 0.9;
 /// Length of the frames in bytes.
 const SIZE: u32 = 1024;
 
-fn slow_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn slow_port(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let (fast, slow) = fastest_and_slowest(cx)?;
     cx.lossless()?;
     let lossy = cx.lossy()?;
@@ -435,7 +435,7 @@ fn slow_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Returns the fastest and the slowest port.
-fn fastest_and_slowest(cx: &Context<'_>) -> Result<(Port, Port), Trouble> {
+fn fastest_and_slowest(cx: &Context<'_>) -> Result<(Port, Port), TrialError> {
     let rate = |port: &Port| cx.port(*port).rate.get();
     let ports = || (0..cx.setup.ports.len()).map(Port);
     // Of equal ones the first.
@@ -447,7 +447,7 @@ fn fastest_and_slowest(cx: &Context<'_>) -> Result<(Port, Port), Trouble> {
         }
         _ => {
             let what = "ports.rate: all ports have about the same rate; add a port of another one";
-            Err(Trouble::Missing(what.to_owned()))
+            Err(TrialError::Missing(what.to_owned()))
         }
     }
 }

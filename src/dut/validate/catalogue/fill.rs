@@ -5,7 +5,7 @@
 //! exactly the frames to that port leave the group, without any measured time.
 
 use super::congestion;
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::Observation;
 use crate::test::Context;
@@ -42,7 +42,7 @@ pub(super) fn fill(
     cx: &mut Context<'_>,
     filling: Filling<'_>,
     frames: u32,
-) -> Result<Observation, Trouble> {
+) -> Result<Observation, TrialError> {
     let trial = trial(cx, filling, frames)?;
     cx.observe(&trial)
 }
@@ -51,7 +51,11 @@ pub(super) fn fill(
 ///
 /// # Errors
 /// The watchdog would take the pause for a storm.
-pub(super) fn trial(cx: &Context<'_>, filling: Filling<'_>, frames: u32) -> Result<Trial, Trouble> {
+pub(super) fn trial(
+    cx: &Context<'_>,
+    filling: Filling<'_>,
+    frames: u32,
+) -> Result<Trial, TrialError> {
     let Filling { from, to, priority, size } = filling;
     let window = congestion::window(cx);
     // The port is paused well before the first frame comes.
@@ -83,7 +87,7 @@ pub(super) fn hold(
     port: Port,
     set: PrioritySet,
     span: Range<Duration>,
-) -> Result<Duration, Trouble> {
+) -> Result<Duration, TrialError> {
     let (window, mac) = (congestion::window(cx), cx.port(port).mac);
     trial.storm((port, mac, cx.setup.rate), set, (span.start, span.end + window));
     // The last frame of the storm is sent by the end of the span.
@@ -93,7 +97,7 @@ pub(super) fn hold(
             "expected.watchdog.detection: it acts before the frames of a trial are sent, which takes {} us",
             release.as_nanos().div_ceil(1000)
         );
-        return Err(Trouble::Missing(what));
+        return Err(TrialError::Missing(what));
     }
     let times: Vec<_> = set.iter().map(|priority| (priority, Quanta(0))).collect();
     trial.pfc(port, mac, &times, release);
@@ -105,7 +109,7 @@ pub(super) fn xoff(
     cx: &mut Context<'_>,
     filling: Filling<'_>,
     most: u32,
-) -> Result<Option<u32>, Trouble> {
+) -> Result<Option<u32>, TrialError> {
     least(most, |frames| {
         let observed = fill(cx, filling, frames)?;
         let stopped =
@@ -118,8 +122,8 @@ pub(super) fn xoff(
 /// `None` if it does not hold for `most`.
 pub(super) fn least(
     most: u32,
-    mut is_over: impl FnMut(u32) -> Result<bool, Trouble>,
-) -> Result<Option<u32>, Trouble> {
+    mut is_over: impl FnMut(u32) -> Result<bool, TrialError>,
+) -> Result<Option<u32>, TrialError> {
     if !is_over(most)? {
         return Ok(None);
     }
@@ -133,19 +137,19 @@ pub(super) fn least(
 }
 
 /// Returns the number of frames of `size` bytes to look for a threshold in: twice as many as it takes.
-pub(super) fn bound(cx: &Context<'_>, threshold: Bytes, size: u32) -> Result<u32, Trouble> {
+pub(super) fn bound(cx: &Context<'_>, threshold: Bytes, size: u32) -> Result<u32, TrialError> {
     // A threshold of a few cells is searched with frames to spare.
     let frames = threshold.0 * 2 / u64::from(used(cx, size)?) + 64;
     match u32::try_from(frames) {
         Ok(frames) if frames <= FRAMES_MAX => Ok(frames),
-        _ => Err(Trouble::Missing(format!(
+        _ => Err(TrialError::Missing(format!(
             "expected: {frames} frames are more than {FRAMES_MAX}, the most that a search sends"
         ))),
     }
 }
 
 /// Returns the bytes of the cells that a frame uses.
-pub(super) fn used(cx: &Context<'_>, size: u32) -> Result<u32, Trouble> {
+pub(super) fn used(cx: &Context<'_>, size: u32) -> Result<u32, TrialError> {
     let cell = cx.setup.expected.cell.ok_or_else(|| missing("cell"))?;
     // A file may say 0, by which nothing can be divided.
     let cell = u32::try_from(cell.0).unwrap_or(u32::MAX).max(1);
@@ -153,13 +157,13 @@ pub(super) fn used(cx: &Context<'_>, size: u32) -> Result<u32, Trouble> {
 }
 
 /// Returns the bytes that a shortest frame uses: a cell, or more if cells are smaller.
-pub(super) fn cell(cx: &Context<'_>) -> Result<u32, Trouble> {
+pub(super) fn cell(cx: &Context<'_>) -> Result<u32, TrialError> {
     used(cx, cx.setup.shortest())
 }
 
 /// Returns the bytes at which each of `groups` equal groups that are filled alike sends XOFF: the static
 /// threshold, or for a dynamic one the solution of `x = alpha (shared - groups x)`.
-pub(super) fn threshold(cx: &Context<'_>, groups: usize) -> Result<Bytes, Trouble> {
+pub(super) fn threshold(cx: &Context<'_>, groups: usize) -> Result<Bytes, TrialError> {
     let expected = &cx.setup.expected;
     if let Some(xoff) = expected.xoff {
         return Ok(xoff);
@@ -169,8 +173,8 @@ pub(super) fn threshold(cx: &Context<'_>, groups: usize) -> Result<Bytes, Troubl
     Ok(Bytes((shared.0 as f64 * alpha / (1.0 + alpha * groups as f64)) as u64))
 }
 
-pub(super) fn missing(field: &str) -> Trouble {
-    Trouble::Missing(format!("expected.{field} is missing; add it to the file"))
+pub(super) fn missing(field: &str) -> TrialError {
+    TrialError::Missing(format!("expected.{field} is missing; add it to the file"))
 }
 
 /// Number of frames behind XOFF, so that a group without hysteresis is seen to resume at XOFF.
@@ -199,12 +203,12 @@ pub(super) fn xon_point(
     cx: &mut Context<'_>,
     ports: [Port; 3],
     priority: Priority,
-) -> Result<Option<XonPoint>, Trouble> {
+) -> Result<Option<XonPoint>, TrialError> {
     let bytes = threshold(cx, 1)?;
     // A device that lets its pauses expire has no XON to search for.
     if cx.setup.expected.expiry_only {
         let what = "expected.expiry_only: the device sends no XON";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     let size = cx.setup.shortest();
     let filling = Filling { from: &ports[..1], to: ports[1], priority, size };
@@ -224,7 +228,7 @@ pub(super) fn xon_behind(
     priority: Priority,
     xoff: u32,
     behind: u32,
-) -> Result<Option<XonPoint>, Trouble> {
+) -> Result<Option<XonPoint>, TrialError> {
     let all = xoff + behind;
     let drained =
         least(all, |drained| resumes(cx, ports, priority, Drained { all, drained, round: 0 }))?;
@@ -244,7 +248,7 @@ pub(super) fn xon_deviations(
     priority: Priority,
     point: XonPoint,
     runs: u32,
-) -> Result<u64, Trouble> {
+) -> Result<u64, TrialError> {
     let all = point.xoff + point.behind;
     let mut deviations = 0;
     for round in 1..=runs {
@@ -273,7 +277,7 @@ fn resumes(
     [a, b, c]: [Port; 3],
     priority: Priority,
     Drained { all, drained, round }: Drained,
-) -> Result<bool, Trouble> {
+) -> Result<bool, TrialError> {
     let start = congestion::window(cx).div(8);
     let mut trial = Trial::new(format!("XON after {drained} of {all} frames"), Duration::ZERO);
     trial.round = round;
@@ -301,38 +305,38 @@ fn resumes(
     // Both resumptions have to be told apart by their time stamps.
     if end.saturating_sub(release) < u.saturating_mul(4) {
         let what = format!("times are uncertain by {} ns, too much for this test", u.as_nanos());
-        return Err(Trouble::Disturbed(what));
+        return Err(TrialError::Disturbed(what));
     }
     for n in 0..trial.flows.len() {
         let lost = observed.tally(crate::trial::FlowId(n)).lost();
         if lost > 0 {
             let what = format!("{lost} of {all} frames are lost behind XOFF; see V-H02");
-            return Err(Trouble::Error(what));
+            return Err(TrialError::Error(what));
         }
     }
     let left = observed.began_in(drain, &(Duration::ZERO..end.saturating_sub(u)));
     // With another number of frames in the group the search would find another point.
     if left != u64::from(drained) {
         let what = format!("{left} of {drained} frames left by the port that was resumed");
-        return Err(Trouble::Error(what));
+        return Err(TrialError::Error(what));
     }
     let pauses = congestion::pauses(&observed, a, priority);
     let Some(xoff) = pauses.iter().find(|pause| pause.stops(priority)) else {
         let what = format!("{all} frames cause no pause, and fewer did before");
-        return Err(Trouble::Error(what));
+        return Err(TrialError::Error(what));
     };
     let in_time = |at: Duration| at > xoff.at && at + u < end;
     Ok(pauses.iter().any(|pause| pause.resumes(priority) && in_time(pause.at)))
 }
 
 /// Returns the time in which XON must come after `release`, before the watchdog takes the pause for a storm.
-fn wait(cx: &Context<'_>, release: Duration) -> Result<Duration, Trouble> {
+fn wait(cx: &Context<'_>, release: Duration) -> Result<Duration, TrialError> {
     let window = congestion::window(cx);
     // The watchdog of the device counts from the beginning of the pause, and not from `release`.
     let most = cx.setup.storm_max().saturating_sub(release + window.div(8));
     if most < window.div(8) {
         let what = "expected.watchdog.detection: a group is not filled before the watchdog acts";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     Ok(window.max(cx.setup.limits.resume).min(most))
 }

@@ -1,7 +1,7 @@
 //! Headroom of a buffer: that of all groups at once, and that no cell of it leaks.
 
 use super::{congestion, fill, storm};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
 use crate::test::{Context, Scope, Test, Topology};
@@ -31,7 +31,7 @@ pub(super) const ALL_GROUPS: Test = describe! {
 /// Margin in cells.
 const GROUP_MARGIN: u64 = 2;
 
-fn all_groups(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn all_groups(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let headroom = cx.setup.expected.headroom.ok_or_else(|| fill::missing("headroom"))?;
     cx.lossless()?;
     let (to, from) = cx.to_last()?;
@@ -63,7 +63,7 @@ fn fill_groups(
     to: Port,
     set: PrioritySet,
     frames: [u32; 2],
-) -> Result<crate::observation::Observation, Trouble> {
+) -> Result<crate::observation::Observation, TrialError> {
     let window = congestion::window(cx);
     let mut trial = Trial::new("headroom of all groups", Duration::ZERO);
     let first = window.div(8);
@@ -123,7 +123,7 @@ struct Steps {
     senders: [FlowId; 2],
 }
 
-fn leaks(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn leaks(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let headroom = cx.setup.expected.headroom.ok_or_else(|| fill::missing("headroom"))?;
     let most = Bytes(fill::threshold(cx, 1)?.0 + headroom.0);
     let frames = fill::bound(cx, most, cx.setup.shortest())?;
@@ -146,7 +146,9 @@ fn leaks(cx: &mut Context<'_>) -> Result<(), Trouble> {
         match cx.observe(&steps.trial) {
             Ok(observed) => compare_probes(cx, &observed, &steps, priority, after)?,
             // A tester that cannot take links down has judged the part without failures.
-            Err(Trouble::Missing(why)) => cx.skip(format!("thresholds after pauses{after}"), &why),
+            Err(TrialError::Missing(why)) => {
+                cx.skip(format!("thresholds after pauses{after}"), &why)
+            }
             Err(trouble) => return Err(trouble),
         }
     }
@@ -159,7 +161,7 @@ fn overload_length(
     cx: &mut Context<'_>,
     priority: Priority,
     episodes: u32,
-) -> Result<Option<Duration>, Trouble> {
+) -> Result<Option<Duration>, TrialError> {
     let [a, b, c] = cx.ports()?;
     let mut trial = congestion::to_one(cx, &[a, c], b, &[priority], 1.0);
     trial.flows.iter_mut().for_each(|flow| flow.size = cx.setup.max_frame);
@@ -184,7 +186,7 @@ fn steps(
     priority: Priority,
     frames: u32,
     length: Duration,
-) -> Result<Steps, Trouble> {
+) -> Result<Steps, TrialError> {
     let [a, b, c] = cx.ports()?;
     let drain = cx.setup.times.drain;
     let mut trial = Trial::new("thresholds before and after many pauses", Duration::ZERO);
@@ -208,7 +210,7 @@ fn probe(
     priority: Priority,
     frames: u32,
     start: Duration,
-) -> Result<Probe, Trouble> {
+) -> Result<Probe, TrialError> {
     let [a, b] = cx.ports()?;
     let from = start + congestion::window(cx).div(8);
     let full = from + fill::time(cx, frames + fill::SPARE, cx.setup.shortest());
@@ -240,7 +242,7 @@ fn record_pauses(
     steps: &Steps,
     priority: Priority,
     episodes: u32,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let [a] = cx.ports()?;
     let mut pauses = congestion::pauses(observed, a, priority);
     pauses.retain(|pause| steps.overload.contains(&pause.at));
@@ -264,7 +266,7 @@ fn compare_probes(
     steps: &Steps,
     priority: Priority,
     after: &str,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let [a] = cx.ports()?;
     let cell = f64::from(fill::cell(cx)?);
     let limits = Limits::around(0.0, LEAK_MARGIN * cell);

@@ -1,7 +1,7 @@
 //! Isolation: what congestion of one port or priority does to the traffic of others (RFC 8239 5).
 
 use super::congestion;
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
 use crate::test::{Context, Kind, Scope, Test, Topology};
@@ -42,7 +42,7 @@ fn was_congested(
     trial: &Trial,
     senders: &[Port],
     priority: Priority,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let own = |n: &usize| trial.flows[*n].priority == priority;
     let lost: u64 =
         (0..trial.flows.len()).filter(own).map(|n| observed.tally(FlowId(n)).lost()).sum();
@@ -57,7 +57,7 @@ fn was_congested(
          make `times.hold` longer",
         names.join(" or ")
     );
-    Err(Trouble::Error(what))
+    Err(TrialError::Error(what))
 }
 
 pub(super) const HEAD_OF_LINE: Test = describe! {
@@ -78,7 +78,7 @@ pub(super) const HEAD_OF_LINE: Test = describe! {
 /// Shares of the line from A to C and to D.
 const EQUAL_SHARES: [f64; 2] = [0.49, 0.49];
 
-fn head_of_line(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn head_of_line(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let ports @ [a, b, ..] = cx.ports::<4>()?;
     cx.lossless()?;
     for priority in cx.each_lossless() {
@@ -122,14 +122,14 @@ const OTHER_SHARE: f64 = 0.4;
 /// Largest ratio of the latencies.
 const LATENCY_RATIO: u64 = 2;
 
-fn other_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn other_priorities(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let priority = cx.lossless()?;
     cx.ports::<4>()?;
     let others = cx.setup.lossless.iter().filter(|other| *other != priority);
     let mut others: Vec<_> = others.take(cx.by_level(0, usize::MAX)).collect();
     others.extend(cx.lossy().ok());
     if others.is_empty() {
-        return Err(Trouble::Missing(
+        return Err(TrialError::Missing(
             "lossy: it is empty, and there is one lossless priority".into(),
         ));
     }
@@ -143,7 +143,7 @@ fn compare_latency(
     cx: &mut Context<'_>,
     priority: Priority,
     other: Priority,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let ports = cx.ports()?;
     let [a, b, c, _] = ports;
     let hold = cx.setup.times.hold;
@@ -192,11 +192,11 @@ fn latency(
     observed: &Observation,
     flow: FlowId,
     span: &core::ops::Range<Duration>,
-) -> Result<Duration, Trouble> {
+) -> Result<Duration, TrialError> {
     let mut all = observed.latencies(flow, span);
     all.sort_unstable();
     let at = all.len().saturating_sub(1) * 99 / 100;
-    let none = || Trouble::Error("no frame of the other priority arrived".into());
+    let none = || TrialError::Error("no frame of the other priority arrived".into());
     all.get(at).copied().ok_or_else(none)
 }
 
@@ -220,7 +220,7 @@ pub(super) const LOSSY_FLOOD: Test = describe! {
 /// Shares of the line that each sender offers: lossless and lossy.
 const LOADS: [(f64, f64); 2] = [(0.24, 0.36), (0.25, 0.30)];
 
-fn lossy_flood(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn lossy_flood(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.lossless()?;
     let lossy = cx.lossy()?;
     for lossless in cx.each_lossless() {
@@ -234,7 +234,7 @@ fn lossy_flood(cx: &mut Context<'_>) -> Result<(), Trouble> {
                 "no frame of lossy priority {lossy} was dropped: it does not flood the buffer in this \
                  time; make `times.hold` longer"
             );
-            return Err(Trouble::Error(what));
+            return Err(TrialError::Error(what));
         }
     }
     Ok(())
@@ -251,7 +251,7 @@ fn flood(
     lossless: Priority,
     lossy: Priority,
     loads: (f64, f64),
-) -> Result<u64, Trouble> {
+) -> Result<u64, TrialError> {
     let [a, b, c] = cx.ports()?;
     let times = cx.setup.times;
     let hold = flood_time(cx);
@@ -329,7 +329,7 @@ pub(super) const EQUAL_SENDERS: Test = describe! {
 /// Least fairness index.
 const JAIN: f64 = 0.99;
 
-fn equal_senders(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn equal_senders(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.lossless()?;
     for priority in cx.each_lossless() {
         incast(cx, priority)?;
@@ -351,7 +351,7 @@ struct SenderShares {
     u: f64,
 }
 
-fn incast(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
+fn incast(cx: &mut Context<'_>, priority: Priority) -> Result<(), TrialError> {
     let (_, from) = cx.to_last()?;
     let most = cx.setup.limits.rate * 50.0;
     let mut shares = sender_shares(cx, &from, priority, 1)?;
@@ -383,7 +383,7 @@ fn sender_shares(
     from: &[Port],
     priority: Priority,
     times: u64,
-) -> Result<SenderShares, Trouble> {
+) -> Result<SenderShares, TrialError> {
     let (last, _) = cx.to_last()?;
     let hold = cx.setup.times.hold.saturating_mul(times);
     let mut trial = congestion::to_one(cx, from, last, &[priority], LOAD);
@@ -434,11 +434,11 @@ pub(super) const RING: Test = describe! {
     described: |setup| setup.expected.ring,
 };
 
-fn ring(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn ring(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.lossless()?;
     if !cx.setup.expected.ring {
         let what = "expected.ring is missing: the ports have to be at a ring of switches";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     for priority in cx.each_lossless() {
         judge_ring(cx, priority)?;
@@ -453,7 +453,7 @@ fn ring_length(cx: &Context<'_>) -> Duration {
     cx.setup.times.hold.saturating_mul(4).max(dog.saturating_mul(8))
 }
 
-fn judge_ring(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
+fn judge_ring(cx: &mut Context<'_>, priority: Priority) -> Result<(), TrialError> {
     let ports @ [a, b, c] = cx.ports::<3>()?;
     let length = ring_length(cx);
     let mut trial = Trial::new("a ring", length + cx.setup.times.drain);
@@ -467,7 +467,7 @@ fn judge_ring(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
     if ports.iter().any(|port| congestion::stops(&observed, *port, priority) == 0) {
         let what = "the device did not pause each port: these are not at a ring, or its frames go \
                     around in the other direction";
-        return Err(Trouble::Error(what.to_owned()));
+        return Err(TrialError::Error(what.to_owned()));
     }
     for (n, port) in ports.iter().enumerate() {
         let flow = FlowId(n);

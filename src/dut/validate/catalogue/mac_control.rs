@@ -4,7 +4,7 @@
 //! ([`judge`]).
 
 use super::storm;
-use crate::bench::{Faculty, Trouble};
+use crate::bench::{Capability, TrialError};
 use crate::judge::Limits;
 use crate::observation::Observation;
 use crate::test::{Context, Level, Scope, Test};
@@ -46,7 +46,7 @@ pub(super) enum Wanted {
 }
 
 /// Runs a case and judges the reaction to it. The frame must not leave by any port.
-pub(super) fn judge(cx: &mut Context<'_>, case: &Case, wanted: Wanted) -> Result<(), Trouble> {
+pub(super) fn judge(cx: &mut Context<'_>, case: &Case, wanted: Wanted) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     // An open reaction may be a stop, too, which a watchdog would end.
     let stops = !matches!(wanted, Wanted::Ignored);
@@ -62,7 +62,7 @@ fn judge_observed(
     observed: &Observation,
     port: Port,
     wanted: Wanted,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let (set, open) = match wanted {
         Wanted::Ignored => (PrioritySet::EMPTY, PrioritySet::EMPTY),
         Wanted::Obeyed(p) => (PrioritySet::of(p), PrioritySet::EMPTY),
@@ -126,7 +126,7 @@ fn short_cases(cx: &Context<'_>, from: Port) -> Vec<Case> {
         octets.truncate(len);
         Case { name: format!("PFC of {} bytes", len + 4), octets }
     };
-    if cx.has(Faculty::ShortFrames) { SHORT.map(case).into() } else { Vec::new() }
+    if cx.has(Capability::ShortFrames) { SHORT.map(case).into() } else { Vec::new() }
 }
 
 /// Returns PFC for one priority with more bytes behind it.
@@ -200,7 +200,7 @@ pub(super) const UNKNOWN_OPCODES: Test = describe! {
     level: Level::Quick,
 };
 
-fn unknown_opcodes(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn unknown_opcodes(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [_, b] = cx.ports()?;
     for case in opcode_cases(cx, b) {
         judge(cx, &case, Wanted::Ignored)?;
@@ -224,12 +224,12 @@ pub(super) const WRONG_SIZES: Test = describe! {
     aliases: &["Y02"],
 };
 
-fn wrong_sizes(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn wrong_sizes(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [_, b] = cx.ports()?;
     let priority = cx.lossless()?;
     // Level quick leaves out the two shortest.
     let first = cx.by_level(2, 0);
-    if !cx.has(Faculty::ShortFrames) {
+    if !cx.has(Capability::ShortFrames) {
         cx.skip("frames below 64 bytes", "the ports of the tester pad them");
     }
     for case in short_cases(cx, b).iter().skip(first) {
@@ -243,9 +243,9 @@ fn wrong_sizes(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Judges the reaction to PFC with a wrong FCS.
-fn judge_damaged(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn judge_damaged(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
-    if !cx.has(Faculty::WrongFcs) {
+    if !cx.has(Capability::WrongFcs) {
         cx.skip("PFC with a wrong FCS", "the ports of the tester calculate it");
         return Ok(());
     }
@@ -278,7 +278,7 @@ pub(super) const RESERVED_BITS: Test = describe! {
 const OPEN_BITS: &str =
     "802.3 31D.2 has the bits sent as zero, and says nothing of frames with others";
 
-fn reserved_bits(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn reserved_bits(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [_, b] = cx.ports()?;
     cx.lossless()?;
     for priority in cx.each_lossless() {
@@ -308,7 +308,7 @@ pub(super) const WRONG_DESTINATIONS: Test = describe! {
 const OPEN_ADDRESS: &str =
     "802.3 31B.3.3 allows the address of the port for PAUSE, 31D.3 does not name it";
 
-fn wrong_destinations(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn wrong_destinations(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let priority = cx.lossless()?;
     for case in destination_cases(cx, b, a) {
@@ -329,7 +329,7 @@ fn wrong_destinations(cx: &mut Context<'_>) -> Result<(), Trouble> {
 
 /// Returns the address of the DUT's port at B: the source of the pauses that it sends there when A
 /// takes no frames.
-fn dut_address(cx: &mut Context<'_>) -> Result<Option<Mac>, Trouble> {
+fn dut_address(cx: &mut Context<'_>) -> Result<Option<Mac>, TrialError> {
     let [a, b] = cx.ports()?;
     let (times, priority) = (cx.setup.times, cx.lossless()?);
     let mut trial = Trial::new("address of the port", times.hold + times.drain);
@@ -360,7 +360,7 @@ pub(super) const PAUSE_BESIDE_PFC: Test = describe! {
     level: Level::Quick,
 };
 
-fn pause_beside_pfc(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn pause_beside_pfc(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [_, b] = cx.ports()?;
     cx.lossless()?;
     let case = pause_case(cx, b);
@@ -385,7 +385,7 @@ pub(super) const NEVER_FORWARDED: Test = describe! {
 /// Number of times that each frame is sent by each port.
 const TIMES: u32 = 3;
 
-fn never_forwarded(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn never_forwarded(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let times = cx.setup.times;
     let priority = cx.lossless()?;

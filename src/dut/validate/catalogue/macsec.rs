@@ -3,7 +3,7 @@
 use super::fill::missing;
 use super::storm;
 use super::storm::{SIZE, Storm};
-use crate::bench::{Faculty, Trouble};
+use crate::bench::{Capability, TrialError};
 use crate::counters::{Counter, Counters};
 use crate::judge::Limits;
 use crate::observation::{Observation, Record, What};
@@ -36,13 +36,13 @@ pub(super) fn has_macsec(setup: &Setup) -> bool {
 }
 
 /// Returns the ports with MACsec, each with one that sends to it: all at level full, one at level quick.
-pub(super) fn pairs(cx: &Context<'_>) -> Result<Vec<Pair>, Trouble> {
+pub(super) fn pairs(cx: &Context<'_>) -> Result<Vec<Pair>, TrialError> {
     cx.ports::<2>()?;
     let all = || (0..cx.setup.alike()).map(Port);
     let secured: Vec<_> = all().filter(|port| cx.port(*port).macsec.is_some()).collect();
     if secured.is_empty() {
         let what = "ports.macsec is missing; add the keys of a port with MACsec to the file";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     let many = cx.by_level(1, secured.len());
     let pair = |b: Port| {
@@ -57,10 +57,10 @@ pub(super) fn pairs(cx: &Context<'_>) -> Result<Vec<Pair>, Trouble> {
 }
 
 /// Returns the MACsec of a port.
-pub(super) fn macsec_of<'a>(cx: &'a Context<'_>, port: Port) -> Result<&'a PortMacsec, Trouble> {
+pub(super) fn macsec_of<'a>(cx: &'a Context<'_>, port: Port) -> Result<&'a PortMacsec, TrialError> {
     let name = &cx.port(port).name;
     let macsec = cx.port(port).macsec.as_deref();
-    macsec.ok_or_else(|| Trouble::Missing(format!("port {name} has no `macsec`")))
+    macsec.ok_or_else(|| TrialError::Missing(format!("port {name} has no `macsec`")))
 }
 
 /// Protects frames of a test with the next packet numbers of a port.
@@ -73,7 +73,7 @@ impl Maker {
         port: Port,
         frames: u32,
         change: impl FnOnce(&mut SecyPlan),
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, TrialError> {
         let first = cx.packet_numbers(port, frames);
         let mut plan = macsec_of(cx, port)?.secy(false);
         for sa in plan.transmit.iter_mut().flatten() {
@@ -81,16 +81,16 @@ impl Maker {
             sa.pn = first;
         }
         change(&mut plan);
-        let secy = Secy::new(&plan).map_err(|why| Trouble::Error(why.to_string()))?;
+        let secy = Secy::new(&plan).map_err(|why| TrialError::Error(why.to_string()))?;
         Ok(Self(secy))
     }
 
     /// Returns a frame with the next packet number.
-    pub(super) fn protect(&mut self, frame: &[u8]) -> Result<Vec<u8>, Trouble> {
+    pub(super) fn protect(&mut self, frame: &[u8]) -> Result<Vec<u8>, TrialError> {
         let front = self.0.front();
         let mut octets = vec![0; front + frame.len() + Secy::BACK];
         octets[front..front + frame.len()].copy_from_slice(frame);
-        self.0.protect(&mut octets).map_err(|why| Trouble::Error(why.to_string()))?;
+        self.0.protect(&mut octets).map_err(|why| TrialError::Error(why.to_string()))?;
         Ok(octets)
     }
 }
@@ -133,7 +133,7 @@ fn judge_ignored(
     storm: &Storm,
     observed: &Observation,
     span: &Range<Duration>,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     cx.at_rest(observed, &storm.trial, &storm.rest)?;
     for (n, priority) in storm.priorities.iter().enumerate() {
         cx.rate(observed, &storm.trial, FlowId(n), span);
@@ -160,10 +160,10 @@ pub(super) fn is_unread(record: &Record) -> bool {
 const TYPE: usize = 12;
 
 /// Returns key `n` of a test for the tester's channel at a port, which no file has.
-pub(super) fn new_key(cx: &Context<'_>, port: Port, n: u32) -> Result<SaPlan, Trouble> {
+pub(super) fn new_key(cx: &Context<'_>, port: Port, n: u32) -> Result<SaPlan, TrialError> {
     let plan = &macsec_of(cx, port)?.plan;
     let old = plan.transmit[plan.encoding.index()].clone();
-    let old = old.ok_or_else(|| Trouble::Missing("ports.macsec.transmit has no key".into()))?;
+    let old = old.ok_or_else(|| TrialError::Missing("ports.macsec.transmit has no key".into()))?;
     let mut random = Rng::new(cx.setup.seed ^ u64::from(n) << 32 ^ port.0 as u64);
     let octets: Vec<u8> = (0..4).flat_map(|_| random.next_u64().to_be_bytes()).collect();
     let key = Sak::new(&octets[..plan.suite.key_len()]);
@@ -190,7 +190,7 @@ pub(super) const OBEYED_MODE: Test = describe! {
     described: has_macsec,
 };
 
-fn obeyed_mode(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn obeyed_mode(cx: &mut Context<'_>) -> Result<(), TrialError> {
     for pair in pairs(cx)? {
         for priority in cx.each_lossless() {
             judge_plain(cx, &pair, priority)?;
@@ -201,7 +201,7 @@ fn obeyed_mode(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Judges the reaction to a storm of plain frames.
-fn judge_plain(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Trouble> {
+fn judge_plain(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), TrialError> {
     let set = PrioritySet::of(priority);
     let frame = pfc_for(cx, pair.b, set);
     let (storm, observed) = observe_storm(cx, pair, priority, "plain", |_| Ok(frame.clone()))?;
@@ -214,7 +214,11 @@ fn judge_plain(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<
 }
 
 /// Judges the reaction to a storm of protected frames.
-fn judge_protected(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Trouble> {
+fn judge_protected(
+    cx: &mut Context<'_>,
+    pair: &Pair,
+    priority: Priority,
+) -> Result<(), TrialError> {
     let set = PrioritySet::of(priority);
     let frame = pfc_for(cx, pair.b, set);
     let (frames, _) = storm_frames(cx);
@@ -230,8 +234,8 @@ fn observe_storm(
     pair: &Pair,
     priority: Priority,
     kind: &str,
-    make: impl FnMut(u32) -> Result<Vec<u8>, Trouble>,
-) -> Result<(storm::Storm, crate::observation::Observation), Trouble> {
+    make: impl FnMut(u32) -> Result<Vec<u8>, TrialError>,
+) -> Result<(storm::Storm, crate::observation::Observation), TrialError> {
     let (frames, every) = storm_frames(cx);
     let hold = every.saturating_mul(u64::from(frames) + 1);
     let name = format!(
@@ -268,7 +272,7 @@ pub(super) const REJECTED: Test = describe! {
     described: has_macsec,
 };
 
-fn rejected(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn rejected(cx: &mut Context<'_>) -> Result<(), TrialError> {
     for pair in pairs(cx)? {
         for priority in cx.each_lossless() {
             judge_protected(cx, &pair, priority)?;
@@ -294,7 +298,7 @@ struct Rejected {
 }
 
 /// Judges a frame that was obeyed, again and again.
-fn judge_replayed(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Trouble> {
+fn judge_replayed(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), TrialError> {
     let (frames, _) = storm_frames(cx);
     let frame = pfc_for(cx, pair.b, PrioritySet::of(priority));
     let one = Maker::new(cx, pair.b, 1, |_| {})?.protect(&frame)?;
@@ -309,7 +313,7 @@ fn judge_replayed(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Resu
 }
 
 /// Judges frames with a changed bit.
-fn judge_forged(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Trouble> {
+fn judge_forged(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), TrialError> {
     let mut frames = protected_frames(cx, pair, priority, |_| {})?;
     let overhead = macsec_of(cx, pair.b)?.plan.overhead() as usize;
     for (n, frame) in frames.iter_mut().enumerate() {
@@ -330,7 +334,7 @@ fn judge_forged(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result
 const TIMES: usize = crate::trial::VECTOR + 2;
 
 /// Judges frames of a channel that the device does not have.
-fn judge_foreign(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Trouble> {
+fn judge_foreign(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), TrialError> {
     let frames = protected_frames(cx, pair, priority, |plan| {
         let Mac(mut octets) = plan.sci.mac;
         octets[5] ^= 0x80;
@@ -343,7 +347,11 @@ fn judge_foreign(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Resul
 }
 
 /// Judges frames of an association number without a key.
-fn judge_without_key(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Trouble> {
+fn judge_without_key(
+    cx: &mut Context<'_>,
+    pair: &Pair,
+    priority: Priority,
+) -> Result<(), TrialError> {
     let plan = &macsec_of(cx, pair.b)?.plan;
     let free = An::ALL.into_iter().find(|an| plan.transmit[an.index()].is_none());
     let Some(free) = free else {
@@ -360,8 +368,8 @@ fn judge_without_key(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> R
 }
 
 /// Judges frames with a key that the device has removed.
-fn judge_removed(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Trouble> {
-    if !cx.has(Faculty::Keys) {
+fn judge_removed(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), TrialError> {
+    if !cx.has(Capability::Keys) {
         let why =
             "keys of this device are not changed while traffic runs: it needs a virtual device";
         cx.skip("PFC with a removed key", why);
@@ -388,7 +396,7 @@ fn protected_frames(
     pair: &Pair,
     priority: Priority,
     change: impl FnOnce(&mut secure::SecyPlan),
-) -> Result<Vec<Vec<u8>>, Trouble> {
+) -> Result<Vec<Vec<u8>>, TrialError> {
     let (frames, _) = storm_frames(cx);
     let frame = pfc_for(cx, pair.b, PrioritySet::of(priority));
     let mut maker = Maker::new(cx, pair.b, frames, change)?;
@@ -401,7 +409,7 @@ fn judge_rejected(
     pair: &Pair,
     priority: Priority,
     rejected: Rejected,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let Rejected { what, frames, before, keys } = rejected;
     let count = frames.len() as u64;
     let (_, every) = storm_frames(cx);
@@ -433,7 +441,7 @@ fn delay_storm(storm: &mut Storm, by: Duration) {
 /// Judges the device's counter of rejected frames.
 fn judge_counted(
     cx: &mut Context<'_>,
-    counters: Result<Counters, Trouble>,
+    counters: Result<Counters, TrialError>,
     pair: &Pair,
     name: String,
     count: u64,

@@ -2,7 +2,7 @@
 
 use super::macsec::{Maker, Pair};
 use super::{macsec, storm};
-use crate::bench::{Faculty, Trouble};
+use crate::bench::{Capability, TrialError};
 use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way, What};
 use crate::setup::PfcMode;
@@ -41,7 +41,7 @@ const BACK: f64 = 0.1;
 /// Length of the frames in bytes.
 const SIZE: u32 = storm::SIZE;
 
-fn sent_protected(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn sent_protected(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let lossy = cx.lossy()?;
     for pair in macsec::pairs(cx)? {
         for priority in cx.each_lossless() {
@@ -135,7 +135,7 @@ fn judge_data(
     observed: &Observation,
     port: Port,
     name: &str,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let plan = macsec::macsec_of(cx, port)?.plan.clone();
     let is_here = |record: &&Record| record.port == port && record.way == Way::Received;
     let (mut wrong, mut used) = (Vec::new(), HashSet::new());
@@ -217,11 +217,11 @@ const FRAMES: u32 = 2;
 /// Packet numbers before the end of the lower half with which the device begins.
 const NEAR: u64 = 4;
 
-fn changed_keys(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn changed_keys(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let pairs = macsec::pairs(cx)?;
-    if !cx.has(Faculty::Keys) {
+    if !cx.has(Capability::Keys) {
         let what = "keys of this device are not changed while traffic runs: the test needs a virtual device";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     for pair in pairs {
         for priority in cx.each_lossless() {
@@ -231,7 +231,7 @@ fn changed_keys(cx: &mut Context<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn rekeyed(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Trouble> {
+fn rekeyed(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), TrialError> {
     let (_, every) = macsec::storm_frames(cx);
     let keys = cx.by_level(KEYS.0, KEYS.1);
     let frames = (keys + 1) * FRAMES;
@@ -239,7 +239,7 @@ fn rekeyed(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), 
     if hold > cx.setup.storm_max() {
         let what =
             "expected.watchdog.detection: the watchdog would take the storm for one; turn it off";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     let name = cx.port(pair.b).name.clone();
     let title = format!("storm for {priority} at {name} with {keys} new keys");
@@ -264,14 +264,14 @@ fn change_keys(
     trial: &mut Trial,
     keys: u32,
     set: PrioritySet,
-) -> Result<Vec<Vec<u8>>, Trouble> {
+) -> Result<Vec<Vec<u8>>, TrialError> {
     let (_, every) = macsec::storm_frames(cx);
     let frame = macsec::pfc_for(cx, pair.b, set);
     let plan = macsec::macsec_of(cx, pair.b)?.plan.clone();
     let theirs = plan.receive.first().and_then(|sc| sc.associations[plan.encoding.index()].clone());
     let Some(theirs) = theirs else {
         let what = "ports.macsec.receive: the device's channel has no key to begin with";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     };
     let (sci, is_xpn, start) = (plan.sci, plan.suite.is_xpn(), cx.setup.times.baseline);
     let mut maker = Maker::new(cx, pair.b, FRAMES, |_| {})?;

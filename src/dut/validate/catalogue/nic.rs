@@ -2,7 +2,7 @@
 
 use super::sfc::{paused, total};
 use super::{obeying, pause_time, resuming, storm, storm_traffic};
-use crate::bench::{Faculty, Trouble};
+use crate::bench::{Capability, TrialError};
 use crate::counters::Counter;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
@@ -15,8 +15,8 @@ use ground::units::{Mac, Priority, PrioritySet, Quanta};
 use wire::{ip, vlan};
 
 /// Returns what the file tells of the NICs.
-pub(super) fn expected<'a>(cx: &Context<'a>) -> Result<&'a Nic, Trouble> {
-    cx.setup.nic.as_ref().ok_or_else(|| Trouble::Missing("nic is missing".to_owned()))
+pub(super) fn expected<'a>(cx: &Context<'a>) -> Result<&'a Nic, TrialError> {
+    cx.setup.nic.as_ref().ok_or_else(|| TrialError::Missing("nic is missing".to_owned()))
 }
 
 /// Waits for the traffic of the NIC at a port, of each priority that it sends, and returns it with the first
@@ -24,14 +24,17 @@ pub(super) fn expected<'a>(cx: &Context<'a>) -> Result<&'a Nic, Trouble> {
 ///
 /// # Errors
 /// It does not come in time.
-pub(super) fn wait_for_traffic(cx: &mut Context<'_>, port: Port) -> Result<Observation, Trouble> {
+pub(super) fn wait_for_traffic(
+    cx: &mut Context<'_>,
+    port: Port,
+) -> Result<Observation, TrialError> {
     cx.wait_for_nic(port)?.map_err(|priority| {
         let what = format!(
             "the NIC sends no frame of priority {priority} to port {}; start its traffic, see \
              `nic.sends`",
             cx.port(port).name
         );
-        Trouble::Missing(what)
+        TrialError::Missing(what)
     })
 }
 
@@ -42,7 +45,7 @@ struct Station {
 }
 
 /// Returns the addresses in the frames that a NIC sent.
-fn station(cx: &Context<'_>, observed: &Observation, port: Port) -> Result<Station, Trouble> {
+fn station(cx: &Context<'_>, observed: &Observation, port: Port) -> Result<Station, TrialError> {
     let frames = observed.records.iter().filter(|r| r.way == Way::Received && r.port == port);
     let found = frames.filter_map(|record| {
         let walk = vlan::walk(&record.head).ok()?;
@@ -51,7 +54,7 @@ fn station(cx: &Context<'_>, observed: &Observation, port: Port) -> Result<Stati
     });
     found.into_iter().next().ok_or_else(|| {
         let what = format!("the traffic to port {} has no address of IP", cx.port(port).name);
-        Trouble::Missing(what)
+        TrialError::Missing(what)
     })
 }
 
@@ -87,7 +90,7 @@ const PARTS: &[Test] = &[
     obeying::LOSSY_PRIORITIES,
 ];
 
-fn obeys_pfc(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn obeys_pfc(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let ports = (0..cx.setup.alike()).map(Port);
     for port in ports.take(cx.by_level(1, usize::MAX)) {
         // Without traffic every pause would seem to be obeyed.
@@ -118,10 +121,10 @@ pub(super) const SLOW_HOST: Test = describe! {
     scope: Scope::Device,
 };
 
-fn slow_host(cx: &mut Context<'_>) -> Result<(), Trouble> {
-    if !cx.has(Faculty::Settings) {
+fn slow_host(cx: &mut Context<'_>) -> Result<(), TrialError> {
+    if !cx.has(Capability::Settings) {
         let what = "adapter is missing: it sets host.reading of the NIC; add it to the file";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     let priority = cx.lossless()?;
     let ports = (0..cx.setup.alike()).map(Port);
@@ -141,9 +144,11 @@ fn line_rate_trial(
     port: Port,
     priority: Priority,
     station: &Station,
-) -> Result<(Trial, FlowId), Trouble> {
+) -> Result<(Trial, FlowId), TrialError> {
     let IpAddr::V4(ip) = station.ip else {
-        return Err(Trouble::Missing("the NIC sends IPv6, and the tester IPv4 alone".to_owned()));
+        return Err(TrialError::Missing(
+            "the NIC sends IPv6, and the tester IPv4 alone".to_owned(),
+        ));
     };
     let hold = cx.setup.times.hold;
     let mut trial = Trial::new(name, hold + cx.setup.times.drain);
@@ -169,7 +174,7 @@ fn judge_stopped(
     port: Port,
     priority: Priority,
     station: &Station,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let name = "the host does not read";
     let (mut trial, _) = line_rate_trial(cx, name, port, priority, station)?;
     let (value, restored) = ("off".to_owned(), "on".to_owned());
@@ -199,7 +204,7 @@ fn judge_reading(
     port: Port,
     priority: Priority,
     station: &Station,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let (trial, flow) = line_rate_trial(cx, "the host reads", port, priority, station)?;
     let hold = cx.setup.times.hold;
     let observed = cx.observe(&trial)?;
@@ -237,13 +242,13 @@ pub(super) const ONE_FLOW: Test = describe! {
     scope: Scope::Device,
 };
 
-fn one_flow(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn one_flow(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let sends = expected(cx)?.sends;
     let lossless = PrioritySet(cx.setup.lossless.0 & sends.0);
     if lossless.iter().count() < 2 {
         let what = "nic.sends: two lossless priorities are needed";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     for port in [a, b] {
         wait_for_traffic(cx, port)?;
@@ -260,7 +265,7 @@ fn judge_flows(
     b: Port,
     paused: Priority,
     sends: PrioritySet,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let times = cx.setup.times;
     let window = storm::longest(cx).at(cx.setup.rate);
     // Renewed after half of their time, no pause ends by itself before XON.
@@ -284,7 +289,7 @@ fn judge_flows(
     cx.at_rest(&observed, &trial, &(times.baseline.div(4)..times.baseline))?;
     let sent: Vec<Duration> = observed.control_sent(a).map(|(record, _)| record.end).collect();
     let [first, .., last, xon] = sent[..] else {
-        return Err(Trouble::Error("the tester sent too few pauses before XON".into()));
+        return Err(TrialError::Error("the tester sent too few pauses before XON".into()));
     };
     let held = first + cx.setup.stop_limit()..xon;
     for n in 0..trial.flows.len() {

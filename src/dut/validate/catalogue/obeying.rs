@@ -3,7 +3,7 @@
 
 use super::mac_control::{Case, Wanted};
 use super::{mac_control, storm};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::Observation;
 use crate::test::{Context, Level, Scope, Test};
@@ -26,7 +26,7 @@ pub(super) const ONE_PRIORITY: Test = describe! {
     level: Level::Quick,
 };
 
-fn one_priority(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn one_priority(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     cx.lossless()?;
     for priority in cx.each_lossless() {
@@ -55,7 +55,7 @@ pub(super) const PRIORITY_SETS: Test = describe! {
 /// Number of priorities up to which all subsets are tried.
 const SUBSETS_UP_TO: u32 = 4;
 
-fn priority_sets(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn priority_sets(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     cx.lossless()?;
     for set in sets(cx.setup.lossless).into_iter().take(cx.by_level(1, usize::MAX)) {
@@ -99,7 +99,7 @@ pub(super) const EACH_PORT: Test = describe! {
 /// Largest number of combinations that are all tried.
 const PAIRS_UP_TO: usize = 64;
 
-fn each_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn each_port(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.ports::<2>()?;
     cx.lossless()?;
     let ports = cx.setup.alike();
@@ -162,7 +162,7 @@ struct Plan {
     unit: Quanta,
 }
 
-fn enable_vector(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn enable_vector(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     cx.lossless()?;
     let vectors = cx.by_level(&QUICK_VECTORS[..], &[]).to_vec();
@@ -197,7 +197,7 @@ fn enable_vector(cx: &mut Context<'_>) -> Result<(), Trouble> {
 ///
 /// # Errors
 /// The pauses that the DUT's watchdog allows are too short: a flow may have no frame to send in the shortest one.
-fn unit(cx: &Context<'_>, vectors: u64) -> Result<Quanta, Trouble> {
+fn unit(cx: &Context<'_>, vectors: u64) -> Result<Quanta, TrialError> {
     // What a quantum more per unit adds to the whole trial.
     let one = Quanta(1).at(cx.setup.rate).saturating_mul(vectors * (UNITS + 2));
     let fits = cx.setup.times.hold.as_picos() / one.as_picos().max(1);
@@ -210,7 +210,7 @@ fn unit(cx: &Context<'_>, vectors: u64) -> Result<Quanta, Trouble> {
         / VECTOR_SHARE;
     if unit.at(cx.setup.rate).as_secs_f64() < DUE * due {
         let what = "expected.watchdog.detection: pauses that it allows are no longer than the gaps of a flow";
-        return Err(Trouble::Missing(what.into()));
+        return Err(TrialError::Missing(what.into()));
     }
     Ok(unit)
 }
@@ -318,7 +318,7 @@ pub(super) const LOSSY_PRIORITIES: Test = describe! {
     level: Level::Quick,
 };
 
-fn lossy_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn lossy_priorities(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     cx.lossy()?;
     let lossy = cx.setup.lossy;
@@ -349,7 +349,7 @@ pub(super) const SOURCE_ADDRESS: Test = describe! {
 const OPEN_SOURCE: &str =
     "802.3 31.4.1.2 has an individual address sent, and says nothing of others";
 
-fn source_address(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn source_address(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [_, b] = cx.ports()?;
     cx.lossless()?;
     let own = cx.port(b).mac;

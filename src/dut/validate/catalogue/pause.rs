@@ -1,7 +1,7 @@
 //! Ports with 802.3x flow control (`flow_control: pause`), and what both kinds of pauses leave alone.
 
 use super::{congestion, pause_time, resuming, storm};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::Way;
 use crate::test::{Context, Kind, Level, Test, Topology};
@@ -27,7 +27,7 @@ pub(super) const ALL_STOP: Test = describe! {
     kind: Kind::Pause,
 };
 
-fn all_stop(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn all_stop(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     cx.stopped()?;
     let all = cx.priorities();
@@ -42,7 +42,7 @@ fn all_stop(cx: &mut Context<'_>) -> Result<(), Trouble> {
 
 /// Judges a pause of the longest time that is taken back at once. It may stop the line until the frame
 /// of zero has its effect, which may be later than that of the pause.
-fn judge_cancelled(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn judge_cancelled(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let priority = cx.stopped()?;
     let times = cx.setup.times;
@@ -97,7 +97,7 @@ const OPCODE: usize = 14;
 const TIME: usize = 16;
 const RESERVED: usize = 18;
 
-fn before_loss(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn before_loss(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let priority = cx.stopped()?;
     for share in [CALM_SHARE, 1.0] {
@@ -173,7 +173,7 @@ pub(super) const PAUSED_PORT: Test = describe! {
 /// Share of the line of the flow that waits.
 const WAITING_SHARE: f64 = 0.1;
 
-fn paused_port(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn paused_port(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let priority = cx.stopped()?;
     let hold = cx.setup.times.hold.min(cx.setup.storm_max());

@@ -2,7 +2,7 @@
 //! it has stopped.
 
 use super::storm;
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way};
 use crate::setup::Times;
@@ -37,7 +37,7 @@ pub(super) const SINGLE_PAUSE: Test = describe! {
 const QUICK_QUANTA: &[u16] = &[1000, 16_384, 65_535];
 const FULL_QUANTA: &[u16] = &[1, 10, 30, 100, 1000, 16_384, 32_768, 65_535];
 
-pub(super) fn single_pause(cx: &mut Context<'_>) -> Result<(), Trouble> {
+pub(super) fn single_pause(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let (values, times) = (cx.by_level(QUICK_QUANTA, FULL_QUANTA), cx.by_level(3, 100));
     pauses(cx, values, times, Before::Nothing)
 }
@@ -51,7 +51,12 @@ enum Before {
 }
 
 /// Judges single pauses of these values, a number of times each.
-fn pauses(cx: &mut Context<'_>, values: &[u16], times: u64, before: Before) -> Result<(), Trouble> {
+fn pauses(
+    cx: &mut Context<'_>,
+    values: &[u16],
+    times: u64,
+    before: Before,
+) -> Result<(), TrialError> {
     cx.stopped()?;
     for priority in cx.each_stopped() {
         for quanta in values {
@@ -63,7 +68,7 @@ fn pauses(cx: &mut Context<'_>, values: &[u16], times: u64, before: Before) -> R
             }
             // Shorter pauses, and those of other priorities, can still be tried.
             match added {
-                Err(Trouble::Missing(why)) => {
+                Err(TrialError::Missing(why)) => {
                     cx.skip(format!("pauses of {quanta} quanta of priority {priority}"), &why);
                 }
                 other => other?,
@@ -87,7 +92,7 @@ fn observe_pauses(
     quanta: Quanta,
     times: u64,
     before: Before,
-) -> Result<(Observation, FlowId), Trouble> {
+) -> Result<(Observation, FlowId), TrialError> {
     let [a, b] = cx.ports()?;
     let every = period(cx, quanta);
     let Times { baseline, settle, drain, .. } = cx.setup.times;
@@ -140,7 +145,12 @@ impl Silences {
 
     /// Runs trials with a number of pauses in all, each with as many as captures have room for, until one does
     /// not end.
-    fn add_all(&mut self, cx: &mut Context<'_>, times: u64, before: Before) -> Result<(), Trouble> {
+    fn add_all(
+        &mut self,
+        cx: &mut Context<'_>,
+        times: u64,
+        before: Before,
+    ) -> Result<(), TrialError> {
         let fit = cx.setup.periods(period(cx, self.quanta));
         let mut left = times;
         // A pause without an end leaves none of those behind it to be measured.
@@ -184,7 +194,7 @@ impl Silences {
         cx: &Context<'_>,
         observed: &Observation,
         flow: FlowId,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), TrialError> {
         let [_, b] = cx.ports()?;
         let wanted = self.quanta.at(cx.setup.rate);
         let sent: HashMap<u64, Duration> = observed
@@ -284,7 +294,7 @@ pub(super) const REACTION_TIME: Test = describe! {
     level: Level::Quick,
 };
 
-pub(super) fn reaction_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
+pub(super) fn reaction_time(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     cx.stopped()?;
     let times = cx.by_level(20, 1000);
@@ -378,7 +388,7 @@ enum Named {
     Others,
 }
 
-fn replaced_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn replaced_time(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.lossless()?;
     // So long that the time within which a port reacts does not hide a wrong end.
     let short = Quanta(storm::limit_quanta(cx).saturating_mul(4).clamp(1000, 16_000) as u16);
@@ -402,7 +412,7 @@ fn judge_row(
     priority: Priority,
     name: &str,
     row: &Row,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let (baseline, times) = (cx.setup.times.baseline, cx.by_level(1, 10));
     // Distances are parts of the first pause, which lasts when the second one comes.
@@ -475,12 +485,12 @@ pub(super) const QUANTUM: Test = describe! {
 /// Pause time.
 const QUANTUM_QUANTA: [u16; 1] = [10_000];
 
-fn quantum(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn quantum(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let times = cx.by_level(3, 20);
     pauses(cx, &QUANTUM_QUANTA, times, Before::Nothing)?;
     // A tester that cannot take its link down has judged the pauses before.
     match pauses(cx, &QUANTUM_QUANTA, times, Before::LinkFailure) {
-        Err(Trouble::Missing(why)) => cx.skip("pauses after a link failure", &why),
+        Err(TrialError::Missing(why)) => cx.skip("pauses after a link failure", &why),
         other => return other,
     }
     Ok(())

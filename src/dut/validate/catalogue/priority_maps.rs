@@ -1,7 +1,7 @@
 //! The maps from marks of frames, DSCP and PCP, to priorities.
 
 use super::storm;
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::setup::Marking;
 use crate::test::{Context, Test};
@@ -27,7 +27,7 @@ pub(super) const MAPPED_VALUES: Test = describe! {
 /// Frames of each flow without a stimulus.
 const REST_FRAMES: u64 = 64;
 
-fn mapped_values(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn mapped_values(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.lossless()?;
     cx.ports::<2>()?;
     let dscp = cx.setup.expected.dscp_map.clone();
@@ -43,7 +43,7 @@ fn mapped_values(cx: &mut Context<'_>) -> Result<(), Trouble> {
     // A field without a map is skipped; without any map there is no test.
     if named.iter().all(|(_, _, map, _)| map.is_none()) {
         let what = "expected.dscp_map is missing, and expected.vlan; add one to the file";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     for (field, version, map, missing) in named {
         let Some(map) = map else {
@@ -75,7 +75,7 @@ fn judge_field(
     version: Version,
     map: &[(Mark, Priority)],
     priority: Priority,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let times = cx.setup.times;
     let share = cx.setup.load / map.len() as f64;

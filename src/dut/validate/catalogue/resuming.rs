@@ -1,7 +1,7 @@
 //! Times of zero: they resume the paused priority that a frame names, and change nothing else.
 
 use super::storm;
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
 use crate::test::{Context, Level, Test};
@@ -33,7 +33,7 @@ pub(super) const ZERO_TIME: Test = describe! {
 /// Share of the line.
 const SHARE: f64 = 0.5;
 
-pub(super) fn zero_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
+pub(super) fn zero_time(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     cx.stopped()?;
     for priority in cx.each_stopped() {
@@ -82,7 +82,7 @@ fn pause_end(end: Duration, pause: Duration) -> Duration {
 }
 
 /// Judges that XON at one port does not resume another one.
-fn one_of_two_ports(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn one_of_two_ports(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let (Some(quanta), Ok([a, b, c])) = (pause_of_two(cx), cx.ports()) else { return Ok(()) };
     let priority = cx.stopped()?;
     let (pause, start) = (quanta.at(cx.setup.rate), cx.setup.times.baseline);
@@ -101,7 +101,7 @@ fn one_of_two_ports(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
     let sent = |port| observed.control_sent(port).map(|(r, _)| r.end).collect::<Vec<Duration>>();
     let ([paused, xon], [other]) = (&sent(b)[..], &sent(c)[..]) else {
-        return Err(Trouble::Error("the tester did not send three pauses".into()));
+        return Err(TrialError::Error("the tester did not send three pauses".into()));
     };
     let limit = cx.setup.stop_limit();
     storm::none_began(cx, &observed, FlowId(0), priority, &(*paused + limit..*xon));
@@ -118,7 +118,7 @@ fn one_of_two_ports(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Judges that XON of one priority does not resume another, also if one frame has the times of both.
-fn one_of_two_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn one_of_two_priorities(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let mut lossless = cx.setup.lossless.iter();
     let (Some(first), Some(second)) = (lossless.next(), lossless.next()) else { return Ok(()) };
     let [a, b] = cx.ports()?;
@@ -141,7 +141,7 @@ fn one_of_two_priorities(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
     let sent: Vec<Duration> = observed.control_sent(b).map(|(record, _)| record.end).collect();
     let [both, one, other] = sent[..] else {
-        return Err(Trouble::Error("the tester did not send three pauses".into()));
+        return Err(TrialError::Error("the tester did not send three pauses".into()));
     };
     let limit = cx.setup.stop_limit();
     storm::none_began(cx, &observed, FlowId(0), first, &(both + limit..other));
@@ -160,11 +160,11 @@ fn judge_xon(
     observed: &Observation,
     flow: FlowId,
     priority: Priority,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let [_, b] = cx.ports()?;
     let sent: Vec<Duration> = observed.control_sent(b).map(|(record, _)| record.end).collect();
     let [.., last, xon] = sent[..] else {
-        return Err(Trouble::Error("the tester sent no pause before XON".into()));
+        return Err(TrialError::Error("the tester sent no pause before XON".into()));
     };
     storm::none_began(cx, observed, flow, priority, &(last + cx.setup.stop_limit()..xon));
     let expiry = last + storm::longest(cx).at(cx.setup.rate);
@@ -209,7 +209,7 @@ pub(super) const ZERO_WITHOUT_EFFECT: Test = describe! {
     run: zero_without_effect,
 };
 
-fn zero_without_effect(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn zero_without_effect(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.lossless()?;
     for priority in cx.each_lossless() {
         zero_while_flowing(cx, priority)?;
@@ -219,7 +219,7 @@ fn zero_without_effect(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Judges zero times for a priority that flows.
-fn zero_while_flowing(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
+fn zero_while_flowing(cx: &mut Context<'_>, priority: Priority) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let (baseline, times) = (cx.setup.times.baseline, cx.by_level(20, 200));
     let frame = cx.setup.line_time(storm::SIZE);
@@ -261,7 +261,7 @@ fn largest_step(begins: &[Duration], span: &Range<Duration>) -> Duration {
 }
 
 /// Judges zero times without the bit of a priority that is paused.
-fn zero_while_paused(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
+fn zero_while_paused(cx: &mut Context<'_>, priority: Priority) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let baseline = cx.setup.times.baseline;
     let window = Quanta::MAX.at(cx.setup.rate);
@@ -278,7 +278,7 @@ fn zero_while_paused(cx: &mut Context<'_>, priority: Priority) -> Result<(), Tro
     let observed = cx.observe(&trial)?;
     cx.at_rest(&observed, &trial, &(baseline.div(4)..baseline))?;
     let Some((first, _)) = observed.control_sent(b).next() else {
-        return Err(Trouble::Error("the tester sent no pause".into()));
+        return Err(TrialError::Error("the tester sent no pause".into()));
     };
     // 802.3 allows 100 ppm for each clock.
     let until = first.end + window.saturating_sub(window.div(5_000));

@@ -2,7 +2,7 @@
 //! answers marks.
 
 use super::{nic, sfc};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way, What};
 use crate::setup::{Marking, QueuePair};
@@ -61,7 +61,7 @@ fn first_data(
     observed: &Observation,
     port: Port,
     sends: &[Priority],
-) -> Result<NicData, Trouble> {
+) -> Result<NicData, TrialError> {
     let here = observed.records.iter().filter(|r| r.port == port && r.way == Way::Received);
     let found = here.filter_map(|record| {
         let What::Data { flow, .. } = record.what else { return None };
@@ -76,7 +76,7 @@ fn first_data(
     });
     found.into_iter().next().ok_or_else(|| {
         let what = format!("the NIC sends no data of RoCEv2 to port {}", cx.port(port).name);
-        Trouble::Missing(what)
+        TrialError::Missing(what)
     })
 }
 
@@ -198,7 +198,7 @@ const SHARE: u64 = 90;
 /// Most frames of each trial.
 const MOST: u64 = 100_000;
 
-fn slowed_by_ecn(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn slowed_by_ecn(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let nic = nic::expected(cx)?;
     let sends: Vec<Priority> = nic.sends.iter().collect();
     let ports = (0..cx.setup.alike()).map(Port);
@@ -206,7 +206,7 @@ fn slowed_by_ecn(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let pairs = nic.queue_pairs.get(port.0).filter(|pairs| !pairs.is_empty());
         let Some(pairs) = pairs else {
             let what = format!("nic.queue_pairs: that at port {} is missing", cx.port(port).name);
-            return Err(Trouble::Missing(what));
+            return Err(TrialError::Missing(what));
         };
         let traffic = nic::wait_for_traffic(cx, port)?;
         let data_of_nic = first_data(cx, &traffic, port, &sends)?;
@@ -234,7 +234,7 @@ fn judge_slows(
     port: Port,
     data_of_nic: NicData,
     pair: QueuePair,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let (start, frames) = (cx.setup.times.baseline, stimulus_frames(cx, NOTIFY));
     let end = start + NOTIFY.saturating_mul(u64::from(frames));
     let length = end + cx.setup.times.settle;
@@ -265,7 +265,7 @@ fn judge_answers(
     data_of_nic: NicData,
     pairs: &[QueuePair],
     marked: &[usize],
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let name = match marked {
         [] => "data without marks".to_owned(),
         [one] => format!("data marked to queue pair {}", pairs[*one].receives.get()),

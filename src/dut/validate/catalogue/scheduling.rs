@@ -3,7 +3,7 @@
 //! In tests of shares each weighted class has more to send to one port than its share ([`uneven`]).
 
 use super::{congestion, fill, storm};
-use crate::bench::{Faculty, Trouble};
+use crate::bench::{Capability, TrialError};
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
 use crate::test::{Context, Level, Scope, Test, Topology};
@@ -19,7 +19,7 @@ const OFFERED: f64 = 0.98;
 const BUSY: f64 = 99.0;
 
 /// Returns the priorities with a weight, and their shares of the line.
-fn weighted(cx: &Context<'_>) -> Result<Vec<(Priority, f64)>, Trouble> {
+fn weighted(cx: &Context<'_>) -> Result<Vec<(Priority, f64)>, TrialError> {
     let weights: [u32; PRIORITIES] =
         cx.setup.expected.weights.ok_or_else(|| fill::missing("weights"))?;
     let all: u32 = weights.iter().sum();
@@ -27,7 +27,7 @@ fn weighted(cx: &Context<'_>) -> Result<Vec<(Priority, f64)>, Trouble> {
     let with = Priority::ALL.into_iter().filter(|priority| weight(priority) > 0);
     let shares: Vec<_> = with.map(|p| (p, f64::from(weight(&p)) / f64::from(all))).collect();
     if shares.len() < 2 {
-        return Err(Trouble::Missing("expected.weights: two classes are needed".into()));
+        return Err(TrialError::Missing("expected.weights: two classes are needed".into()));
     }
     Ok(shares)
 }
@@ -50,7 +50,7 @@ fn compete(
     to: Port,
     shares: &[(Priority, f64)],
     sizes: &[u32],
-) -> Result<(Trial, Observation), Trouble> {
+) -> Result<(Trial, Observation), TrialError> {
     let mut trial = uneven(cx, from, to, shares, 1.0);
     for (n, flow) in trial.flows.iter_mut().enumerate() {
         flow.size = sizes[n % shares.len() % sizes.len()];
@@ -170,7 +170,7 @@ pub(super) const BY_WEIGHT: Test = describe! {
     level: Level::Quick,
 };
 
-fn by_weight(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn by_weight(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let shares = weighted(cx)?;
     let [a, b, c] = cx.ports()?;
     let (trial, observed) = compete(cx, [a, b], c, &shares, &[1024])?;
@@ -200,7 +200,7 @@ pub(super) const LENT_SHARES: Test = describe! {
 /// Share of the line of a paused priority without a weight.
 const PAUSED_SHARE: f64 = 0.3;
 
-fn lent_shares(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn lent_shares(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let all = weighted(cx)?;
     cx.ports::<3>()?;
     let mut idle = all.clone();
@@ -222,7 +222,7 @@ fn judge_partly_used(
     priority: Priority,
     share: f64,
     used: f64,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let own = share * used;
     let mut rest = shares_without(all, priority, 1.0 - own);
@@ -241,7 +241,7 @@ fn judge_partly_used(
 }
 
 /// A class that is paused while it has frames.
-fn judge_paused(cx: &mut Context<'_>, all: &[(Priority, f64)]) -> Result<(), Trouble> {
+fn judge_paused(cx: &mut Context<'_>, all: &[(Priority, f64)]) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let is_weighted = |p: &Priority| all.iter().any(|(priority, _)| priority == p);
     let mut lossless = cx.setup.lossless.iter();
@@ -268,7 +268,7 @@ fn judge_paused(cx: &mut Context<'_>, all: &[(Priority, f64)]) -> Result<(), Tro
     // Without a frame that waits the class would be idle, and not paused.
     if !observed.of(flow, Way::Sent).any(|record| record.begin > start) {
         let what = format!("no frame of priority {priority} was sent into the pause");
-        return Err(Trouble::Error(what));
+        return Err(TrialError::Error(what));
     }
     let held = storm::held_for(cx, &observed, c, length)?;
     // The others have their new shares after a while.
@@ -303,7 +303,7 @@ pub(super) const STRICT_FIRST: Test = describe! {
 /// Shares of the line that a strict priority sends.
 const LOADS: [f64; 2] = [0.3, 0.9];
 
-fn strict_first(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn strict_first(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let weighted = weighted(cx)?;
     cx.ports::<3>()?;
     for priority in strict_priorities(cx)? {
@@ -319,7 +319,7 @@ const EACH: f64 = 0.7;
 
 /// Judges that the higher one of two strict priorities is served first (802.1Q 8.6.8.1). They are lossy, as a
 /// lossless one would be paused.
-fn judge_order(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn judge_order(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let strict = cx.setup.expected.strict.unwrap_or_default();
     let mut lossy = cx.setup.lossy.iter().filter(|priority| strict.contains(*priority));
@@ -341,9 +341,9 @@ fn judge_order(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Returns the strict priorities to try.
-fn strict_priorities(cx: &Context<'_>) -> Result<Vec<Priority>, Trouble> {
+fn strict_priorities(cx: &Context<'_>) -> Result<Vec<Priority>, TrialError> {
     let missing = "expected.strict is missing; add it to the file";
-    let all = cx.setup.expected.strict.ok_or_else(|| Trouble::Missing(missing.to_owned()))?;
+    let all = cx.setup.expected.strict.ok_or_else(|| TrialError::Missing(missing.to_owned()))?;
     // At level quick one lossless and one lossy priority.
     let most = cx.by_level(1, usize::MAX);
     let strict_of = |set: PrioritySet| set.iter().filter(|p| all.contains(*p)).take(most);
@@ -351,7 +351,7 @@ fn strict_priorities(cx: &Context<'_>) -> Result<Vec<Priority>, Trouble> {
         strict_of(cx.setup.lossless).chain(strict_of(cx.setup.lossy)).collect();
     if strict.is_empty() {
         let what = "expected.strict has no priority of `lossless` or `lossy`: no class is strict";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     Ok(strict)
 }
@@ -361,7 +361,7 @@ fn compete_with_strict(
     weighted: &[(Priority, f64)],
     priority: Priority,
     load: f64,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let mut trial = offered(cx, (b, c), weighted, 1.0);
     let flow = Flow::new((a, c), priority, Limit::Time(cx.setup.times.hold));
@@ -394,7 +394,7 @@ pub(super) const IN_BYTES: Test = describe! {
     uncertainty: "A frame of each flow at the ends of the interval.",
 };
 
-fn in_bytes(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn in_bytes(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let shares = weighted(cx)?;
     let [a, b, c] = cx.ports()?;
     let sizes = [128, cx.setup.max_frame];
@@ -426,12 +426,12 @@ pub(super) const CHANGED_WEIGHTS: Test = describe! {
 /// Share of the line of a lossless priority without a weight.
 const LOSSLESS_SHARE: f64 = 0.2;
 
-fn changed_weights(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn changed_weights(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let old = weighted(cx)?;
     let [a, b, c] = cx.ports()?;
-    if !cx.has(Faculty::Changes) {
+    if !cx.has(Capability::Changes) {
         let what = "adapter is missing: the device's settings cannot be changed under load";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     let before = cx.setup.expected.weights.expect("`weighted` has checked it");
     let after = other_weights(before);

@@ -1,7 +1,7 @@
 //! V-00: the tester's check of itself, on a cable without the DUT.
 
 use super::storm;
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way};
 use crate::setup::FlowControl;
@@ -34,13 +34,13 @@ const SIZE: u32 = 1024;
 /// Share of the line of the rate check.
 const SHARE: f64 = 0.9998;
 
-fn self_check(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn self_check(cx: &mut Context<'_>) -> Result<(), TrialError> {
     judge_rate(cx)?;
     judge_storm(cx)
 }
 
 /// Checks that the offered rate is the intended one.
-fn judge_rate(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn judge_rate(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let times = cx.setup.times;
     let priority = cx.stopped()?;
@@ -78,7 +78,7 @@ fn judge_stamps(cx: &mut Context<'_>, observed: &Observation, flow: FlowId) {
 }
 
 /// Checks the own storm, and the own reaction to it.
-fn judge_storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn judge_storm(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let set = match cx.setup.flow_control {
         FlowControl::Pfc => PrioritySet::of(cx.lossless()?),

@@ -1,7 +1,7 @@
 //! The pauses that a port sends: their form, their renewal, their delay and their number.
 
 use super::{congestion, fill};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way, What};
 use crate::test::{Context, Level, Test, Topology};
@@ -41,7 +41,7 @@ const CAPTURED: u64 = 15_000;
 const ROUNDS: u32 = 100;
 const LONGEST: Duration = Duration::from_secs(60);
 
-fn well_formed(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn well_formed(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     cx.lossless()?;
     let priorities: Vec<_> = cx.setup.lossless.iter().collect();
@@ -204,7 +204,7 @@ pub(super) const RENEWED: Test = describe! {
 /// Share of the line of each of two flows.
 const SHARE_OF_TWO: f64 = 0.45;
 
-fn renewed(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn renewed(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let ends = cx.ports()?;
     cx.lossless()?;
     let lossless = cx.setup.lossless;
@@ -264,7 +264,7 @@ fn judge_renewal(
     trial: &Trial,
     [a, b]: [Port; 2],
     priority: Priority,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let baseline = cx.setup.times.baseline;
     let observed = cx.observe(trial)?;
     cx.at_rest(&observed, trial, &(baseline.div(4)..baseline))?;
@@ -272,7 +272,7 @@ fn judge_renewal(
     let stormed = |(_, octets): &(&Record, &[u8])| names(octets, priority);
     let sent: Vec<_> = observed.control_sent(b).filter(stormed).map(|(r, _)| r.end).collect();
     let Some(last) = sent.last() else {
-        return Err(Trouble::Error("the tester sent no pause".into()));
+        return Err(TrialError::Error("the tester sent no pause".into()));
     };
     let window = congestion::window(cx);
     // 802.3 allows 100 ppm for each clock.
@@ -325,7 +325,7 @@ pub(super) const AHEAD_OF_DATA: Test = describe! {
 /// may find the longest wait, which is as close to the limit as the time stamps are good.
 const REAL_ROUNDS: u32 = 5;
 
-fn ahead_of_data(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn ahead_of_data(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let (lossless, lossy) = (cx.lossless()?, cx.lossy()?);
     let plain = congestion::to_one(cx, &[a, b], c, &[lossless], 1.0);
@@ -400,7 +400,7 @@ const SHARE_OF_SENDER: f64 = 0.6;
 /// Bytes of the frame that the hysteresis is compared with.
 const FRAME: u32 = 1024;
 
-fn hysteresis(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn hysteresis(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.lossless()?;
     let cell = fill::cell(cx)?;
     for priority in cx.each_lossless() {
@@ -416,7 +416,7 @@ fn hysteresis(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Counts the pauses of two senders that overload a port by a fifth.
-fn pause_rate(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
+fn pause_rate(cx: &mut Context<'_>, priority: Priority) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let trial = congestion::to_one(cx, &[a, b], c, &[priority], SHARE_OF_SENDER);
     let observed = cx.observe(&trial)?;

@@ -4,7 +4,7 @@
 
 use super::fill::missing;
 use super::{congestion, fill};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way, What};
 use crate::setup::Setup;
@@ -32,12 +32,12 @@ fn sends_messages(setup: &Setup) -> bool {
 }
 
 /// Returns the expectation, or the reason why a test is skipped.
-fn expected(cx: &Context<'_>) -> Result<ExpectedSfc, Trouble> {
+fn expected(cx: &Context<'_>) -> Result<ExpectedSfc, TrialError> {
     cx.setup.expected.sfc.ok_or_else(|| missing("sfc"))
 }
 
 /// Returns the UDP port of messages, and what is expected of the proxy.
-pub(super) fn proxy(cx: &Context<'_>) -> Result<(u16, ExpectedProxy), Trouble> {
+pub(super) fn proxy(cx: &Context<'_>) -> Result<(u16, ExpectedProxy), TrialError> {
     let expected = expected(cx)?;
     let proxy = expected.proxy.ok_or_else(|| missing("sfc.proxy"))?;
     Ok((expected.udp_port, proxy))
@@ -244,7 +244,7 @@ pub(super) const MESSAGES: Test = describe! {
 const CALM: f64 = 0.4;
 const OVERLOAD: f64 = 0.75;
 
-fn messages(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn messages(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let udp_port = expected(cx)?.udp_port;
     target(cx)?;
     let [a, b, c] = cx.ports()?;
@@ -274,7 +274,7 @@ fn messages(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Returns the length to which the queue is to be drained.
-fn target(cx: &Context<'_>) -> Result<Bytes, Trouble> {
+fn target(cx: &Context<'_>) -> Result<Bytes, TrialError> {
     expected(cx)?.target.ok_or_else(|| fill::missing("sfc.target"))
 }
 
@@ -285,13 +285,13 @@ fn judge_messages(
     flow: FlowId,
     port: Port,
     priority: Priority,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let ([_, _, to], target) = (cx.ports()?, target(cx)?);
     let udp_port = expected(cx)?.udp_port;
     let name = cx.port(port).name.clone();
     let sent = observed.of(flow, Way::Sent).next();
     let Some(own) = sent.and_then(|record| FiveTuple::of_frame(&record.head)) else {
-        return Err(Trouble::Error(format!("the frames from {name} were not recorded")));
+        return Err(TrialError::Error(format!("the frames from {name} were not recorded")));
     };
     let backlog = Backlog::new(observed, to);
     let (mut count, mut faults, mut longest) = (0, Vec::new(), None::<(Duration, Duration)>);

@@ -2,7 +2,7 @@
 
 use super::sfc;
 use super::sfc::Message;
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way, What};
 use crate::setup::ExpectedProxy;
@@ -39,7 +39,7 @@ pub(super) const BOUNDED_PAUSES: Test = describe! {
     described: is_proxy,
 };
 
-fn bounded_pauses(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn bounded_pauses(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let (udp_port, proxy) = sfc::proxy(cx)?;
     let ports = cx.ports::<3>()?;
     let (host, from) = ends(cx, &proxy, ports);
@@ -103,7 +103,7 @@ fn once(
 const MARGIN: Duration = Duration::from_micros(100);
 
 /// Judges that a message pauses its host, and nothing else.
-fn judge_obeyed(cx: &mut Context<'_>, message: &Message, udp_port: u16) -> Result<(), Trouble> {
+fn judge_obeyed(cx: &mut Context<'_>, message: &Message, udp_port: u16) -> Result<(), TrialError> {
     let (_, proxy) = sfc::proxy(cx)?;
     let Message { to, priority, .. } = *message;
     let trial = once("a message", message, message.octets(cx, udp_port), &proxy);
@@ -125,7 +125,7 @@ fn judge_bounded(
     message: &Message,
     udp_port: u16,
     proxy: &ExpectedProxy,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let trial = once("a message for too long", message, message.octets(cx, udp_port), proxy);
     let observed = cx.observe(&trial)?;
     judge_paused_at_most(cx, message, "one message", &observed, proxy.longest);
@@ -138,14 +138,14 @@ fn judge_flood(
     message: &Message,
     udp_port: u16,
     proxy: &ExpectedProxy,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     // Twice the time from which on a pause must have had an end.
     let ends = proxy.credit.as_secs_f64() / (1.0 - proxy.share);
     let length = Duration::from_nanos((ends * 2e9).ceil() as u64);
     let frames = length.as_picos().div_ceil(sfc::EVERY.as_picos());
     let Ok(frames) = u32::try_from(frames) else {
         let what = "expected.sfc.proxy.credit: a flood would take more than twelve hours; lower it";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     };
     let octets = message.octets(cx, udp_port);
     let rest = proxy.longest.saturating_mul(2) + MARGIN;
@@ -200,7 +200,7 @@ pub(super) const CONVERTED_TIME: Test = describe! {
     described: is_proxy,
 };
 
-fn converted_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn converted_time(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let (udp_port, proxy) = sfc::proxy(cx)?;
     let trusted = |port: &Port| cx.port(*port).ip == proxy.trusted;
     let ports = || (0..cx.setup.ports.len()).map(Port);
@@ -211,11 +211,11 @@ fn converted_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let fast = hosts.iter().copied().rev().max_by_key(rate);
     let slow = hosts.iter().copied().min_by_key(rate);
     let (Some(fast), Some(slow)) = (fast, slow) else {
-        return Err(Trouble::Missing(crate::test::too_few(cx.setup, 2, cx.setup.ports.len())));
+        return Err(TrialError::Missing(crate::test::too_few(cx.setup, 2, cx.setup.ports.len())));
     };
     if rate(&fast) == rate(&slow) {
         let what = "ports.rate: the hosts' ports have one rate; add a port of another one";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     for priority in cx.each_lossless() {
         for host in [fast, slow] {
@@ -234,7 +234,11 @@ fn converted_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Judges the length of the pause by one message.
-fn judge_converted(cx: &mut Context<'_>, message: &Message, udp_port: u16) -> Result<(), Trouble> {
+fn judge_converted(
+    cx: &mut Context<'_>,
+    message: &Message,
+    udp_port: u16,
+) -> Result<(), TrialError> {
     let Message { from, to, priority, pause, .. } = *message;
     let port = cx.port(to);
     let (name, rate) = (port.name.clone(), port.rate);

@@ -1,7 +1,7 @@
 //! The part that tests of obeyed pauses have in common: traffic on all priorities, a storm for some, and the
 //! end of a pause as seen by the frames of a flow.
 
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::{Limits, readable};
 use crate::observation::{Observation, Way};
 use crate::test::Context;
@@ -145,7 +145,7 @@ pub(super) fn held(
     cx: &Context<'_>,
     observed: &Observation,
     port: Port,
-) -> Result<Range<Duration>, Trouble> {
+) -> Result<Range<Duration>, TrialError> {
     held_since(cx, observed, port, Duration::ZERO)
 }
 
@@ -155,7 +155,7 @@ pub(super) fn held_for(
     observed: &Observation,
     port: Port,
     length: Duration,
-) -> Result<Range<Duration>, Trouble> {
+) -> Result<Range<Duration>, TrialError> {
     held_by(cx, observed, port, Duration::ZERO, quanta(cx, length).at(cx.setup.rate))
 }
 
@@ -165,7 +165,7 @@ pub(super) fn held_since(
     observed: &Observation,
     port: Port,
     from: Duration,
-) -> Result<Range<Duration>, Trouble> {
+) -> Result<Range<Duration>, TrialError> {
     held_by(cx, observed, port, from, longest(cx).at(cx.setup.rate))
 }
 
@@ -176,11 +176,11 @@ fn held_by(
     port: Port,
     from: Duration,
     pause: Duration,
-) -> Result<Range<Duration>, Trouble> {
+) -> Result<Range<Duration>, TrialError> {
     let ends = observed.control_sent(port).map(|(record, _)| record.end);
     let ends: Vec<_> = ends.filter(|end| *end >= from).collect();
     let (Some(first), Some(last)) = (ends.first(), ends.last()) else {
-        return Err(Trouble::Error("the tester sent no pause".into()));
+        return Err(TrialError::Error("the tester sent no pause".into()));
     };
     // 802.3 allows 100 ppm for each clock.
     let end = *last + pause.saturating_sub(pause.div(5_000));
@@ -195,7 +195,7 @@ pub(super) fn judge(
     observed: &Observation,
     port: Port,
     set: PrioritySet,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     judge_but(cx, storm, observed, port, Stopped { set, open: PrioritySet::EMPTY })
 }
 
@@ -215,7 +215,7 @@ pub(super) fn judge_but(
     observed: &Observation,
     port: Port,
     Stopped { set, open }: Stopped,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     cx.at_rest(observed, &storm.trial, &storm.rest)?;
     let held = held(cx, observed, port)?;
     for (n, priority) in storm.priorities.iter().enumerate() {

@@ -2,7 +2,7 @@
 //! random, and a link that fails meanwhile.
 
 use super::storm;
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::Limits;
 use crate::observation::{Record, Way};
 use crate::setup::Marking;
@@ -34,7 +34,7 @@ const TENTHS: [u64; 2] = [5, 9];
 /// Part of a pause, as one of so many, that a tester whose pauses are late may be off by.
 const SPARE: u64 = 50;
 
-fn refreshed(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn refreshed(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     cx.lossless()?;
     let hold = refreshed_hold(cx)?;
@@ -60,7 +60,7 @@ fn refreshed(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Returns the length of the storm. A watchdog of the DUT would end it.
-fn refreshed_hold(cx: &Context<'_>) -> Result<Duration, Trouble> {
+fn refreshed_hold(cx: &Context<'_>) -> Result<Duration, TrialError> {
     let hold = cx.setup.times.hold.saturating_mul(cx.by_level(2, 6));
     let Some(watchdog) = cx.setup.expected.watchdog else { return Ok(hold) };
     // Well below the detection time, after which the watchdog would drop the frames.
@@ -68,13 +68,13 @@ fn refreshed_hold(cx: &Context<'_>) -> Result<Duration, Trouble> {
     if hold < Quanta::MAX.at(cx.setup.rate).saturating_mul(2) {
         let what = "expected.watchdog: it ends a storm before its first pause would be over; switch \
                     it off";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     Ok(hold)
 }
 
 /// Checks that the tester renewed each pause in time.
-fn check_gaps(trial: &Trial, sent: &[Duration], window: Duration) -> Result<(), Trouble> {
+fn check_gaps(trial: &Trial, sent: &[Duration], window: Duration) -> Result<(), TrialError> {
     // From one pause to the next: the last one ends the storm by its own time.
     let gaps = sent.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
     let largest = gaps.max().unwrap_or_default();
@@ -85,7 +85,7 @@ fn check_gaps(trial: &Trial, sent: &[Duration], window: Duration) -> Result<(), 
             largest.as_nanos(),
             window.as_nanos()
         );
-        return Err(Trouble::Disturbed(what));
+        return Err(TrialError::Disturbed(what));
     }
     Ok(())
 }
@@ -104,7 +104,7 @@ pub(super) const PARTIAL: Test = describe! {
     run: partial,
 };
 
-fn partial(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn partial(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.lossless()?;
     for priority in cx.each_lossless() {
         for duty in storm::DUTIES {
@@ -114,7 +114,7 @@ fn partial(cx: &mut Context<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn judge_duty(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<(), Trouble> {
+fn judge_duty(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let times = cx.setup.times;
     let every = Quanta(1).at(cx.setup.rate).saturating_mul(storm::period(cx));
@@ -131,7 +131,7 @@ fn judge_duty(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<(),
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
     let sent: Vec<_> = observed.control_sent(b).map(|(record, _)| record.end).collect();
     let (Some(first), Some(last)) = (sent.first(), sent.last()) else {
-        return Err(Trouble::Error("the tester sent no pause".into()));
+        return Err(TrialError::Error("the tester sent no pause".into()));
     };
     // Whole periods, so that each has its part of paused time.
     let span = *first..*last + every;
@@ -168,7 +168,7 @@ const SIZES: [u32; 4] = [64, 65, 512, 1518];
 /// Sizes of the flows of a mix, in turn.
 const MIX: [u32; 3] = [64, 570, 1518];
 
-fn frame_sizes(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn frame_sizes(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.lossless()?;
     let longest = cx.setup.max_frame;
     // The first two are those of level quick.
@@ -182,7 +182,7 @@ fn frame_sizes(cx: &mut Context<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn judge_mix(cx: &mut Context<'_>, priority: Priority, mix: &[u32]) -> Result<(), Trouble> {
+fn judge_mix(cx: &mut Context<'_>, priority: Priority, mix: &[u32]) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let set = PrioritySet::of(priority);
     let mut storm = storm::for_set(cx, (a, b), set, storm::SIZE);
@@ -214,7 +214,7 @@ pub(super) const ORDER: Test = describe! {
 /// Longest pause in quanta.
 const LONGEST_RANDOM: u64 = 2000;
 
-fn order(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn order(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     cx.lossless()?;
     let baseline = cx.setup.times.baseline;
@@ -309,7 +309,7 @@ struct Steps {
     judged: Range<Duration>,
 }
 
-fn link_failure(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn link_failure(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     cx.lossless()?;
     let steps = link_failure_steps(cx);
@@ -358,7 +358,7 @@ fn judge_forgotten(
     a: Port,
     b: Port,
     priority: Priority,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let what =
         format!("frames of priority {priority} after the link, before the end of an old pause");
     let Some(other) = cx.priorities().iter().find(|other| *other != priority) else {
@@ -404,7 +404,7 @@ fn judge_paused_again(
     a: Port,
     b: Port,
     priority: Priority,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let what = format!("frames of priority {priority} lost after the link of a paused sender");
     let (window, start) = (Quanta::MAX.at(cx.setup.rate), cx.setup.times.baseline);
     let hold = window.saturating_mul(2).min(cx.setup.storm_max());

@@ -2,7 +2,7 @@
 
 use super::fill::Filling;
 use super::{congestion, fill};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::counters::Counter;
 use crate::judge::Limits;
 use crate::test::{Context, Level, Scope, Test, Topology};
@@ -30,7 +30,7 @@ pub(super) const XOFF_THRESHOLD: Test = describe! {
     level: Level::Quick,
 };
 
-fn xoff_threshold(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn xoff_threshold(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let xoff = fill::threshold(cx, 1)?;
     let [a, b] = cx.ports()?;
     cx.lossless()?;
@@ -69,7 +69,7 @@ pub(super) const FIRST_DROP: Test = describe! {
     level: Level::Quick,
 };
 
-fn first_drop(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn first_drop(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let xoff = fill::threshold(cx, 1)?;
     let headroom = cx.setup.expected.headroom.ok_or_else(|| fill::missing("headroom"))?;
     let [a, b] = cx.ports()?;
@@ -122,7 +122,7 @@ pub(super) const XON_THRESHOLD: Test = describe! {
 /// Margin in cells.
 const XON_MARGIN: f64 = 1.0;
 
-fn xon_threshold(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn xon_threshold(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let offset = cx.setup.expected.xon_offset.ok_or_else(|| fill::missing("xon_offset"))?;
     let ports = cx.ports()?;
     cx.lossless()?;
@@ -149,7 +149,7 @@ fn xon_threshold(cx: &mut Context<'_>) -> Result<(), Trouble> {
             Ok(Some(point)) => cx.judge(what, point.offset() * cell, limits, 0.0, "bytes"),
             Ok(None) => {}
             // This part fills more, which a watchdog may not allow; the other part has been judged.
-            Err(Trouble::Missing(why)) => cx.skip(what, &why),
+            Err(TrialError::Missing(why)) => cx.skip(what, &why),
             Err(trouble) => return Err(trouble),
         }
     }
@@ -175,7 +175,7 @@ pub(super) const SHARED_POOL: Test = describe! {
     scope: Scope::Device,
 };
 
-fn shared_pool(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn shared_pool(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.setup.expected.dynamic_th.ok_or_else(|| fill::missing("dynamic_th"))?;
     cx.lossless()?;
     let cell = f64::from(fill::cell(cx)?);
@@ -224,7 +224,7 @@ pub(super) const WHOLE_CELLS: Test = describe! {
 /// Length of the shortest frame without a tag.
 const UNTAGGED: u32 = 64;
 
-fn whole_cells(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn whole_cells(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let threshold = fill::threshold(cx, 1)?;
     let [a, b, _] = cx.ports()?;
     cx.lossless()?;
@@ -260,7 +260,7 @@ fn whole_cells(cx: &mut Context<'_>) -> Result<(), Trouble> {
 
 /// Returns the sizes to try that the device takes, once each. A device may remove a tag before or after
 /// it stores a frame, so only those that use the same number of cells with and without it.
-fn cell_sizes(cx: &Context<'_>) -> Result<BTreeSet<u32>, Trouble> {
+fn cell_sizes(cx: &Context<'_>) -> Result<BTreeSet<u32>, TrialError> {
     let (cell, shortest) = (fill::used(cx, 1)?, cx.setup.shortest());
     let tag = shortest - UNTAGGED;
     // Sizes at which a frame begins to use another cell, and the extremes.
@@ -280,7 +280,7 @@ fn judge_densest(
     cx: &mut Context<'_>,
     priority: Priority,
     sizes: &BTreeSet<u32>,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
     let mut size = cx.setup.shortest();
     let density = |size: u32, used: u32| f64::from(used) / f64::from(size + 20);
@@ -332,7 +332,7 @@ pub(super) const WATERMARKS: Test = describe! {
 /// Parts of a space in percent.
 const PARTS: [u64; 4] = [25, 50, 75, 100];
 
-fn watermarks(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn watermarks(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let xoff = cx.setup.expected.xoff.ok_or_else(|| fill::missing("xoff"))?;
     let headroom = cx.setup.expected.headroom.ok_or_else(|| fill::missing("headroom"))?;
     cx.lossless()?;
@@ -353,7 +353,7 @@ fn judge_fill(
     priority: Priority,
     bytes: Bytes,
     xoff: Bytes,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let cell = u64::from(fill::cell(cx)?);
     fill::bound(cx, bytes, cx.setup.shortest())?;

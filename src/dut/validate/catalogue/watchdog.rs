@@ -3,7 +3,7 @@
 //! The tests need a device whose watchdog drops ([`expected`]).
 
 use super::{fill, storm};
-use crate::bench::{Faculty, Trouble};
+use crate::bench::{Capability, TrialError};
 use crate::counters::Counter;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
@@ -35,18 +35,21 @@ pub(super) struct Storm {
 }
 
 /// Returns the watchdog of a device that drops.
-pub(super) fn expected(cx: &Context<'_>) -> Result<ExpectedWatchdog, Trouble> {
+pub(super) fn expected(cx: &Context<'_>) -> Result<ExpectedWatchdog, TrialError> {
     let dog = cx.setup.expected.watchdog.ok_or_else(|| fill::missing("watchdog"))?;
     if dog.action != Action::Drop {
         let what = "expected.watchdog.action: forward; the times are seen where frames are dropped";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     Ok(dog)
 }
 
 /// Sends a lossless priority from A at 90 % of the line, and a lossy one at 5 %, into a storm at B for the
 /// lossless one, which lasts for three detection times. Flow 0 is that of the lossless one.
-pub(super) fn observe_storm(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<Storm, Trouble> {
+pub(super) fn observe_storm(
+    cx: &mut Context<'_>,
+    dog: ExpectedWatchdog,
+) -> Result<Storm, TrialError> {
     let [a, b] = cx.ports()?;
     let (priority, other) = (cx.lossless()?, cx.lossy()?);
     let pause = cx.setup.storm_pause();
@@ -66,7 +69,7 @@ pub(super) fn observe_storm(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Resu
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
     let sent: Vec<_> = observed.control_sent(b).map(|(record, _)| record.end).collect();
     let (Some(begin), Some(last)) = (sent.first().copied(), sent.last().copied()) else {
-        return Err(Trouble::Error("the tester sent no pause".into()));
+        return Err(TrialError::Error("the tester sent no pause".into()));
     };
     let end = last + pause;
     let detected = resumed(&observed, begin..end, cx.setup.line_time(1024));
@@ -79,7 +82,7 @@ pub(super) fn observe_storm(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Resu
 }
 
 /// Returns the priority next to that of a storm: lossless as well if there are two.
-pub(super) fn other_priority(cx: &Context<'_>) -> Result<Priority, Trouble> {
+pub(super) fn other_priority(cx: &Context<'_>) -> Result<Priority, TrialError> {
     cx.setup.lossless.iter().nth(1).map_or_else(|| cx.lossy(), Ok)
 }
 
@@ -107,7 +110,7 @@ fn fills(
     a: Port,
     priority: Priority,
     until: Duration,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let held = cx.setup.line_time(1024).saturating_mul(2 * HELD);
     let first = cx.first_stop(observed, a, priority);
     if first.is_some_and(|at| at + held < until) {
@@ -115,7 +118,7 @@ fn fills(
     }
     let what = "expected.watchdog.detection: the device does not fill up and pause A in that time, so \
                 its end is not seen";
-    Err(Trouble::Missing(what.to_owned()))
+    Err(TrialError::Missing(what.to_owned()))
 }
 
 /// Returns the time at which flow 0 is sent again in a span after it was held back.
@@ -149,7 +152,7 @@ pub(super) const IN_TIME: Test = describe! {
     level: Level::Quick,
 };
 
-fn in_time(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn in_time(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = expected(cx)?;
     cx.ports::<2>()?;
     let priority = cx.lossless()?;
@@ -202,7 +205,7 @@ pub(super) const SHORT_STORMS: Test = describe! {
 /// Share of the line of each flow: less than what a queue sends that is paused for 90 % of the time.
 const THROTTLED_SHARE: f64 = 0.05;
 
-fn short_storms(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn short_storms(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = expected(cx)?;
     cx.ports::<2>()?;
     let half = dog.detection.div(2);
@@ -226,7 +229,7 @@ fn judge_harmless(
     name: &str,
     length: Duration,
     stimulus: impl Fn(&Context<'_>, &mut Trial, Port, Priority),
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let both = [cx.lossless()?, other_priority(cx)?];
     let times = cx.setup.times;
@@ -306,7 +309,7 @@ pub(super) const EMPTY_QUEUE: Test = describe! {
 /// Frames before the storm, and late in it.
 const FRAMES: u32 = 10;
 
-fn empty_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn empty_queue(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = expected(cx)?;
     let [a, b] = cx.ports()?;
     let priority = cx.lossless()?;
@@ -324,7 +327,9 @@ fn empty_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let (observed, counters) = cx.observe_with(trial)?;
     // The frames before the storm show that the cables are right.
     if observed.of(before, Way::Received).count() == 0 {
-        return Err(Trouble::Error("no frame arrives before the storm; check the cables".into()));
+        return Err(TrialError::Error(
+            "no frame arrives before the storm; check the cables".into(),
+        ));
     }
     let lost = observed.tally(late).lost();
     let what = format!("lost frames of priority {priority} after a storm for an empty queue");
@@ -373,7 +378,7 @@ pub(super) const NO_STORM: Test = describe! {
 /// Share of the line.
 const FLOW_SHARE: f64 = 0.2;
 
-fn no_storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn no_storm(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = expected(cx)?;
     cx.ports::<2>()?;
     judge_xon(cx, dog)?;
@@ -385,10 +390,10 @@ fn no_storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn skip_missing(
     cx: &mut Context<'_>,
     name: &str,
-    part: impl Fn(&mut Context<'_>) -> Result<(), Trouble>,
-) -> Result<(), Trouble> {
+    part: impl Fn(&mut Context<'_>) -> Result<(), TrialError>,
+) -> Result<(), TrialError> {
     match part(cx) {
-        Err(Trouble::Missing(why)) => {
+        Err(TrialError::Missing(why)) => {
             cx.skip(name, &why);
             Ok(())
         }
@@ -397,10 +402,10 @@ fn skip_missing(
 }
 
 /// Judges storms with twice the detection time.
-fn judge_doubled(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trouble> {
-    if !cx.has(Faculty::Settings) {
+fn judge_doubled(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), TrialError> {
+    if !cx.has(Capability::Settings) {
         let what = "adapter is missing, or changes no settings; add it to the file";
-        return Err(Trouble::Missing(what.to_owned()));
+        return Err(TrialError::Missing(what.to_owned()));
     }
     let [a, b] = cx.ports()?;
     let priority = cx.lossless()?;
@@ -434,7 +439,7 @@ fn judge_doubled(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trou
 }
 
 /// Judges XON frames alone.
-fn judge_xon(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trouble> {
+fn judge_xon(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let priority = cx.lossless()?;
     let times = cx.setup.times;
@@ -460,7 +465,7 @@ fn judge_xon(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trouble>
 }
 
 /// Judges a link failure in a storm.
-fn judge_link_failure(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trouble> {
+fn judge_link_failure(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let priority = cx.lossless()?;
     let times = cx.setup.times;

@@ -1,7 +1,7 @@
 //! What the PFC watchdog does to a stormed queue, and leaves as it is at others.
 
 use super::{storm, watchdog};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::counters::Counter;
 use crate::judge::Limits;
 use crate::observation::Way;
@@ -30,7 +30,7 @@ pub(super) const STORMED_QUEUE: Test = describe! {
     level: Level::Quick,
 };
 
-fn stormed_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn stormed_queue(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = watchdog::expected(cx)?;
     let [a, _] = cx.ports()?;
     let (priority, other) = (cx.lossless()?, cx.lossy()?);
@@ -78,7 +78,7 @@ pub(super) const OTHER_QUEUES: Test = describe! {
     topology: Topology::T3,
 };
 
-fn other_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn other_queues(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = watchdog::expected(cx)?;
     let [a, b, c] = cx.ports()?;
     let (priority, other) = (cx.lossless()?, watchdog::other_priority(cx)?);
@@ -108,7 +108,7 @@ fn other_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
 }
 
 /// Judges that the restoration of a queue restores no other one.
-fn judge_apart(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Trouble> {
+fn judge_apart(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
     let what = "a queue that is restored after another one";
     let mut lossless = cx.setup.lossless.iter();
@@ -132,7 +132,7 @@ fn judge_apart(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Troubl
     let names = |octets: &[u8]| pfc::Repr::parse(octets).is_ok_and(|p| p.time(second).is_some());
     let last =
         observed.control_sent(b).filter(|(_, octets)| names(octets)).map(|(r, _)| r.end).last();
-    let last = last.ok_or_else(|| Trouble::Error("the tester sent no pause".into()))?;
+    let last = last.ok_or_else(|| TrialError::Error("the tester sent no pause".into()))?;
     // Frames that are sent before the detection are dropped with the queue.
     let restored = observed.of(FlowId(1), Way::Received).map(|r| r.end).find(|at| *at > last);
     let restored = restored.map_or(Duration::MAX, |at| at.saturating_sub(last));
@@ -168,7 +168,7 @@ const XON: u32 = 3;
 /// Storms in a row.
 const STORMS: u64 = 3;
 
-fn restored_queue(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn restored_queue(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = watchdog::expected(cx)?;
     let [a, b] = cx.ports()?;
     let (priority, other) = (cx.lossless()?, watchdog::other_priority(cx)?);
@@ -249,7 +249,7 @@ fn interval(cx: &Context<'_>, dog: ExpectedWatchdog) -> Duration {
     cx.by_level(short, short.max(dog.detection.div(8)))
 }
 
-fn all_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
+fn all_queues(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = watchdog::expected(cx)?;
     let [a, b, c] = cx.ports()?;
     cx.lossless()?;
@@ -273,7 +273,7 @@ fn all_queues(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let ends = [b, c].map(|port| observed.control_sent(port).map(|(record, _)| record.end).last());
     // What is judged ends with the storm that ends first.
     let Some(end) = ends.into_iter().flatten().min() else {
-        return Err(Trouble::Error("the tester sent no pause".into()));
+        return Err(TrialError::Error("the tester sent no pause".into()));
     };
     let span = detected..end.saturating_sub(observed.uncertainty);
     for (n, flow) in trial.flows.iter().enumerate() {

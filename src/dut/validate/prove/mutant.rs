@@ -5,7 +5,7 @@ use core::fmt;
 use serde::Serialize;
 
 use super::{MutantRun, device};
-use crate::bench::{Bench, Faculty, Trouble};
+use crate::bench::{Bench, Capability, TrialError};
 use crate::judge::Outcome;
 use crate::knobs::GOOD;
 use crate::observation::{Observation, Record, Way, What};
@@ -167,7 +167,7 @@ struct Wrong {
 }
 
 impl Bench for Wrong {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let mut changed = trial.clone();
         self.mutant.before(&mut changed);
         let mut seen = self.device.run(&changed)?;
@@ -175,7 +175,7 @@ impl Bench for Wrong {
         Ok(seen)
     }
 
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let mut changed = trial.clone();
         self.mutant.before(&mut changed);
         let mut seen = self.device.run_on_cable(&changed)?;
@@ -183,8 +183,8 @@ impl Bench for Wrong {
         Ok(seen)
     }
 
-    fn has(&self, faculty: Faculty) -> bool {
-        self.device.has(faculty)
+    fn has(&self, capability: Capability) -> bool {
+        self.device.has(capability)
     }
 
     fn packet_numbers(&mut self, port: Port, frames: u32) -> u64 {

@@ -11,7 +11,7 @@ use switch::Change;
 use tester::plan::Place;
 use tester::session::{DevicePlan, DeviceSwitch, Session, SessionError};
 
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::counters::{Counters, of_snapshot};
 use crate::setup::Setup;
 use crate::trial::Trial;
@@ -47,7 +47,7 @@ impl InProcess {
     ///
     /// # Errors
     /// The lab cannot be run like this.
-    pub(super) fn placed(&mut self, setup: &Setup) -> Result<Setup, Trouble> {
+    pub(super) fn placed(&mut self, setup: &Setup) -> Result<Setup, TrialError> {
         let trial = Trial::new("the device", Duration::from_millis(1));
         let Prepared { network, hosts } = self.bench.prepare(&trial)?;
         let mut setup = setup.clone();
@@ -61,7 +61,7 @@ impl InProcess {
     ///
     /// # Errors
     /// The lab, or the trial, needs something that rings do not have.
-    pub(super) fn make(&mut self, trial: &Trial) -> Result<Made, Trouble> {
+    pub(super) fn make(&mut self, trial: &Trial) -> Result<Made, TrialError> {
         let Prepared { network, hosts } = self.bench.prepare(trial)?;
         // Hosts of the lab are ports of the tester, so only switches are made; others keep no index.
         let mut nodes: Vec<Option<usize>> = vec![None; network.nodes.len()];
@@ -79,12 +79,12 @@ impl InProcess {
         let index = |node: NodeId| {
             nodes[node.index()].ok_or_else(|| {
                 let name = network.nodes[node.index()].name();
-                Trouble::Missing(format!("{name} is a host, and only switches run on rings"))
+                TrialError::Missing(format!("{name} is a host, and only switches run on rings"))
             })
         };
         let ends = hosts.iter().map(|host| opposite(&network, *host));
         let ends = ends.map(|end: End| Ok((index(end.node)?, end.port)));
-        let ends = ends.collect::<Result<_, Trouble>>()?;
+        let ends = ends.collect::<Result<_, TrialError>>()?;
         for Fault { at, kind } in &network.faults {
             match kind {
                 // What is there from the start is part of the switch that is made.
@@ -98,7 +98,7 @@ impl InProcess {
                 _ => {
                     let what =
                         "virtual.faults: on rings there are defects and changes at time 0 alone";
-                    return Err(Trouble::Error(what.to_owned()));
+                    return Err(TrialError::Error(what.to_owned()));
                 }
             }
         }
@@ -138,7 +138,7 @@ fn place(link: usize, end: u8) -> Place {
 }
 
 /// Returns the ends of rings of a switch's ports. The tester has the first end of its own links.
-fn places(network: &NetworkPlan, node: NodeId, hosts: &[NodeId]) -> Result<Vec<Place>, Trouble> {
+fn places(network: &NetworkPlan, node: NodeId, hosts: &[NodeId]) -> Result<Vec<Place>, TrialError> {
     let ports = network.nodes[node.index()].ports();
     let ring_end = |port: u16| {
         let end = End { node, port: PortId::new(port)? };
@@ -152,7 +152,7 @@ fn places(network: &NetworkPlan, node: NodeId, hosts: &[NodeId]) -> Result<Vec<P
     let name = network.nodes[node.index()].name();
     let all = (0..ports).map(|port| {
         ring_end(port as u16)
-            .ok_or_else(|| Trouble::Error(format!("{name}: port {port} has no link")))
+            .ok_or_else(|| TrialError::Error(format!("{name}: port {port} has no link")))
     });
     all.collect()
 }
@@ -199,7 +199,7 @@ impl Actions {
     ///
     /// # Errors
     /// A link cannot be taken down or up, or the device refuses a setting.
-    pub(super) fn due(&mut self, session: &Session, elapsed: f64) -> Result<f64, Trouble> {
+    pub(super) fn due(&mut self, session: &Session, elapsed: f64) -> Result<f64, TrialError> {
         while let Some((at, action)) = self.left.last().copied() {
             let left = at.as_secs_f64() - elapsed;
             if left > 0.0 {
@@ -211,7 +211,7 @@ impl Actions {
                 Action::Link { port, up } => self.link(session, port, up)?,
                 Action::Change { switch, change } => {
                     let set = session.device(move |device, now| device.change(now, switch, change));
-                    let refused = |why| Trouble::Error(format!("a setting is refused: {why}"));
+                    let refused = |why| TrialError::Error(format!("a setting is refused: {why}"));
                     set.map_err(trouble)?.map_err(refused)?;
                 }
             }
@@ -219,7 +219,7 @@ impl Actions {
         Ok(f64::INFINITY)
     }
 
-    fn link(&mut self, session: &Session, port: usize, up: bool) -> Result<(), Trouble> {
+    fn link(&mut self, session: &Session, port: usize, up: bool) -> Result<(), TrialError> {
         // Remembered before it is tried: a link that may be down is taken up again in any case.
         if !up && !self.down.contains(&port) {
             self.down.push(port);
@@ -227,8 +227,8 @@ impl Actions {
         let set = session.change_link(port, up).map_err(trouble)?;
         let name = &session.plan().ports[port].name;
         set.map_err(|why| match up {
-            true => Trouble::Error(format!("the link of port {name} does not come up: {why}")),
-            false => Trouble::Missing(format!(
+            true => TrialError::Error(format!("the link of port {name} does not come up: {why}")),
+            false => TrialError::Missing(format!(
                 "the tester cannot take the link of port {name} down: {why}"
             )),
         })?;
@@ -247,9 +247,9 @@ impl Actions {
 }
 
 /// Returns the trouble that an error of the session is.
-pub(super) fn trouble(error: SessionError) -> Trouble {
+pub(super) fn trouble(error: SessionError) -> TrialError {
     match error {
-        SessionError::Starved(_) => Trouble::Disturbed(error.to_string()),
-        error => Trouble::Error(error.to_string()),
+        SessionError::Starved(_) => TrialError::Disturbed(error.to_string()),
+        error => TrialError::Error(error.to_string()),
     }
 }

@@ -16,7 +16,7 @@ use tester::report::{DeviceCpu, Report};
 use tester::session::{DEVICE_SPAN, Session};
 use text::packets;
 
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::observation::{Observation, Record, Way, What};
 use crate::opened::{Openers, Read};
 use crate::otg;
@@ -31,8 +31,8 @@ pub(super) fn records(
     setup: &Setup,
     session: &Session,
     report: &Report,
-) -> Result<Observation, Trouble> {
-    let epoch = session.epoch().ok_or_else(|| Trouble::Error("no flow was started".into()))?;
+) -> Result<Observation, TrialError> {
+    let epoch = session.epoch().ok_or_else(|| TrialError::Error("no flow was started".into()))?;
     let start = epoch + otg::lead(setup);
     linked(report)?;
     let openers = Openers::new(setup, trial)?;
@@ -46,7 +46,7 @@ pub(super) fn records(
                  `rate`",
                 port.name, port.capture_missed
             );
-            return Err(Trouble::Error(what));
+            return Err(TrialError::Error(what));
         }
         let capture = session.recorded(n).map_err(trouble)?;
         records.extend(capture.frames().filter_map(|kept| record(&kept, Port(n), &recording)));
@@ -68,11 +68,11 @@ pub(super) fn records(
 }
 
 /// An error if the link of a port is down.
-pub(super) fn linked(report: &Report) -> Result<(), Trouble> {
+pub(super) fn linked(report: &Report) -> Result<(), TrialError> {
     match report.ports.iter().find(|port| !port.link_up) {
         Some(port) => {
             let what = format!("the link of port {} is down; check the cable", port.name);
-            Err(Trouble::Error(what))
+            Err(TrialError::Error(what))
         }
         None => Ok(()),
     }

@@ -15,7 +15,7 @@ use host::FlowId;
 use tester::plan::{FlowKind, FlowPlan, Location, Metrics, TestPlan};
 use tester::report::{self, Report, Stamps};
 
-use crate::bench::{Acknowledged, Trouble};
+use crate::bench::{Acknowledged, TrialError};
 use crate::otg::{self, Connection};
 use crate::real_bench::in_process::Actions;
 use crate::real_bench::numbers::Far;
@@ -259,7 +259,7 @@ impl RealBench {
     pub(super) fn connect(
         &mut self,
         trial: &Trial,
-    ) -> Result<(Report, Vec<Acknowledged>), Trouble> {
+    ) -> Result<(Report, Vec<Acknowledged>), TrialError> {
         let setup = self.setup.clone();
         let mut plan = resolved(&otg::counting(trial, &setup, |port: Port| {
             setup.port(port).location.clone()
@@ -281,17 +281,17 @@ impl RealBench {
             interrupted || !self.wait(&session, lead + trial.length, &mut Actions::none())?;
         session.stop(&flows).map_err(trouble)?;
         if interrupted {
-            return Err(Trouble::Interrupted);
+            return Err(TrialError::Interrupted);
         }
         let mut report = session.report().map_err(trouble)?;
         report.device = watch.end();
         linked(&report)?;
         if let Some(what) = disturbed(&report) {
-            return Err(Trouble::Disturbed(what));
+            return Err(TrialError::Disturbed(what));
         }
         let result = |id: &FlowId| {
             let sender = senders.iter().find(|sender| sender.id == *id).map(otg::acknowledged);
-            sender.ok_or_else(|| Trouble::Error("a connection has no sender".to_owned()))
+            sender.ok_or_else(|| TrialError::Error("a connection has no sender".to_owned()))
         };
         let acknowledged = connections.iter().map(result).collect::<Result<_, _>>()?;
         Ok((report, acknowledged))

@@ -4,7 +4,7 @@
 use core::ops::Range;
 
 use super::{Context, Test};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::{Limits, Outcome};
 use crate::observation::{Observation, Record, Way};
 use crate::trial::{Flow, FlowId, Limit, Port, Trial};
@@ -17,7 +17,7 @@ impl Context<'_> {
     ///
     /// # Errors
     /// As the test.
-    pub(crate) fn at_nic(&mut self, port: Port, test: &Test) -> Result<(), Trouble> {
+    pub(crate) fn at_nic(&mut self, port: Port, test: &Test) -> Result<(), TrialError> {
         let before = self.measured.len();
         self.nic = Some(port);
         let ended = (test.run)(self);
@@ -31,7 +31,7 @@ impl Context<'_> {
                 self.port(port).name,
                 test.id
             );
-            return Err(Trouble::Disturbed(what));
+            return Err(TrialError::Disturbed(what));
         }
         let place = format!("{} at {}: ", test.id, self.port(port).name);
         for value in &mut self.measured[before..] {
@@ -49,9 +49,9 @@ impl Context<'_> {
     pub(crate) fn wait_for_nic(
         &mut self,
         port: Port,
-    ) -> Result<Result<Observation, Priority>, Trouble> {
+    ) -> Result<Result<Observation, Priority>, TrialError> {
         let Some(nic) = &self.setup.nic else {
-            return Err(Trouble::Missing("nic is missing".to_owned()));
+            return Err(TrialError::Missing("nic is missing".to_owned()));
         };
         let length = self.setup.times.settle;
         let mut left = nic.wait;
@@ -155,7 +155,7 @@ impl Context<'_> {
         id: FlowId,
         flow: &Flow,
         span: &Range<Duration>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), TrialError> {
         let (frames, _) = Self::received(seen, id, span);
         // A frame in the last quarter: traffic that ended before would be taken for stopped by the stimulus.
         let late = span.end.saturating_sub(span.end.saturating_sub(span.start).div(4));
@@ -169,7 +169,7 @@ impl Context<'_> {
             flow.priority,
             self.port(flow.to).name
         );
-        Err(Trouble::Disturbed(what))
+        Err(TrialError::Disturbed(what))
     }
 
     /// Judges that no frame of a flow is lost; those of NICs have no numbers, and nothing is said of them.

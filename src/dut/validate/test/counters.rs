@@ -1,7 +1,7 @@
 //! Counters of the device, for tests that compare them with what the tester sent and recorded.
 
 use super::Context;
-use crate::bench::{Faculty, Trouble};
+use crate::bench::{Capability, TrialError};
 use crate::counters::{Counter, Counters};
 use crate::judge::Limits;
 use crate::observation::Observation;
@@ -13,13 +13,13 @@ impl Context<'_> {
     ///
     /// # Errors
     /// As [`Context::observe`], or the counters are not read.
-    pub fn count_over(&mut self, trial: Trial) -> Result<(Observation, Counters), Trouble> {
-        if !self.has(Faculty::Counters) {
+    pub fn count_over(&mut self, trial: Trial) -> Result<(Observation, Counters), TrialError> {
+        if !self.has(Capability::Counters) {
             return Err(no_adapter());
         }
         let mut seen = self.observe(&Trial { counters: true, ..trial })?;
         let counters = seen.counters.take();
-        let none = || Trouble::Error("the counters of the trial were not read".into());
+        let none = || TrialError::Error("the counters of the trial were not read".into());
         Ok((seen, counters.ok_or_else(none)?))
     }
 
@@ -31,8 +31,8 @@ impl Context<'_> {
     pub fn observe_with(
         &mut self,
         trial: Trial,
-    ) -> Result<(Observation, Result<Counters, Trouble>), Trouble> {
-        if self.has(Faculty::Counters) {
+    ) -> Result<(Observation, Result<Counters, TrialError>), TrialError> {
+        if self.has(Capability::Counters) {
             return self.count_over(trial).map(|(seen, counters)| (seen, Ok(counters)));
         }
         Ok((self.observe(&trial)?, Err(no_adapter())))
@@ -47,12 +47,12 @@ impl Context<'_> {
         counters: &Counters,
         (port, priority): (Port, Option<Priority>),
         counter: Counter,
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, TrialError> {
         counters.get(port, priority, counter).ok_or_else(|| {
             let of =
                 priority.map(|priority| format!(" of priority {priority}")).unwrap_or_default();
             let (name, dut) = (counter.name(), &self.port(port).dut);
-            Trouble::Missing(format!(
+            TrialError::Missing(format!(
                 "adapter: the device's counter {name}{of} at {dut} is unknown"
             ))
         })
@@ -73,7 +73,7 @@ impl Context<'_> {
     }
 }
 
-fn no_adapter() -> Trouble {
+fn no_adapter() -> TrialError {
     let what = "adapter is missing: the device's counters are not read; add it to the file";
-    Trouble::Missing(what.to_owned())
+    TrialError::Missing(what.to_owned())
 }

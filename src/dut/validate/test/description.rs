@@ -1,7 +1,7 @@
 //! The description of a test, which is also its page in the manual.
 
 use super::{Context, Topology};
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::setup::{Setup, Tolerances};
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub struct Test {
     /// True if the file says what a test of an optional protocol or of a ring expects of the device: such a test is
     /// run without being named, at every level.
     pub described: fn(&Setup) -> bool,
-    pub run: fn(&mut Context<'_>) -> Result<(), Trouble>,
+    pub run: fn(&mut Context<'_>) -> Result<(), TrialError>,
     /// File of its description, from the root of the sources on, and the line there.
     pub file: &'static str,
     pub line: u32,

@@ -5,7 +5,7 @@
 //! as frames at the rates of the trial, or as a share of the time of a stimulus. Something that did not come at all is
 //! explained only by a wait that is as long as the shortest time in which tests expect it.
 
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::judge::{Measurement, Outcome};
 use crate::observation::Observation;
 use crate::setup::Setup;
@@ -64,10 +64,10 @@ impl Starved {
     }
 
     /// Returns an error if the device's want of CPU explains that this number of frames is missing at rest.
-    pub(super) fn explains_missing(&self, frames: usize) -> Result<(), Trouble> {
+    pub(super) fn explains_missing(&self, frames: usize) -> Result<(), TrialError> {
         if self.time > Duration::ZERO && frames as f64 <= self.time.as_secs_f64() * self.rate {
             let what = format!("{frames} frames are missing at rest, and {}", self.why());
-            return Err(Trouble::Disturbed(what));
+            return Err(TrialError::Disturbed(what));
         }
         Ok(())
     }
@@ -122,6 +122,6 @@ mod tests {
         assert!(
             starved(0).explains_missing(1).is_ok() && starved(20).explains_missing(101).is_ok()
         );
-        assert!(matches!(starved(20).explains_missing(100), Err(Trouble::Disturbed(_))));
+        assert!(matches!(starved(20).explains_missing(100), Err(TrialError::Disturbed(_))));
     }
 }

@@ -3,7 +3,7 @@
 //! A device that has a watchdog drops the frames of a priority that is paused for too long, as it should. A trial
 //! about something else would judge that as a fault, so it is not run.
 
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::test::Context;
 use crate::trial::{Port, Trial};
 use ground::time::Duration;
@@ -13,7 +13,7 @@ use wire::{group, pause, pfc};
 impl Context<'_> {
     /// Refuses a trial whose pauses stop a lossless priority for as long as the DUT's watchdog detects, unless it is
     /// about storms.
-    pub(super) fn without_storm(&self, trial: &Trial) -> Result<(), Trouble> {
+    pub(super) fn without_storm(&self, trial: &Trial) -> Result<(), TrialError> {
         let Some(dog) = self.setup.expected.watchdog.filter(|_| !trial.storms) else {
             return Ok(());
         };
@@ -23,7 +23,7 @@ impl Context<'_> {
             let stops = self.setup.lossless.iter().map(|p| longest_stop(trial, port, p, rate));
             let longest = stops.max().unwrap_or_default();
             if longest >= dog.detection {
-                return Err(Trouble::Missing(format!(
+                return Err(TrialError::Missing(format!(
                     "expected.watchdog.detection: {name} is paused for {longest}, which a watchdog of {} takes \
                      for a storm; the device needs a longer time for this test",
                     dog.detection,

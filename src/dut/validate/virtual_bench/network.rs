@@ -12,7 +12,7 @@ use schedule::ClassPlan;
 use sim::{End, Fault, FaultKind, LinkId, NetworkPlan, Node, NodeId, NodeKind, ObservedNetwork};
 use switch::{Change as SwitchChange, PortPlan, StaticEntry};
 
-use crate::bench::{Acknowledged, Trouble};
+use crate::bench::{Acknowledged, TrialError};
 use crate::otg::{self, Connection};
 use crate::setup::Setup;
 use crate::trial::{Change, QUEUE_PAIRS, Trial};
@@ -86,7 +86,7 @@ pub(super) fn set_reading(
     testers: &[NodeId],
     host: NodeId,
     value: &str,
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     if value == "on" {
         return Ok(());
     }
@@ -105,7 +105,7 @@ pub(super) fn set_reading(
     }
     if none {
         let what = "host.reading: there is no host behind the NIC".to_owned();
-        return Err(Trouble::Missing(what));
+        return Err(TrialError::Missing(what));
     }
     Ok(())
 }
@@ -152,7 +152,7 @@ pub(super) fn acknowledged(
     tester: &LabTester,
     trial: &Trial,
     now: Instant,
-) -> Result<Vec<Acknowledged>, Trouble> {
+) -> Result<Vec<Acknowledged>, TrialError> {
     // Read at the sender: acknowledgements that are under way do not count.
     let mut snapshot = |port: usize| -> Option<StationSnapshot> {
         match network.nodes_mut().get_mut(tester.hosts[port]) {
@@ -164,7 +164,7 @@ pub(super) fn acknowledged(
         let station = snapshot(wanted.ends.0.0);
         let sender = station.as_ref().and_then(|station| station.sender(FlowId(FIRST + n as u32)));
         let sender =
-            sender.ok_or_else(|| Trouble::Error("a connection has no sender".to_owned()))?;
+            sender.ok_or_else(|| TrialError::Error("a connection has no sender".to_owned()))?;
         Ok(otg::acknowledged(sender))
     };
     trial.stateful.iter().enumerate().map(one).collect()
@@ -180,7 +180,7 @@ pub(crate) fn planned(
     hosts: &[NodeId],
     trial: &Trial,
     lead: Duration,
-) -> Result<Vec<Fault>, Trouble> {
+) -> Result<Vec<Fault>, TrialError> {
     let mut changes: Vec<_> = trial.changes.iter().collect();
     changes.sort_by_key(|change| change.at);
     // The classes of a port change as a whole, so each change has those before it.
@@ -201,24 +201,24 @@ pub(crate) fn planned(
     Ok(faults)
 }
 
-fn port(network: &NetworkPlan, end: End) -> Result<&PortPlan, Trouble> {
+fn port(network: &NetworkPlan, end: End) -> Result<&PortPlan, TrialError> {
     match &network.nodes[end.node.index()].kind {
         NodeKind::Switch(plan) => Ok(&plan.ports[end.port.index()]),
         NodeKind::Host(_) => {
             let what = "a tester's port is cabled to a host, which has no settings";
-            Err(Trouble::Error(what.to_owned()))
+            Err(TrialError::Error(what.to_owned()))
         }
     }
 }
 
 /// Returns the class and its new weight.
-fn weight(change: &Change) -> Result<(TrafficClass, u16), Trouble> {
+fn weight(change: &Change) -> Result<(TrafficClass, u16), TrialError> {
     let name = change.name.strip_prefix("queues.").and_then(|name| name.strip_suffix(".weight"));
     let class = name.and_then(|class| class.parse().ok()).and_then(TrafficClass::new);
     let value = change.value.parse().ok().filter(|weight| *weight > 0);
     class.zip(value).ok_or_else(|| {
         let Change { name, value, .. } = change;
-        Trouble::Error(format!("{name}: {value} is no setting of a virtual device"))
+        TrialError::Error(format!("{name}: {value} is no setting of a virtual device"))
     })
 }
 

@@ -1,7 +1,7 @@
 //! Records the frames at the tester's ports of a virtual network.
 
 use super::network::link_of;
-use crate::bench::Trouble;
+use crate::bench::TrialError;
 use crate::observation::{Record, Way};
 use crate::opened::{Openers, Read};
 use crate::setup::Setup;
@@ -63,7 +63,7 @@ impl Recorder {
         setup: &Setup,
         trial: &Trial,
         lead: Duration,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, TrialError> {
         let [mut sends, mut receives] = [(); 2].map(|()| Lines::new(network.links.len()));
         for (n, host) in hosts.iter().enumerate() {
             let id = link_of(network, *host);

@@ -7,8 +7,7 @@ mod notifications;
 mod sfc;
 
 pub use isolation::{
-    CimDialect, CimTypeName, CongestionIsolation, IsolationPeer, IsolationQueue, PortIsolation,
-    QueueMapSaid,
+    CimDialect, CongestionIsolation, IsolationPeer, IsolationQueue, PortIsolation, QueueMapSaid,
 };
 pub use notifications::{
     FastCnp, FastCnpQueue, PortFastCnp, PortQcn, Qcn, QcnQueue, QpEntry, SourceQpSaid,
@@ -159,22 +158,6 @@ pub fn out_of_range(kind: Kind, value: ObjectValue) -> String {
         _ => n.to_string(),
     };
     format!("{} is out of range; choose {} to {}", show(n), show(least), show(most))
-}
-
-/// Type of the link partner of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AttachedName {
-    /// A switch: source flow control messages are forwarded to it.
-    #[default]
-    Switch,
-    /// A host that supports PFC only: the proxy acts for it.
-    Host,
-    /// A host that obeys source flow control messages itself.
-    SfcHost,
-    /// A host that advertises in DCBX if it obeys them; until then it is treated as one that does
-    /// not.
-    Auto,
 }
 
 /// Location of the congestion of a port's queues.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::congestion::{AttachedName, LocatorName, PortFastCnp, PortIsolation, PortQcn, PortSfc};
+use super::congestion::{LocatorName, PortFastCnp, PortIsolation, PortQcn, PortSfc};
 use super::discovery::{Dcbx, Lldp};
 use super::macsec::Macsec;
 use super::measurement::{Headroom, Measurement, Ptp};
@@ -14,6 +14,7 @@ use crate::quantity::{Length, LinkRate, Ratio, Size, Span, Threshold};
 use ::file::word_or;
 use congestion::NotEct;
 use headroom::Fec;
+use switch::AttachedKind;
 
 /// A port. Only `device` is required.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
@@ -95,7 +96,7 @@ pub struct Port {
     /// Link partner, for source flow control: a `switch`, a `host` that supports PFC only, an
     /// `sfc_host` that obeys messages itself, or `auto`: a host that advertises in DCBX which of
     /// these it is. Default: `switch`.
-    pub attached: Option<AttachedName>,
+    pub attached: Option<AttachedKind>,
     /// Location of congestion at this port in messages: `incast` at the edge, `in_network`, or
     /// `auto`, derived from the link partner and Topology Recognition. Default: `auto`.
     pub congestion_locator: Option<LocatorName>,

@@ -163,7 +163,7 @@ pub(super) fn warn_of_proxy(
 
 /// Warns of automatic headroom on ports that the file declares to be hosts'.
 pub fn warn_of_hosts(cx: &mut Cx, drafts: &[Draft<'_>]) {
-    use raw::AttachedName::{Host, SfcHost};
+    use AttachedKind::{Host, SfcHost};
     for d in drafts.iter().filter(|d| matches!(d.raw.attached, Some(Host | SfcHost))) {
         if let Some(auto) = d.plan.agents.as_ref().and_then(|agents| agents.auto.as_ref()) {
             cx.warn(&d.at.key("headroom"), late_host(auto, &format!("port {}", d.plan.name)));
@@ -177,7 +177,7 @@ fn sends_pfc(draft: &Draft<'_>) -> bool {
 }
 
 const fn is_host(raw: &raw::Port) -> bool {
-    matches!(raw.attached, Some(raw::AttachedName::Host | raw::AttachedName::Auto))
+    matches!(raw.attached, Some(AttachedKind::Host | AttachedKind::Discovered))
 }
 
 /// Traffic classes of all priorities for which a port sends PFC or PAUSE.
@@ -192,12 +192,7 @@ fn protected(drafts: &[Draft<'_>]) -> u8 {
 
 fn attached(raw: &raw::Port) -> Attached {
     Attached {
-        kind: match raw.attached.unwrap_or_default() {
-            raw::AttachedName::Switch => AttachedKind::Switch,
-            raw::AttachedName::Host => AttachedKind::Host,
-            raw::AttachedName::SfcHost => AttachedKind::SfcHost,
-            raw::AttachedName::Auto => AttachedKind::Discovered,
-        },
+        kind: raw.attached.unwrap_or_default(),
         locator: match raw.congestion_locator.unwrap_or_default() {
             raw::LocatorName::Incast => Some(Locator::Incast),
             raw::LocatorName::InNetwork => Some(Locator::InNetwork),

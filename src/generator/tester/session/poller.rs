@@ -7,7 +7,7 @@
 //! The clock is real time or, if all ports are in memory, a time that waits for the polling threads. A test whose
 //! ports are all ends of pairs in memory has no external peer. Preemption of its threads then need not count: a
 //! pause storm does not end because its thread was preempted, and a flow has no gap that no wire would cause. So
-//! its clocks are [leashed](runtime::Leash), and the excluded time is reported. As soon as one port leads out of
+//! its clocks are [leashed](runtime::ClockSync), and the excluded time is reported. As soon as one port leads out of
 //! the process, time is real and includes all preemption.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crossbeam::channel::{Receiver, Sender, TryRecvError};
 use dpdk::TscClock;
 use ground::time::{Duration, Instant, Total};
 use host::{Latency, Station};
-use runtime::{Cores, Leash, Preemption, Tether};
+use runtime::{ClockSync, Cores, Preemption, ThreadClock};
 
 /// A port's end station.
 pub(super) type Host = Station<Secured<TappedPort>>;
@@ -182,45 +182,49 @@ pub(super) struct Time {
     real: TscClock,
     /// The time at which new clocks start.
     zero: Instant,
-    leash: Option<(Leash, Duration)>,
+    clock_sync: Option<(ClockSync, Duration)>,
 }
 
 /// The clock of one thread.
 #[derive(Debug)]
 pub(super) enum Clock<'a> {
     Real(&'a TscClock),
-    Leashed(&'a TscClock, Tether<'a>),
+    Synced(&'a TscClock, ThreadClock<'a>),
 }
 
 impl Time {
     /// A clock for a number of threads; leashed if all ports are in memory.
     pub(super) fn new(real: TscClock, threads: usize, in_memory: bool, has_device: bool) -> Self {
         let span = if has_device { DEVICE_SPAN } else { SPAN };
-        let leash = in_memory.then(|| (Leash::new(threads, span), span));
-        Self { zero: real.now(), real, leash }
+        let clock_sync = in_memory.then(|| (ClockSync::new(threads, span), span));
+        Self { zero: real.now(), real, clock_sync }
     }
 
     /// Returns the clock of a thread; each thread has one, and polls until the end.
     pub(super) fn clock(&self, thread: usize) -> Clock<'_> {
-        match &self.leash {
+        match &self.clock_sync {
             None => Clock::Real(&self.real),
-            Some((leash, _)) => Clock::Leashed(&self.real, leash.tether(thread, self.zero)),
+            Some((clock_sync, _)) => {
+                Clock::Synced(&self.real, clock_sync.thread_clock(thread, self.zero))
+            }
         }
     }
 
     /// Returns the current time of the slowest thread.
     pub(super) fn now(&self) -> Instant {
-        self.leash.as_ref().map_or_else(|| self.real.now(), |(leash, _)| leash.polled())
+        self.clock_sync
+            .as_ref()
+            .map_or_else(|| self.real.now(), |(clock_sync, _)| clock_sync.polled())
     }
 
     /// Maximum time by which a thread may be ahead of [`Time::now`].
     pub(super) fn spread(&self) -> Duration {
-        self.leash.as_ref().map_or(Duration::ZERO, |(_, span)| *span)
+        self.clock_sync.as_ref().map_or(Duration::ZERO, |(_, span)| *span)
     }
 
     /// True if the clock waits for the threads.
     pub(super) const fn is_leashed(&self) -> bool {
-        self.leash.is_some()
+        self.clock_sync.is_some()
     }
 
     /// The least difference that the clock resolves.
@@ -235,7 +239,7 @@ impl Clock<'_> {
     pub(super) fn tick(&mut self) -> Instant {
         match self {
             Self::Real(real) => real.now(),
-            Self::Leashed(real, tether) => tether.tick(real.now()),
+            Self::Synced(real, thread_clock) => thread_clock.tick(real.now()),
         }
     }
 
@@ -244,7 +248,7 @@ impl Clock<'_> {
     pub(super) fn between(&self, last: Instant) -> Instant {
         match self {
             Self::Real(real) => real.now(),
-            Self::Leashed(..) => last,
+            Self::Synced(..) => last,
         }
     }
 
@@ -253,15 +257,15 @@ impl Clock<'_> {
     pub(super) const fn real(&self, now: Instant) -> Instant {
         match self {
             Self::Real(_) => now,
-            Self::Leashed(_, tether) => tether.real(),
+            Self::Synced(_, thread_clock) => thread_clock.real(),
         }
     }
 
     /// Publishes that all work due at the tick is done.
     #[inline]
     pub(super) fn publish(&self) {
-        if let Self::Leashed(_, tether) = self {
-            tether.publish();
+        if let Self::Synced(_, thread_clock) = self {
+            thread_clock.publish();
         }
     }
 
@@ -270,7 +274,7 @@ impl Clock<'_> {
     pub(super) const fn waits(&self) -> bool {
         match self {
             Self::Real(_) => false,
-            Self::Leashed(_, tether) => tether.waits(),
+            Self::Synced(_, thread_clock) => thread_clock.waits(),
         }
     }
 
@@ -278,7 +282,7 @@ impl Clock<'_> {
     pub(super) const fn stalled(&self) -> Total {
         match self {
             Self::Real(_) => Total::ZERO,
-            Self::Leashed(_, tether) => tether.stalled(),
+            Self::Synced(_, thread_clock) => thread_clock.stalled(),
         }
     }
 }

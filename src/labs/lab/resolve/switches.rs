@@ -7,7 +7,7 @@ use super::graph::{Graph, Kind, Node, switch_port_mac};
 use super::links::{self, LinkSpec};
 use super::{agents, hosts};
 use crate::raw::{self, HeadroomCheckName};
-use config::raw::{AttachedName, Port};
+use config::raw::Port;
 use config::{
     Cx, HeadroomCheck, HeadroomRule, Place, VirtualPort, VirtualSaid, VirtualSwitch,
     seed_congestion, unknown_name, virtual_switch,
@@ -293,7 +293,7 @@ fn attach(
     graph: &Graph<'_>,
     node: usize,
     hosts: &raw::Host,
-    said: Option<AttachedName>,
+    said: Option<AttachedKind>,
 ) {
     for (port, attached) in congestion.ports.iter_mut().enumerate() {
         let (peer, _) = graph.peer(node, port);
@@ -303,10 +303,7 @@ fn attach(
                 // Without a name the lab knows what the host obeys; a profile that names a type may be wrong on
                 // purpose.
                 None if hosts::obeys_sfc(&host.over(hosts)) => AttachedKind::SfcHost,
-                None | Some(AttachedName::Host) => AttachedKind::Host,
-                Some(AttachedName::SfcHost) => AttachedKind::SfcHost,
-                Some(AttachedName::Auto) => AttachedKind::Discovered,
-                Some(AttachedName::Switch) => AttachedKind::Switch,
+                said => said.unwrap_or(AttachedKind::Host),
             },
         };
     }

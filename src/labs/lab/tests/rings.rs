@@ -13,7 +13,7 @@ use ground::time::Instant;
 use ground::units::PortId;
 use host::Station;
 use labrun::real::{Fit, Shortfall, until_quiet};
-use runtime::{Leash, Tether};
+use runtime::{ClockSync, ThreadClock};
 use sim::NodeKind;
 use switch::Switch;
 
@@ -29,7 +29,7 @@ struct Net<'a> {
     blind: Vec<Vec<Rc<Cell<bool>>>>,
     /// Thread of each node.
     places: Vec<usize>,
-    clocks: Vec<Tether<'a>>,
+    clocks: Vec<ThreadClock<'a>>,
     real: Instant,
 }
 
@@ -38,12 +38,12 @@ fn fit(text: &str) -> Fit {
     Fit::new(&plan).unwrap()
 }
 
-fn leash(fit: &Fit, threads: usize) -> Leash {
-    Leash::new(threads, fit.rings.span).with_step(fit.rings.step)
+fn clock_sync(fit: &Fit, threads: usize) -> ClockSync {
+    ClockSync::new(threads, fit.rings.span).with_step(fit.rings.step)
 }
 
 impl<'a> Net<'a> {
-    fn new(fit: &Fit, leash: &'a Leash, threads: usize) -> Self {
+    fn new(fit: &Fit, clock_sync: &'a ClockSync, threads: usize) -> Self {
         let network = &fit.plan.network;
         let mut ports: Vec<Vec<Option<RingPort>>> =
             network.nodes.iter().map(|n| (0..n.ports()).map(|_| None).collect()).collect();
@@ -71,7 +71,7 @@ impl<'a> Net<'a> {
             });
         }
         let places = fit.load.spread(threads);
-        let clocks = (0..threads).map(|n| leash.tether(n, Instant::ZERO)).collect();
+        let clocks = (0..threads).map(|n| clock_sync.thread_clock(n, Instant::ZERO)).collect();
         Self { nodes, blind, places, clocks, real: Instant::ZERO }
     }
 
@@ -147,7 +147,7 @@ flows: [{{name: f, from: all, to: {to}, priority: 3, size: {size}, transport: {t
     )
 }
 
-/// A turn: the thread, the number of rounds, the real time of each in 16ths of the leash's step,
+/// A turn: the thread, the number of rounds, the real time of each in 16ths of the clock sync's step,
 /// and the nodes that are late.
 type Turn = (usize, u8, u64, u64);
 
@@ -170,8 +170,8 @@ proptest! {
         turns in turns(),
     ) {
         let fit = fit(&lab(topology, size.max(90), rate, quanta, transport));
-        let leash = leash(&fit, threads);
-        let mut net = Net::new(&fit, &leash, threads);
+        let clock_sync = clock_sync(&fit, threads);
+        let mut net = Net::new(&fit, &clock_sync, threads);
         for (thread, rounds, length, late) in turns {
             for n in 0..rounds {
                 let step = fit.rings.step.saturating_mul(length).div(16);
@@ -189,8 +189,8 @@ proptest! {
 fn turns_as_long_as_the_leash_use_headroom_and_never_all_of_it() {
     for topology in 0..3 {
         let fit = fit(&lab(topology, 1_000, "100G", 65_535, "udp"));
-        let leash = leash(&fit, 2);
-        let mut net = Net::new(&fit, &leash, 2);
+        let clock_sync = clock_sync(&fit, 2);
+        let mut net = Net::new(&fit, &clock_sync, 2);
         for _ in 0..300 {
             for thread in 0..2 {
                 for round in 0..5 {

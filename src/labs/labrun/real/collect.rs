@@ -168,7 +168,7 @@ fn noted(plan: &LabPlan, ended: Instant, over: &mut [NodeEnd]) -> Noted {
             recorder.join(node.id, noted);
         }
     }
-    // Each node has its events in order; clocks of threads differ by no more than the leash allows.
+    // Each node has its events in order; clocks of threads differ by no more than the clock sync allows.
     events.sort_by_key(|event| event.at);
     for event in &events {
         // Pauses take the recorder's path of the virtual world, so both worlds have one definition of a pause.

@@ -8,13 +8,13 @@ use super::RealError;
 use super::node::{Action, Arrivals, Node};
 use dpdk::TscClock;
 use ground::time::{Instant, Total};
-use runtime::{Cores, Leash, Preemption, Tether};
+use runtime::{ClockSync, Cores, Preemption, ThreadClock};
 use sim::{NodeId, RETRY_AFTER};
 
 /// State shared by the polling threads and the main thread.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) leash: Leash,
+    pub(super) clock_sync: ClockSync,
     /// Time for which each thread was preempted.
     pub(super) preemption: Preemption,
     /// True after the end of the run.
@@ -40,10 +40,10 @@ pub(super) struct Board {
 pub(super) struct Sample(Vec<(bool, u64, u64)>);
 
 impl Shared {
-    pub(super) fn new(leash: Leash, threads: usize) -> Self {
+    pub(super) fn new(clock_sync: ClockSync, threads: usize) -> Self {
         let boards = (0..threads).map(|_| CachePadded::default()).collect();
         let preemption = Preemption::new(threads);
-        Self { leash, preemption, stop: AtomicBool::new(false), boards }
+        Self { clock_sync, preemption, stop: AtomicBool::new(false), boards }
     }
 
     pub(super) fn sample(&self) -> Sample {
@@ -123,7 +123,7 @@ impl Poller {
     /// Polls until the run is over.
     pub(super) fn run(
         mut self,
-        mut clock: Tether<'_>,
+        mut clock: ThreadClock<'_>,
         real: &TscClock,
         shared: &Shared,
         thread: usize,

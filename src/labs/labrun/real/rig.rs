@@ -2,7 +2,7 @@
 //!
 //! Rings are links, dimensioned so that no lossless frame is lost however late a thread polls. A ring has no length
 //! and no rate. Its occupancy is bounded because its sender is shaped, and because the clocks of any two threads
-//! never differ by more than the span of the leash.
+//! never differ by more than the span of the clock sync.
 
 use std::sync::Arc;
 

@@ -11,6 +11,7 @@ use super::{Arrival, Isolation, IsolationCounters, Labels};
 use crate::detect::Queue;
 use crate::flow_key::FlowKey;
 use crate::streams::{CreateMask, Place};
+use ground::named;
 use ground::time::Instant;
 use ground::units::{Mac, PortId, TrafficClass};
 
@@ -201,15 +202,18 @@ impl Heard {
     }
 }
 
-/// Encapsulation of CIMs that a peer requests.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CimType {
-    /// Layer-2 frame with the CIM EtherType.
-    L2,
-    /// In UDP over IPv4.
-    Ipv4,
-    /// In UDP over IPv6.
-    Ipv6,
+named! {
+    /// Form of CIMs.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum CimType {
+        /// Ethernet frames with an EtherType for CIMs.
+        #[default]
+        L2 = "l2",
+        /// UDP over IPv4.
+        Ipv4 = "ipv4",
+        /// UDP over IPv6.
+        Ipv6 = "ipv6",
+    }
 }
 
 /// Maximum number of bytes that a peer can request to have encapsulated.

@@ -11,12 +11,6 @@ use crate::{AttachedKind, CongestionPlan, SfcProxyPlan};
 use congestion::proxy::{CachePlan, Remember, Senders};
 use wire::sfcm;
 
-const KINDS: &[(&str, AttachedKind)] = &[
-    ("switch", AttachedKind::Switch),
-    ("host", AttachedKind::Host),
-    ("sfc_host", AttachedKind::SfcHost),
-    ("auto", AttachedKind::Discovered),
-];
 const REMEMBERS: &[(&str, Remember)] = Remember::NAMES;
 const WHOSE: Kind = Kind::Choice(&["nobody", "anybody", "listed"]);
 
@@ -143,8 +137,12 @@ const UDP_PORT: Lens = Lens {
 };
 
 const ATTACHED: Lens = Lens {
-    get: |plan, spot| word(KINDS, plan.ports.get(spot.port).copied().unwrap_or_default().kind),
-    set: |plan, spot, value| write_word(KINDS, &mut attached(plan, spot.port).kind, value),
+    get: |plan, spot| {
+        word(AttachedKind::NAMES, plan.ports.get(spot.port).copied().unwrap_or_default().kind)
+    },
+    set: |plan, spot, value| {
+        write_word(AttachedKind::NAMES, &mut attached(plan, spot.port).kind, value)
+    },
 };
 
 const FABRIC: Lens = Lens {

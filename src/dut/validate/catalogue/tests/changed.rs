@@ -1,7 +1,7 @@
 //! Devices that are wrong in one respect: the good one behind a line that changes what the tester
 //! sends, before the device sees it, or what the tester records.
 
-use crate::bench::{Bench, Faculty, Trouble};
+use crate::bench::{Bench, Capability, TrialError};
 use crate::file::{self, Dut};
 use crate::judge::Outcome;
 use crate::observation::{Observation, Record, Way, What};
@@ -27,7 +27,7 @@ struct Wrong<'a> {
 }
 
 impl Bench for Wrong<'_> {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let mut changed = trial.clone();
         (self.before)(&mut changed);
         let mut seen = self.device.run(&changed)?;
@@ -37,12 +37,12 @@ impl Bench for Wrong<'_> {
         Ok(seen)
     }
 
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         self.device.run_on_cable(trial)
     }
 
-    fn has(&self, faculty: Faculty) -> bool {
-        self.able && self.device.has(faculty)
+    fn has(&self, capability: Capability) -> bool {
+        self.able && self.device.has(capability)
     }
 
     fn packet_numbers(&mut self, port: Port, frames: u32) -> u64 {
@@ -115,7 +115,7 @@ pub(super) fn plain(text: &str, id: &str) -> TestResult {
     judged((text, id, true), &|_| {}, &|_, _| {})
 }
 
-/// Returns the same by ports that have no faculty that they need not have.
+/// Returns the same by ports that have no capability that they need not have.
 pub(super) fn unable(text: &str, id: &str) -> TestResult {
     judged((text, id, false), &|_| {}, &|_, _| {})
 }

@@ -2,7 +2,7 @@
 
 use super::changed::{ends, fails_as, plain, unable};
 use super::*;
-use crate::bench::{Bench, Faculty, Trouble};
+use crate::bench::{Bench, Capability, TrialError};
 use crate::observation::{Observation, Way};
 use crate::suite::TestResult;
 use crate::trial::Trial;
@@ -87,16 +87,16 @@ fn other_devices_are_skipped() {
 struct Alone(VirtualBench);
 
 impl Bench for Alone {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         self.0.run(trial)
     }
 
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         self.0.run_on_cable(trial)
     }
 
-    fn has(&self, faculty: Faculty) -> bool {
-        faculty == Faculty::Settings
+    fn has(&self, capability: Capability) -> bool {
+        capability == Capability::Settings
     }
 
     fn world(&self) -> &'static str {
@@ -119,7 +119,7 @@ fn a_slow_host_needs_access_to_the_nic() {
 struct Sometimes(VirtualBench, u32, fn(u32) -> bool);
 
 impl Bench for Sometimes {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         let mut seen = self.0.run(trial)?;
         self.1 += 1;
         if !(self.2)(self.1) {
@@ -128,7 +128,7 @@ impl Bench for Sometimes {
         Ok(seen)
     }
 
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, TrialError> {
         self.0.run_on_cable(trial)
     }
 

@@ -173,7 +173,7 @@ fn weights_that_do_not_change_are_found() {
     let equal = GOOD.replace("weight: 10", "weight: 30").replace("weight: 60", "weight: 30");
     let equal = equal.replace("{0: 10, 1: 30, 2: 60}", "{0-2: 30}");
     all_pass(&validate_at(Level::Full, &equal, &["V-S05"]));
-    // The tester's ports have no faculty that they need not have.
+    // The tester's ports have no capability that they need not have.
     ends(&unable(GOOD, "V-S05"), Outcome::Skip, "adapter");
 }
 

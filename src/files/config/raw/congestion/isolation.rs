@@ -13,7 +13,7 @@ use super::{Aqm, Centiseconds, MessageLimit};
 use super::{settings, words};
 use crate::quantity::{Size, Span};
 use crate::raw::Range;
-use congestion::isolation::{CimRepeat, MapReading};
+use congestion::isolation::{CimRepeat, CimType, MapReading};
 use wire::cim::{AddBit, OctetThree, VidBits};
 
 settings! {
@@ -104,7 +104,7 @@ pub struct IsolationPeer {
     /// Form of its CIMs: `l2`, `ipv4` or `ipv6`. Default: `l2`, and `ipv4` or `ipv6` if it has such
     /// an address and a UDP port.
     #[serde(rename = "cim-type")]
-    pub cim_type: Option<CimTypeName>,
+    pub cim_type: Option<CimType>,
     /// MAC address of the peer.
     #[serde(rename = "peer-mac-address")]
     pub mac_address: String,
@@ -146,19 +146,6 @@ pub enum QueueMapSaid {
     List(Vec<i8>),
     /// Mapped classes.
     Map(BTreeMap<Range, i8>),
-}
-
-/// Form of CIMs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CimTypeName {
-    /// Ethernet frames with an EtherType for CIMs.
-    #[default]
-    L2,
-    /// UDP over IPv4.
-    Ipv4,
-    /// UDP over IPv6.
-    Ipv6,
 }
 
 words! { CimRepeat }

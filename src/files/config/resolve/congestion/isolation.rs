@@ -6,7 +6,7 @@ use super::parts::{
 };
 use super::{ByQueue, Context, Cx, Draft, Place};
 use crate::quantity::octets;
-use crate::raw::{self, CimTypeName, QueueMapSaid};
+use crate::raw::{self, QueueMapSaid};
 use crate::resolve::cx::by_number;
 use congestion::isolation::{
     CimType, IsolationError, IsolationPlan, MapReading, Peer, QueueMap, Watch,
@@ -261,14 +261,15 @@ fn peer(cx: &mut Cx, at: &Place<'_>, said: &raw::IsolationPeer) -> Option<Peer> 
     let encap_len = cx.ranged(&encap_at, said.encap_len.unwrap_or(0), (0, ENCAP_MAX), 0);
     // IP is preferred where the file gives all that it needs.
     let usual = match (ipv4, ipv6) {
-        (Some(_), _) if udp_port > 0 => CimTypeName::Ipv4,
-        (None, Some(_)) if udp_port > 0 => CimTypeName::Ipv6,
-        _ => CimTypeName::L2,
+        (Some(_), _) if udp_port > 0 => CimType::Ipv4,
+        (None, Some(_)) if udp_port > 0 => CimType::Ipv6,
+        _ => CimType::L2,
     };
-    let (cim_type, field, has) = match said.cim_type.unwrap_or(usual) {
-        CimTypeName::L2 => (CimType::L2, "", true),
-        CimTypeName::Ipv4 => (CimType::Ipv4, "peer-ipv4-address", said.ipv4_address.is_some()),
-        CimTypeName::Ipv6 => (CimType::Ipv6, "peer-ipv6-address", said.ipv6_address.is_some()),
+    let cim_type = said.cim_type.unwrap_or(usual);
+    let (field, has) = match cim_type {
+        CimType::L2 => ("", true),
+        CimType::Ipv4 => ("peer-ipv4-address", said.ipv4_address.is_some()),
+        CimType::Ipv6 => ("peer-ipv6-address", said.ipv6_address.is_some()),
     };
     if !has || (cim_type != CimType::L2 && udp_port == 0) {
         let what = format!("CIMs in IP need `{field}` and `peer-udp-port`; add them, or choose l2");

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, anyhow, bail};
 use config::object_value;
 use congestion::FlowKey;
-use congestion::isolation::{CimType, Peer};
+use congestion::isolation::Peer;
 use congestion::proxy::Cached;
 use ground::units::{PortId, TrafficClass};
 use report::{
@@ -153,15 +153,10 @@ fn peer_table(peers: impl Iterator<Item = (String, Peer)>) -> ObjectTable {
         "peer-cim-encap-len",
     ];
     let row = |(port, peer): (String, Peer)| {
-        let form = match peer.cim_type {
-            CimType::L2 => "l2",
-            CimType::Ipv4 => "ipv4",
-            CimType::Ipv6 => "ipv6",
-        };
         let text = |text: Option<String>| text.map_or(Value::Null, Value::String);
         vec![
             port.into(),
-            form.into(),
+            peer.cim_type.name().into(),
             peer.mac.to_string().replace(':', "-").to_uppercase().into(),
             text(peer.ipv4.map(|address| address.to_string())),
             text(peer.ipv6.map(|address| address.to_string())),

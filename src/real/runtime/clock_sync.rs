@@ -5,7 +5,7 @@
 //! because the switch was not there to renew it, and send into full buffers: a loss that cannot
 //! occur on a real link, where both ends always run. So each thread has its own clock, which is
 //! real time, or real time slowed down, with two exceptions: a gap between two of its polls counts
-//! as one step at most, and it waits while it is ahead of any other by the span of the leash.
+//! as one step at most, and it waits while it is ahead of any other by the span of the clock sync.
 //! Excluded time is reported as stalled, and counts neither as latency nor for throughput.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use ground::time::{Duration, Instant, Total};
 
 /// State that the clocks share.
 #[derive(Debug)]
-pub struct Leash {
+pub struct ClockSync {
     /// Time up to which each thread has polled.
     polled: Box<[CachePadded<SharedInstant>]>,
     /// Largest difference between any two.
@@ -28,8 +28,8 @@ pub struct Leash {
 
 /// Clock of one thread.
 #[derive(Debug)]
-pub struct Tether<'a> {
-    leash: &'a Leash,
+pub struct ThreadClock<'a> {
+    clock_sync: &'a ClockSync,
     side: usize,
     last: Instant,
     now: Instant,
@@ -37,7 +37,7 @@ pub struct Tether<'a> {
     waits: bool,
 }
 
-impl Leash {
+impl ClockSync {
     /// Clocks of `threads` threads at zero, never further apart than `span`, which is also the
     /// longest gap between two polls that counts.
     #[must_use]
@@ -49,7 +49,7 @@ impl Leash {
     /// Limits the time that a gap between two polls counts for to `step`.
     #[must_use]
     pub fn with_step(mut self, step: Duration) -> Self {
-        // A step beyond the span could not be made: the leash would hold the clock back.
+        // A step beyond the span could not be made: the clock sync would hold the clock back.
         self.step = step.min(self.span);
         self
     }
@@ -63,9 +63,9 @@ impl Leash {
 
     /// Clock of one thread; `real` is the current real time.
     #[must_use]
-    pub const fn tether(&self, side: usize, real: Instant) -> Tether<'_> {
-        Tether {
-            leash: self,
+    pub const fn thread_clock(&self, side: usize, real: Instant) -> ThreadClock<'_> {
+        ThreadClock {
+            clock_sync: self,
             side,
             last: real,
             now: Instant::ZERO,
@@ -89,8 +89,8 @@ impl Leash {
     }
 }
 
-impl Tether<'_> {
-    /// Advances to real time `real`, as far as the leash allows.
+impl ThreadClock<'_> {
+    /// Advances to real time `real`, as far as the clock sync allows.
     #[inline]
     pub fn tick(&mut self, real: Instant) -> Instant {
         self.tick_to(real, Instant::NEVER)
@@ -99,13 +99,13 @@ impl Tether<'_> {
     /// Advances as [`Self::tick`], but not beyond `limit`, so that a poll takes place at that time.
     #[inline]
     pub fn tick_to(&mut self, real: Instant, limit: Instant) -> Instant {
-        let slow_down = self.leash.slow_down;
+        let slow_down = self.clock_sync.slow_down;
         let passed = real.since(self.last).div(slow_down);
         // A remainder below one picosecond is carried to the next tick.
         self.last = self.last.saturating_add(passed.saturating_mul(slow_down));
         // Its own time is not in the minimum, or a single thread would wait for itself.
-        let most = self.leash.slowest(self.side).saturating_add(self.leash.span);
-        let step = passed.min(self.leash.step);
+        let most = self.clock_sync.slowest(self.side).saturating_add(self.clock_sync.span);
+        let step = passed.min(self.clock_sync.step);
         // Never back: a limit in the past only holds the clock where it is.
         let next = self.now.saturating_add(step).min(most).min(limit).max(self.now);
         self.waits = next >= most;
@@ -119,7 +119,7 @@ impl Tether<'_> {
     /// one sent before they advance.
     #[inline]
     pub fn publish(&self) {
-        self.leash.polled[self.side].store(self.now);
+        self.clock_sync.polled[self.side].store(self.now);
     }
 
     /// True if it waits for another thread.
@@ -205,8 +205,8 @@ mod tests {
             steps in prop::collection::vec((0_usize..4, 0_u64..20_000), 1..200),
         ) {
             let (span, step) = (Duration::from_micros(span_us), Duration::from_micros(step_us));
-            let leash = Leash::new(threads, span).with_step(step).slowed_down(slow_down);
-            let mut sides: Vec<_> = (0..threads).map(|n| leash.tether(n, Instant::ZERO)).collect();
+            let clock_sync = ClockSync::new(threads, span).with_step(step).slowed_down(slow_down);
+            let mut sides: Vec<_> = (0..threads).map(|n| clock_sync.thread_clock(n, Instant::ZERO)).collect();
             let mut real = Instant::ZERO;
             for (side, us) in steps {
                 let side = side % threads;
@@ -215,9 +215,9 @@ mod tests {
                 let now = sides[side].tick(real);
                 prop_assert!(now >= before && now.since(before) <= span.min(step));
                 sides[side].publish();
-                let slowest = sides.iter().map(Tether::now).min().unwrap();
+                let slowest = sides.iter().map(ThreadClock::now).min().unwrap();
                 prop_assert!(now.since(slowest) <= span);
-                prop_assert_eq!(leash.polled(), slowest);
+                prop_assert_eq!(clock_sync.polled(), slowest);
                 let total = sides[side].stalled() + now.since(Instant::ZERO);
                 prop_assert_eq!(total, real.since(Instant::ZERO).div(slow_down));
             }
@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn a_clock_stops_where_it_is_told_to() {
-        let leash = Leash::new(1, Duration::from_micros(100));
-        let mut clock = leash.tether(0, Instant::ZERO);
+        let clock_sync = ClockSync::new(1, Duration::from_micros(100));
+        let mut clock = clock_sync.thread_clock(0, Instant::ZERO);
         let us = |n| Instant::ZERO + Duration::from_micros(n);
         assert_eq!(clock.tick_to(us(50), us(30)), us(30));
         assert_eq!(clock.tick(us(60)), us(40));
