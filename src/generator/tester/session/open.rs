@@ -198,10 +198,10 @@ impl Bench {
         let (pollers, handles) = spawn_all(self.devices.eal(), hosts, &places, device, &shared);
         let rx_room = facts.iter().map(|facts| facts.rx_room).collect();
         let links = facts.into_iter().map(Link::new).collect();
-        let leashed = shared.time.is_leashed();
-        let mut warnings = warnings(&plan, &wants, &queues, &places, leashed);
+        let synced = shared.time.is_synced();
+        let mut warnings = warnings(&plan, &wants, &queues, &places, synced);
         // Time that the threads of ports in memory lose does not count.
-        if !leashed {
+        if !synced {
             warnings.extend(shared.cores.warnings());
         }
         let inner = Arc::new(Inner {
@@ -425,7 +425,7 @@ fn warnings(
     wants: &[Want],
     queues: &Queues,
     places: &[(usize, usize)],
-    leashed: bool,
+    synced: bool,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
     for thread in 0..threads_of(places) {
@@ -433,7 +433,7 @@ fn warnings(
         let is_ring = |n: &usize| matches!(wants[queues.at(*n).0].place, Place::Ring { .. });
         let rings = here.iter().all(is_ring);
         // A clock that waits for the threads loses nothing when they share one.
-        if here.len() > 1 && !(rings && leashed) {
+        if here.len() > 1 && !(rings && synced) {
             let names: Vec<_> = here.iter().map(|n| queues.name(plan, *n)).collect();
             warnings.push(format!(
                 "ports {} share a CPU: each is polled less often, so times are coarser and pauses \
@@ -448,7 +448,7 @@ fn warnings(
             plan.ports[port].name
         ));
     }
-    if leashed && !wants.is_empty() {
+    if synced && !wants.is_empty() {
         warnings.push(
             "all ports are in memory: time for which the polling threads are preempted does not \
              count, so a second of the test may take longer than a second"

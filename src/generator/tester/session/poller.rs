@@ -7,7 +7,7 @@
 //! The clock is real time or, if all ports are in memory, a time that waits for the polling threads. A test whose
 //! ports are all ends of pairs in memory has no external peer. Preemption of its threads then need not count: a
 //! pause storm does not end because its thread was preempted, and a flow has no gap that no wire would cause. So
-//! its clocks are [leashed](runtime::ClockSync), and the excluded time is reported. As soon as one port leads out of
+//! its clocks are [kept together](runtime::ClockSync), and the excluded time is reported. As soon as one port leads out of
 //! the process, time is real and includes all preemption.
 
 use std::sync::Arc;
@@ -167,7 +167,7 @@ impl Poller {
     }
 }
 
-/// Maximum difference between leashed clocks, which is also the longest gap between two polls
+/// Maximum difference between synced clocks, which is also the longest gap between two polls
 /// that counts. A choice: less than half of the longest pause at 100 Gb/s (335 us), so that one
 /// that is renewed in time never expires, and longer than a poll with full bursts.
 const SPAN: Duration = Duration::from_micros(100);
@@ -193,7 +193,7 @@ pub(super) enum Clock<'a> {
 }
 
 impl Time {
-    /// A clock for a number of threads; leashed if all ports are in memory.
+    /// A clock for a number of threads; synced if all ports are in memory.
     pub(super) fn new(real: TscClock, threads: usize, in_memory: bool, has_device: bool) -> Self {
         let span = if has_device { DEVICE_SPAN } else { SPAN };
         let clock_sync = in_memory.then(|| (ClockSync::new(threads, span), span));
@@ -223,7 +223,7 @@ impl Time {
     }
 
     /// True if the clock waits for the threads.
-    pub(super) const fn is_leashed(&self) -> bool {
+    pub(super) const fn is_synced(&self) -> bool {
         self.clock_sync.is_some()
     }
 
@@ -243,7 +243,7 @@ impl Clock<'_> {
         }
     }
 
-    /// Returns the time for an order between two polls, the last of which was at `last`. A leashed clock does not go
+    /// Returns the time for an order between two polls, the last of which was at `last`. A synced clock does not go
     /// on for it: between two polls it goes on by a step at most.
     pub(super) fn between(&self, last: Instant) -> Instant {
         match self {

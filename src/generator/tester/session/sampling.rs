@@ -271,12 +271,12 @@ impl Inner {
         self.pollers.iter().map(ask).collect()
     }
 
-    /// Returns the disturbance by the machine since the last start of flows. For a leashed clock,
+    /// Returns the disturbance by the machine since the last start of flows. For a synced clock,
     /// the preempted time of the threads is the excluded time.
     pub(super) fn machine(&self, paces: &[Pace]) -> Machine {
         let ns = Total::as_nanos_f64;
         let (found, excluded) =
-            (self.shared.preemption.disturbance(), self.shared.time.is_leashed());
+            (self.shared.preemption.disturbance(), self.shared.time.is_synced());
         let stalled = paces.iter().map(|pace| pace.stalled).max().filter(|_| excluded);
         Machine {
             preempted_ns: ns(stalled.unwrap_or(Total::ZERO).max(found.preempted)),
