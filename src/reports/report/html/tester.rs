@@ -93,7 +93,7 @@ fn tiles(report: &Report) -> Markup {
     let tiles = [
         ("frames sent", count(sent)),
         ("frames received", count(received)),
-        ("frames lost", count(sent.saturating_sub(received))),
+        ("frames lost", count(sum(Flow::lost))),
         ("mean rate received", or_none(rate.map(|rate| scaled(rate, "b/s")))),
         ("p99 latency, slowest flow", or_none(slowest.map(|time| time.to_string()))),
         ("rate, furthest off", or_none(off.map(|ppm| format!("{ppm:+.1} ppm")))),
@@ -297,6 +297,21 @@ mod tests {
             assert!(page.contains(part), "{part}");
         }
         needs_nothing_else(&page);
+    }
+
+    /// One flow's duplicates are not another one's frames, and what waits in the network is not lost.
+    #[test]
+    fn the_frames_lost_are_those_of_each_flow() {
+        let flow = |sent, received, queued| Flow {
+            frames_tx: sent,
+            frames_rx: received,
+            queued_frames: queued,
+            loss_percent: 1.0,
+            ..Flow::default()
+        };
+        let flows = vec![flow(100, 90, None), flow(100, 110, None), flow(100, 80, Some(20))];
+        let page = tiles(&Report { flows, ..Report::default() }).into_string();
+        assert!(page.contains("<dt>frames lost</dt><dd>10</dd>"), "{page}");
     }
 
     #[test]
