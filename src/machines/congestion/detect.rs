@@ -74,20 +74,21 @@ impl MarkAt {
 }
 
 named! {
-    /// Handling of a Not-ECT frame that the curve selects. CE is never set on it (RFC 3168
-    /// 6.1.1), except by [`NotEct::Letter`].
+    // CE is never set on such a frame (RFC 3168 6.1.1), except by `letter`.
+    /// Treatment of a selected frame that is not ECN-capable.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub enum NotEct {
-        /// It is forwarded, bounded only by the limits of its queue and group. The default, and the
-        /// only choice for a lossless class.
+        // Bounded only by the limits of its queue and group. The only choice for a lossless class.
+        /// Forwarded.
         #[default]
         Pass = "pass",
-        /// The frame is dropped, as by RED.
+        // As by RED.
+        /// Dropped.
         Drop = "drop",
-        /// It is dropped up to `kmax`, and forwarded above.
+        /// Dropped by the slope of the curve alone.
         Chance = "chance",
-        /// It is dropped up to `kmax`, and CE is set above: "all frames in the queue are marked 11", which
-        /// RFC 3168 forbids.
+        // "All frames in the queue are marked 11", which RFC 3168 forbids.
+        /// Dropped by the slope of the curve, and marked above it.
         Letter = "letter",
     }
 }
