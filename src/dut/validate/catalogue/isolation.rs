@@ -287,7 +287,9 @@ fn judge_left(
 ) {
     let hold = flood_time(cx);
     let span = hold.div(2)..hold;
-    let line = cx.setup.share(1.0, trial.flows[0].size);
+    // The whole line of the receiver, which takes more frames than the others if they have MACsec and it has not.
+    let Flow { to, size, .. } = trial.flows[0];
+    let line = cx.setup.share(1.0, size) / cx.setup.own_share(to, 1.0, size);
     let rate =
         |priority| flows_of(trial, priority).map(|f| observed.rate_in(f, &span)).sum::<f64>();
     let share = |priority| rate(priority) / line * 100.0;

@@ -334,7 +334,8 @@ fn judge_order(cx: &mut Context<'_>) -> Result<(), TrialError> {
     trial.name = format!("strict priority {high} above {low}");
     let observed = cx.observe(&trial)?;
     let span = steady(cx);
-    judge_shares(cx, &trial, &observed, &[(high, EACH), (low, 1.0 - EACH)], &span);
+    let own = cx.setup.own_share(c, EACH, trial.flows[first.0].size);
+    judge_shares(cx, &trial, &observed, &[(high, own), (low, 1.0 - own)], &span);
     let lost = observed.tally(first).lost();
     cx.count(format!("lost frames of {}", trial.name), lost, Limits::exactly(0.0));
     Ok(())
@@ -368,8 +369,10 @@ fn compete_with_strict(
     let flow = trial.flow(flow.rate(Rate::Line(load)));
     trial.name = format!("strict priority {priority} at {:.0} %", load * 100.0);
     let observed = cx.observe(&trial)?;
-    let mut shares: Vec<_> = weighted.iter().map(|(p, share)| (*p, share * (1.0 - load))).collect();
-    shares.push((priority, load));
+    // Of the receiver's line, which takes more frames than the others if they have MACsec and it has not.
+    let own = cx.setup.own_share(c, load, trial.flows[flow.0].size);
+    let mut shares: Vec<_> = weighted.iter().map(|(p, share)| (*p, share * (1.0 - own))).collect();
+    shares.push((priority, own));
     let span = steady(cx);
     judge_shares(cx, &trial, &observed, &shares, &span);
     judge_busy(cx, &trial, &observed, &span);

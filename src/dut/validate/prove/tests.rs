@@ -343,6 +343,18 @@ fn no_fault_passes_a_test_for_a_feature_beside_it() {
 /// Faults of which the test above takes one.
 const SAMPLED: usize = 47;
 
+/// The line of a plain port takes more frames than that of a port with MACsec.
+#[test]
+fn a_good_device_with_macsec_at_one_port_fails_no_test_of_shares_or_losses() {
+    let features = features(&knobs().unwrap()).unwrap();
+    let feature = features.iter().find(|feature| feature.name == "MACsec").unwrap();
+    let dut = device(&feature.file("virtual"));
+    let results = validate(&dut, &["V-S03", "V-I03", "V-W04"], Level::Quick);
+    assert_eq!(others(&results), []);
+    let passed = results.tests.iter().filter(|test| test.outcome == Outcome::Pass).count();
+    assert_eq!(passed, 4, "with the tester's check of itself: {results:#?}");
+}
+
 /// A device is good whatever its rate and its buffer: no test of something else makes its watchdog act.
 #[test]
 fn a_good_device_fails_at_no_rate_and_with_no_buffer() {
