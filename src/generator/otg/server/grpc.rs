@@ -169,7 +169,7 @@ fn status(refusal: Refusal) -> Status {
             // Half of the list is dropped until the rest fits into a header.
             let left = errors.len().div_ceil(2);
             errors.truncate(left);
-            errors.push(format!("and {} more; HTTP gives all of them", all + 1 - left));
+            errors.push(format!("and {} more; HTTP gives all of them", all - left));
             if left == 1 {
                 errors.truncate(1);
             }
