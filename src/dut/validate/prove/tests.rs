@@ -355,6 +355,18 @@ fn a_good_device_with_macsec_at_one_port_fails_no_test_of_shares_or_losses() {
     assert_eq!(passed, 4, "with the tester's check of itself: {results:#?}");
 }
 
+/// Frames that never meet are not marked, so their rates differ.
+#[test]
+fn marks_without_congestion_are_found_beside_macsec() {
+    let knobs = knobs().unwrap();
+    let features = features(&knobs).unwrap();
+    let feature = features.iter().find(|feature| feature.name == "MACsec").unwrap();
+    let knob = knobs.iter().find(|knob| knob.fault == "all packets are marked").unwrap();
+    let mut run = FeatureRun::default();
+    feature.beside(knob, &mut run);
+    assert_eq!((run.fail, run.passed.len(), run.not_judged), (2, 0, 0), "{run:?}");
+}
+
 /// A device is good whatever its rate and its buffer: no test of something else makes its watchdog act.
 #[test]
 fn a_good_device_fails_at_no_rate_and_with_no_buffer() {
