@@ -329,8 +329,7 @@ impl Inlet {
     #[inline]
     pub(super) fn push(&mut self, flight: Flight, is_control: bool) -> bool {
         if !is_control {
-            let is_behind =
-                self.data.front().is_some_and(|flight| flight.arrival <= flight.arrival);
+            let is_behind = self.data.front().is_some_and(|first| first.arrival <= flight.arrival);
             // No frame overtakes another on the line, so the queue is in the order of arrivals.
             self.data.push_back(flight);
             return !is_behind;

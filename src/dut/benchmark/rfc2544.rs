@@ -1,5 +1,5 @@
 //! Benchmarks of RFC 2544, section 26, with RFC 9004's back-to-back test: throughput, latency, frame loss and
-//! bursts. Those of recovery and reset are in [`recovery`].
+//! bursts. Those of recovery and reset are in `recovery`.
 //!
 //! RFC 2544 measures the latency of one tagged frame in each of 20 streams. Here every frame of each stream is
 //! measured, so the mean of a stream is that of all its frames.

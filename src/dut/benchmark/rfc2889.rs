@@ -1,5 +1,5 @@
 //! Benchmarks of LAN switches: RFC 2889, with the terms of RFC 2285. Forwarding of meshes, congestion control and
-//! forward pressure are here; the tests of what makes a switch a bridge are in [`bridge`].
+//! forward pressure are here; the tests of what makes a switch a bridge are in `bridge`.
 
 pub use crate::bridge::{AddressRow, BroadcastRow, ErrorRow};
 

@@ -1,5 +1,5 @@
 //! Benchmarks of data-centre switches: RFC 8239, with the terms of RFC 8238. Line rate, head-of-line blocking and
-//! incast are here; the tests that fill buffers are in [`buffers`].
+//! incast are here; the tests that fill buffers are in `buffers`.
 
 pub use crate::buffers::{BufferRow, MicroburstRow};
 
