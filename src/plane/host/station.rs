@@ -269,7 +269,7 @@ impl<P: Source> Station<P> {
 
     /// Restarts these flows: their counters and pause measurements are reset. Their sequence
     /// numbers continue, so frames still in flight count as neither new nor duplicate (see
-    /// [`SinkCounters::old`]).
+    /// `SinkCounters::old`).
     pub fn clear_streams(&mut self, which: &[FlowId]) {
         for id in which {
             let place = self.lookup.get(id.0 as usize).and_then(|i| i.checked_sub(1));

@@ -209,7 +209,7 @@ impl<P: Source> Station<P> {
     }
 
     /// Iterates over the first completed messages of its senders, in the order of the plan: as many
-    /// as [`Work::log`](super::plan::Work::log) says.
+    /// as [`Work::log`](crate::plan::Work::log) says.
     pub fn message_logs(&self) -> impl Iterator<Item = &[Completion]> {
         self.sources.logs()
     }
