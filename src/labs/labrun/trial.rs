@@ -328,11 +328,12 @@ fn judge(findings: &[Finding], end: &End, properties: &Properties) -> Vec<Failur
     // Frames that watchdogs and overloaded CPUs drop and senders retransmit may cause congestion
     // again without end.
     let repeated = properties.answered && (end.storms > 0 || end.excused > 0);
-    // Also one whose circle is not known, because a switch lost frames and those behind them cannot be followed. That it
-    // stands is the finding of this check, and a failure where the paths form no circle; queues that stand without
-    // a pause are one of idle lines.
-    let stands = |f: &Finding| f.check == Check::Deadlock && f.verdict == Verdict::Fail;
-    let deadlocked = end.deadlocks > 0 || findings.iter().any(stands);
+    // A circle may stand that no check can name, because a switch lost frames and those behind them cannot be
+    // followed. Without such a switch, a network that stands for another reason is unfinished.
+    let found = |check, verdict| findings.iter().any(|f| f.check == check && f.verdict == verdict);
+    let stands = found(Check::Deadlock, Verdict::Fail);
+    let hidden = stands && found(Check::Cells, Verdict::NotJudged);
+    let deadlocked = end.deadlocks > 0 || hidden;
     if !end.finished && !deadlocked && !repeated && !end.stood_still {
         let End { now, frames, .. } = end;
         let by = now.since(Instant::ZERO);
@@ -376,7 +377,7 @@ mod tests {
     use super::*;
 
     /// Returns the checks that fail a lab which is not finished at its end, without a known circle.
-    fn failed(deadlock: Verdict, idle: Verdict, circle: bool) -> Vec<&'static str> {
+    fn failed(deadlock: Verdict, idle: Verdict, cells: Verdict, circle: bool) -> Vec<&'static str> {
         let end = End {
             finished: false,
             stood_still: false,
@@ -387,18 +388,23 @@ mod tests {
             excused: 0,
         };
         let finding = |check, verdict| Finding::new(check, verdict, String::new());
-        let findings = [finding(Check::Deadlock, deadlock), finding(Check::IdleLines, idle)];
+        let findings = [
+            finding(Check::Deadlock, deadlock),
+            finding(Check::IdleLines, idle),
+            finding(Check::Cells, cells),
+        ];
         let properties = Properties { circle, answered: false, marks_first: false };
         judge(&findings, &end, &properties).iter().map(|failure| failure.check).collect()
     }
 
     #[test]
-    fn a_lab_that_does_not_finish_fails_unless_its_paths_form_a_circle_that_stands() {
+    fn a_lab_that_does_not_finish_fails_unless_a_circle_stands_that_cannot_be_followed() {
         use Verdict::{Fail, NotJudged, Pass};
-        assert_eq!(failed(Fail, Pass, true), [""; 0]);
-        assert_eq!(failed(Fail, Fail, true), ["idle_lines"]);
-        assert_eq!(failed(Pass, Pass, true), ["finished"]);
-        assert_eq!(failed(NotJudged, Pass, true), ["finished"]);
-        assert_eq!(failed(Fail, Pass, false), [Check::Deadlock.name()]);
+        assert_eq!(failed(Fail, Pass, NotJudged, true), [""; 0]);
+        assert_eq!(failed(Fail, Pass, Pass, true), ["finished"]);
+        assert_eq!(failed(Fail, Fail, NotJudged, true), ["idle_lines"]);
+        assert_eq!(failed(Pass, Pass, NotJudged, true), ["finished"]);
+        assert_eq!(failed(NotJudged, Pass, NotJudged, true), ["finished"]);
+        assert_eq!(failed(Fail, Pass, NotJudged, false), [Check::Deadlock.name()]);
     }
 }

@@ -172,7 +172,8 @@ pub(super) fn explored_summary(explored: &Explored) -> Vec<String> {
     if unjudged != "0" {
         lines[0] += &format!("; {unjudged} not judged");
     }
-    if let Some(why) = explored.points.iter().find_map(|point| point.not_judged.first()) {
+    let mut open = explored.points.iter().filter(|point| point.verdict == Verdict::NotJudged);
+    if let Some(why) = open.find_map(|point| point.not_judged.first()) {
         lines.push(format!("not judged: {why}"));
     }
     // A run that passes is compared only if it has all of the numbers.
@@ -343,6 +344,7 @@ pub(super) mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.contains("123.46 us") && !text.contains("246.91 us"), "{text}");
         assert!(text.contains("incast: 1 of 4 runs are on the front; 1 failed a check"), "{text}");
+        assert!(text.contains("1 of 4 runs have no buffer"), "{text}");
         assert!(text.contains("4 of 5,000 points were drawn with seed 1"), "{text}");
     }
 
@@ -351,8 +353,13 @@ pub(super) mod tests {
         let mut explored = sample();
         assert!(!explored_text(&explored, &NAMES, false).contains("not judged"));
         explored.points[0].verdict = Verdict::NotJudged;
+        explored.points[0].not_judged = vec!["lossless: no frame arrived".into()];
+        // A run that fails has its own reason.
+        explored.points[3].not_judged = vec!["marks: none".into()];
         let text = explored_text(&explored, &NAMES, false);
         assert!(text.contains("1 failed a check; 1 not judged"), "{text}");
+        assert!(text.contains("not judged: lossless: no frame arrived"), "{text}");
+        assert!(!text.contains("marks"), "{text}");
     }
 
     #[test]

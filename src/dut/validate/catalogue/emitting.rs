@@ -39,7 +39,7 @@ fn before_loss(cx: &mut Context<'_>) -> Result<(), TrialError> {
         for (flow, from) in flows.into_iter().zip([a, b]) {
             let tally = observed.tally(flow);
             let name = &cx.port(from).name.clone();
-            // A flow of which nothing arrives is a matter of cables, and not of losses.
+            // If no frame of a flow arrives, the cables are wrong: that is no loss.
             if tally.received == 0 {
                 let what = format!("no frame from port {name} arrives; check the cables");
                 return Err(TrialError::Error(what));

@@ -287,12 +287,11 @@ pub(super) fn none_began(
     cx.judge(what, count as f64, Limits::exactly(0.0), uncertainty, "");
 }
 
-/// Returns the time at which the first frame began, of those that began after the limit for a pause
-/// whose last bit left at `paused`; `None` if there is none. `begins` are the times of a flow in
-/// their order.
+/// Returns the start of the first frame after the limit for a pause whose last bit left at `paused`; `None` if no
+/// frame started then. `begins` are the start times of a flow's frames, in order.
 pub(super) fn resumed(cx: &Context<'_>, begins: &[Duration], paused: Duration) -> Option<Duration> {
     let from = paused + cx.setup.stop_limit();
-    // A frame that begins before the limit may be one of those that the port was still allowed to send.
+    // Until the limit the port may still start frames.
     begins.get(begins.partition_point(|begin| *begin < from)).copied()
 }
 

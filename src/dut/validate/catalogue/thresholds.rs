@@ -82,7 +82,7 @@ fn first_drop(cx: &mut Context<'_>) -> Result<(), TrialError> {
             let observed = fill::fill(cx, filling, frames)?;
             Ok(observed.tally(FlowId(0)).lost() > 0)
         })?;
-        // Frames of which none was lost are a lower bound of the point.
+        // If no frame was lost, the first drop is at this number of bytes or above.
         let bytes = f64::from(found.unwrap_or(most)) * cell;
         let limits = Limits::at_least(all.0 as f64 - MARGIN * cell);
         cx.judge(format!("bytes of priority {priority} until a drop"), bytes, limits, 0.0, "bytes");

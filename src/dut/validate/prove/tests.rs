@@ -355,6 +355,21 @@ fn a_good_device_with_macsec_at_one_port_fails_no_test_of_shares_or_losses() {
     assert_eq!(passed, 4, "with the tester's check of itself: {results:#?}");
 }
 
+/// V-W04 does not count what the lossy priority loses after the storm there, so it must find what it loses before.
+#[test]
+fn a_watchdog_that_drops_a_lossy_priority_is_found_beside_macsec() {
+    let knobs = knobs().unwrap();
+    let features = features(&knobs).unwrap();
+    let feature = features.iter().find(|feature| feature.name == "MACsec").unwrap();
+    let mut knob =
+        knobs.iter().find(|k| k.fault == "the watchdog drops another queue").unwrap().clone();
+    knob.change["virtual"]["faults"][0]["defect"]["priorities"] = json!([0]);
+    knob.caught_by = vec!["V-W04".into()];
+    let mut run = FeatureRun::default();
+    feature.beside(&knob, &mut run);
+    assert_eq!((run.fail, run.passed.len(), run.not_judged), (1, 0, 0), "{run:?}");
+}
+
 /// Frames that never meet are not marked, so their rates differ.
 #[test]
 fn marks_without_congestion_are_found_beside_macsec() {

@@ -206,7 +206,7 @@ fn explained(
     missing: f64,
     line: Option<String>,
 ) -> (Verdict, String) {
-    // A line that is asked for too much explains the shortage, whatever the machine did.
+    // An oversubscribed line explains the shortage by itself.
     if let Some(line) = line {
         return (Verdict::NotJudged, format!("{what}; {line}"));
     }

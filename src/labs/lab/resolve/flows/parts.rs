@@ -120,7 +120,7 @@ pub(super) enum Use {
 
 /// Returns the seed of a use, by the number of the entry and of the host, flow or end in it.
 pub(super) fn stream(seed: u64, of: Use, entry: usize, n: usize) -> u64 {
-    // "workload" in ASCII: streams of workloads are none of those that other parts of the lab draw from.
+    // "workload" in ASCII. No other part of a lab uses the same random stream.
     let purpose = 0x776f_726b_6c6f_6164 + of as u64;
     let seed = Rng::nth(seed ^ Rng::nth(purpose, 0), entry as u64);
     Rng::nth(seed, n as u64)
