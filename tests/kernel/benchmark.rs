@@ -70,9 +70,9 @@ fn measure(dir: &Dir, procedure: &str, only: &[&str]) -> Option<Value> {
         let why = results["ended"].as_str().unwrap_or_default();
         let words = ["CPU", "behind its schedule", "disagree", "the machine is too busy"];
         assert!(words.iter().any(|word| why.contains(word)), "{results:#}");
-        eprintln!("inconclusive: {why}");
+        eprintln!("repeated: {why}");
     }
-    eprintln!("not judged: the machine is too busy");
+    eprintln!("inconclusive: the machine was too busy for {RUNS_MAX} runs");
     None
 }
 

@@ -73,7 +73,9 @@ pub fn is_for(path: &str) -> bool {
 /// Starts this program, by a command that starts others, for one test, which must pass.
 pub fn start(mut command: Command, path: &str) {
     let program = std::env::current_exe().unwrap();
-    let command = command.arg(program).args(["--exact", path, "--nocapture"]).env(APART, path);
+    // A session of its own: its priority can differ from that of the other tests.
+    let command = command.arg("setsid").arg(program);
+    let command = command.args(["--exact", path, "--nocapture"]).env(APART, path);
     let output = command.output().unwrap();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     for line in out.lines().chain(err.lines()) {

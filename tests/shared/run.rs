@@ -43,6 +43,13 @@ pub fn run_ahead() {
     let _ = renice.stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
+/// The same against programs of other sessions, for a test in a session of its own: with the kernel's autogroups the
+/// priority of a process counts within its session alone.
+pub fn run_session_ahead() {
+    let _ = fs::write("/proc/self/autogroup", "-20");
+    run_ahead();
+}
+
 /// True for an exit status that is no failure. A switch that received nothing judges nothing, and a
 /// run on a busy machine may be inconclusive.
 pub fn has_not_failed(status: Option<i32>) -> bool {
