@@ -2,8 +2,9 @@
 //!
 //! A device under test on the same machine, such as a bridge of the kernel or a program behind a ring,
 //! loses frames while it waits for a CPU. It is taken for one process, or for the kernel, and it is not known
-//! which: so the longest wait of all other processes counts, the sum of a process's threads, and of the kernel's
-//! threads those that handle packets. A process that cannot see the others, as in a container, has the account of
+//! which: so the longest wait of all processes that can have frames counts, the sum of a process's threads, and of
+//! the kernel's threads those that handle packets. A process that has neither a socket nor a network device open,
+//! such as a compiler, forwards nothing, however long it waits. A process that cannot see the others, as in a container, has the account of
 //! the whole machine alone (`/proc/pressure/cpu`, or `/proc/schedstat` without it), less its own waits. The time
 //! that a hypervisor gave to others is added. The result is an upper limit of what a device lost, and no more than
 //! the time between two reads.
@@ -18,6 +19,11 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// Beginnings of the names of the kernel's threads that handle packets.
 const PACKETS: [&str; 4] = ["ksoftirqd/", "ktimers/", "napi/", "vhost-"];
+
+/// Beginnings of the names of the open files by which a process can have frames: sockets (of packets, of a tap, to a
+/// virtual machine), and devices that give it frames past the kernel.
+const FRAMES: [&str; 6] =
+    ["socket:", "/dev/net/", "/dev/vhost-", "/dev/vfio/", "/dev/uio", "/dev/infiniband/"];
 
 /// Id of the parent of all of the kernel's threads, and its name.
 const KERNEL: (&str, &str) = ("2", "kthreadd");
@@ -99,20 +105,31 @@ fn processes() -> Option<BTreeMap<u32, Duration>> {
     let own = std::process::id();
     let waits_of = |folder: PathBuf| {
         let id = folder.file_name()?.to_str()?.parse().ok().filter(|id| *id != own)?;
-        let may_be_one = may_forward(&fs::read_to_string(folder.join("stat")).ok()?);
+        let may_be_one = match kernel_thread(&fs::read_to_string(folder.join("stat")).ok()?) {
+            Some(name) => PACKETS.iter().any(|packets| name.starts_with(packets)),
+            None => may_have_frames(&folder),
+        };
         may_be_one.then(|| (id, tasks(folder.join("task")).filter_map(|task| waits(&task)).sum()))
     };
     (parent.trim_end() == name).then(|| tasks("/proc").filter_map(waits_of).collect())
 }
 
-/// True for the `stat` of a program, and of a thread of the kernel that handles packets.
-fn may_forward(stat: &str) -> bool {
+/// Returns the name of a thread of the kernel by its `stat`; `None` for a program.
+fn kernel_thread(stat: &str) -> Option<&str> {
     // The name may contain spaces and brackets, so the last bracket ends it.
-    let Some((front, rest)) = stat.rsplit_once(") ") else { return false };
-    let name = front.split_once('(').map_or("", |(_, name)| name);
+    let (front, rest) = stat.rsplit_once(") ")?;
+    let (_, name) = front.split_once('(')?;
     // The second field behind the name is the parent.
     let is_kernel = rest.split_ascii_whitespace().nth(1) == Some(KERNEL.0) || name == KERNEL.1;
-    !is_kernel || PACKETS.iter().any(|packets| name.starts_with(packets))
+    is_kernel.then_some(name)
+}
+
+/// True unless a program has none of the files by which it can have frames.
+fn may_have_frames(process: &Path) -> bool {
+    // Another user's files are not shown: it may have any.
+    let Ok(files) = fs::read_dir(process.join("fd")) else { return true };
+    let mut files = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
+    files.any(|file| file.to_str().is_some_and(|file| FRAMES.iter().any(|f| file.starts_with(f))))
 }
 
 /// Returns the time in which some thread waited, of `/proc/pressure/cpu`.
@@ -144,6 +161,9 @@ fn stolen(stat: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
+    use std::process::{Child, Command, Stdio};
+
     use super::*;
 
     fn account(ms: u64, waited: Option<u64>, own: u64, stolen: u64) -> CpuAccount {
@@ -190,11 +210,30 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_the_kernel_are_devices_only_if_they_handle_packets() {
-        let is_one = |name: &str, parent: u32| may_forward(&format!("9 ({name}) S {parent} 0 0"));
-        assert!(is_one("ovs-vswitchd", 1) && is_one("a) b (c", 1));
-        assert!(is_one("ksoftirqd/1", 2) && is_one("napi/veth0-5", 2) && is_one("vhost-77", 2));
-        assert!(!is_one("rcu_preempt", 2) && !is_one("kworker/u8:1", 2) && !is_one("kthreadd", 0));
+    fn threads_of_the_kernel_are_known_by_their_parent() {
+        let stat = |name: &str, parent: u32| format!("9 ({name}) S {parent} 0 0");
+        assert_eq!(kernel_thread(&stat("ksoftirqd/1", 2)), Some("ksoftirqd/1"));
+        assert_eq!(kernel_thread(&stat("kworker/u8:1 (a)", 2)), Some("kworker/u8:1 (a)"));
+        assert_eq!(kernel_thread(&stat("kthreadd", 0)), Some("kthreadd"));
+        assert_eq!(kernel_thread(&stat("ovs-vswitchd", 1)), None);
+        assert_eq!(kernel_thread(&stat("a) b (c", 1)), None);
+        assert_eq!(kernel_thread(""), None);
+    }
+
+    #[test]
+    fn a_process_without_a_socket_or_a_device_is_none() {
+        let ends = std::os::unix::net::UnixStream::pair().unwrap();
+        let (with, without) = (spin(Stdio::from(OwnedFd::from(ends.0))), spin(Stdio::null()));
+        let Some(seen) = processes() else {
+            eprintln!("skipped: this kernel keeps no account, or hides other processes");
+            return;
+        };
+        assert!(seen.contains_key(&with.0.id()));
+        assert!(!seen.contains_key(&without.0.id()));
+        assert!(may_have_frames(Path::new("/proc/no such process")), "it is not known");
+        for file in ["/dev/net/tun", "/dev/vfio/7", "/dev/uio0", "socket:[12]"] {
+            assert!(FRAMES.iter().any(|frames| file.starts_with(frames)), "{file}");
+        }
     }
 
     #[test]
@@ -224,7 +263,7 @@ mod tests {
     }
 
     /// Ends a process also when the test fails.
-    struct Busy(std::process::Child);
+    struct Busy(Child);
 
     impl Drop for Busy {
         fn drop(&mut self) {
@@ -233,12 +272,20 @@ mod tests {
         }
     }
 
+    /// A process that never waits for anything but a CPU, with this as its input and no other file.
+    fn spin(input: Stdio) -> Busy {
+        let mut command = Command::new("sh");
+        command.args(["-c", "while :; do :; done"]).stdin(input);
+        Busy(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
     /// More threads than CPUs, in other processes: the machine's account alone shows them.
     #[test]
     fn a_busy_machine_is_seen() {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let spin = || std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
-        let _busy: Vec<_> = (0..2 * cpus).map(|_| Busy(spin().unwrap())).collect();
+        let ends = || std::os::unix::net::UnixStream::pair().unwrap().0;
+        let busy = || spin(Stdio::from(OwnedFd::from(ends())));
+        let _busy: Vec<_> = (0..2 * cpus).map(|_| busy()).collect();
         let before = CpuAccount::read();
         if before.waited.is_none() && before.processes.is_none() {
             eprintln!("skipped: this kernel keeps no account of waiting threads");
