@@ -6,8 +6,8 @@
 //! - **Start.** Each thread is prepared in itself (pinned, registered with DPDK) before it reads its
 //!   clock for the first time. No thread polls before all are prepared; if one cannot be, all end, and
 //!   [`NotStarted`] names it.
-//! - **Loop.** [`PollLoop::POLLS`] polls, then one look at the orders and at the stop flag. The loop makes
-//!   no system call and takes no lock unless [`AfterPoll`] says so: a look without orders is three loads.
+//! - **Loop.** [`PollLoop::POLLS`] polls, then a check of the orders and of the stop flag. The loop makes no
+//!   system call and takes no lock unless [`AfterPoll`] says so: a check without orders is three loads.
 //! - **Orders.** The sender of an order waits for the answer, never the thread. A wait lasts five seconds,
 //!   and longer by the time for which the threads had no CPU.
 //! - **End.** A thread ends by itself, or all end by the stop flag, which a panic sets too. Orders that
@@ -40,8 +40,8 @@ pub trait PollLoop {
     /// Result of the thread.
     type End;
 
-    /// Polls between two looks at the orders: few enough for answers within microseconds, many enough
-    /// that the look costs nothing compared with the polls.
+    /// Polls between two checks of the orders: few enough for answers within microseconds, many enough
+    /// that the check costs nothing compared with the polls.
     const POLLS: u32 = 64;
     /// The same after an order.
     const POLLS_AFTER_ORDER: u32 = Self::POLLS;
@@ -72,9 +72,9 @@ pub enum AfterPoll {
     Spin,
     /// Yields the CPU to other threads.
     Yield,
-    /// Sleeps, and looks at the orders.
+    /// Sleeps, and checks the orders.
     Sleep(StdDuration),
-    /// Looks at the orders now, because the round has taken long.
+    /// Checks the orders now, because the round has taken long.
     Orders,
     /// Ends the thread.
     End,
