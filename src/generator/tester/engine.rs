@@ -264,7 +264,9 @@ fn allowed(plan: &TestPlan, access: &Access) -> Result<(), Refusal> {
 fn refusal(error: &SessionError) -> Refusal {
     let kind = match error {
         SessionError::Starved(_) => RefusalKind::Starved,
-        SessionError::Gone | SessionError::Silent(_) => RefusalKind::Internal,
+        SessionError::Gone | SessionError::Silent(_) | SessionError::Threads(_) => {
+            RefusalKind::Internal
+        }
         SessionError::Dpdk(error) if !is_about_input(error) => RefusalKind::Internal,
         _ => RefusalKind::Validation,
     };

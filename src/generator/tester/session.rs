@@ -31,8 +31,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crossbeam::channel::Sender;
-
 pub use board::GRACE;
 pub use devices::interface_device;
 pub use in_process::{Device, DevicePlan, DeviceSwitch};
@@ -53,13 +51,14 @@ use orders::Captures;
 use poller::{Order, Shared};
 use queues::Queues;
 use runtime::Disturbance;
+use runtime::poll_threads::{NoAnswer, NotStarted, Orders, PollThreads};
 use secure::SecyError;
 
 /// The port of a station.
 pub(super) type TappedPort = Tap<SourcePort>;
 
-/// A polling thread; at its end it returns its queues, each with its number in the test.
-type PollerThread = JoinHandle<Vec<(usize, TappedPort)>>;
+/// The polling threads; at its end each returns its queues, each with its number in the test.
+type PollerThreads = PollThreads<Vec<(usize, TappedPort)>>;
 
 /// The reason why a test cannot start or continue.
 #[derive(Debug, thiserror::Error)]
@@ -135,13 +134,27 @@ pub enum SessionError {
     Silent(Duration),
     #[error("a thread of the test ended early; the reason is in the messages before")]
     Gone,
+    /// A polling thread cannot be created.
+    #[error(transparent)]
+    Threads(#[from] NotStarted),
+}
+
+impl From<NoAnswer> for SessionError {
+    fn from(error: NoAnswer) -> Self {
+        match error {
+            NoAnswer::Ended { .. } => Self::Gone,
+            NoAnswer::Silent { waited, .. } => Self::Silent(waited),
+            NoAnswer::Starved { disturbance, .. } => Self::Starved(disturbance),
+        }
+    }
 }
 
 /// A running test: its stations are polled until its bench ends it. Later calls are refused.
 #[derive(Debug)]
 pub struct Session {
     inner: Arc<Inner>,
-    threads: Mutex<Vec<PollerThread>>,
+    /// `None` after the end.
+    threads: Mutex<Option<PollerThreads>>,
     /// Samples the flows until it is told to end.
     watcher: Mutex<Option<JoinHandle<()>>>,
 }
@@ -162,7 +175,7 @@ struct Inner {
     queues: Queues,
     /// By queue: its thread, and its index there.
     places: Vec<(usize, usize)>,
-    pollers: Vec<Sender<Order>>,
+    pollers: Orders<Order>,
     shared: Arc<Shared>,
     /// The time of day at zero of the test's clock, since 1970.
     zero: Duration,

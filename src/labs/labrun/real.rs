@@ -26,7 +26,7 @@ mod poller;
 mod rig;
 mod shortfall;
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
@@ -35,10 +35,11 @@ use crate::plan::LabPlan;
 use crate::run::{Options, Progress, Recording, Run, Tell};
 use crate::workers::Threads;
 use collect::{Ran, collect};
-use dpdk::{Eal, EalOptions, Memory, TscClock, own_prefix};
+use dpdk::{Eal, EalOptions, Memory, own_prefix};
 use ground::time::Instant;
 use host::PlanError;
-use poller::{Poller, PollerEnd, Sample, Shared};
+use poller::{Part, Poller, PollerEnd, Sample, Shared};
+use runtime::poll_threads::{self, NotStarted, PollThread};
 use runtime::{ClockSync, Cores, Disturbance, Patience};
 use sim::NetworkError;
 use switch::{ChangeError, SwitchError};
@@ -93,14 +94,14 @@ fn run_until(
     let threads = options.threads.unwrap_or_else(Cores::available).clamp(1, nodes.max(1));
     let slow_down = options.slow_down.unwrap_or_else(|| fit.load.slow_down(threads)).max(1);
     fit.slowed_down(slow_down, threads);
-    let pollers = rig::rig(eal, &fit, threads)?;
+    let parts = rig::rig(eal, &fit, threads)?;
     // The span bounds how far clocks may be apart, and the step how far one poll is from the next.
     let clock_sync = ClockSync::new(threads, fit.rings.span);
     let clock_sync = clock_sync.with_step(fit.rings.step).slowed_down(slow_down);
-    let shared = Shared::new(clock_sync, threads);
+    let shared = Arc::new(Shared::new(clock_sync, threads));
     // Building ports and rings is not part of the run's real time.
     let started = StdInstant::now();
-    let (ends, starved) = drive(eal, pollers, &shared, &fit.plan, stopped, progress)?;
+    let (ends, starved) = drive(eal, parts, &shared, &fit.plan, stopped, progress)?;
     let (frames, polls) = shared.work();
     let ran = Ran { slow_down, threads, wall: started.elapsed(), frames, polls, starved };
     Ok(collect(fit, ends, ran))
@@ -176,13 +177,16 @@ pub enum RealError {
     Stuck,
     #[error("a thread of the lab panicked")]
     Panicked,
+    /// A thread cannot be created, or registered with DPDK.
+    #[error(transparent)]
+    Threads(#[from] NotStarted),
 }
 
 impl RealError {
     /// True if the lab is invalid, false for errors of the machine.
     #[must_use]
     pub const fn is_bad_input(&self) -> bool {
-        !matches!(self, Self::Dpdk(_) | Self::Stuck | Self::Panicked)
+        !matches!(self, Self::Dpdk(_) | Self::Stuck | Self::Panicked | Self::Threads(_))
     }
 }
 
@@ -193,45 +197,39 @@ const SAMPLE_EVERY: StdDuration = StdDuration::from_millis(5);
 /// no CPU time ends with the results so far, and with the disturbance that ended it.
 fn drive(
     eal: &Eal,
-    pollers: Vec<Poller>,
-    shared: &Shared,
+    parts: Vec<Part>,
+    shared: &Arc<Shared>,
     plan: &LabPlan,
     stopped: &dyn Fn() -> bool,
     progress: Tell<'_>,
 ) -> Result<(Vec<PollerEnd>, Option<Disturbance>), RealError> {
-    let (clock, cores) = (TscClock::new(), Cores::find(pollers.len()));
-    let patience = Patience::new(&shared.preemption, PATIENCE);
-    let mut watcher = Watcher { at: Instant::ZERO, patience, stuck: false, last: None };
-    let joined = thread::scope(|s| {
-        let (clock, cores, real) = (&clock, &cores, clock.now());
-        let start = |(n, poller): (usize, Poller)| {
-            let thread_clock = shared.clock_sync.thread_clock(n, real);
-            s.spawn(move || {
-                // Armed until the thread has returned its results: an error or a panic stops the others.
-                let mut guard = StopOthers { shared, armed: true };
-                let _worker = eal.register_worker()?;
-                cores.pin(n);
-                let end = poller.run(thread_clock, clock, shared, n, cores)?;
-                guard.armed = false;
-                Ok(end)
-            })
-        };
-        let threads: Vec<_> = pollers.into_iter().enumerate().map(start).collect();
-        while !threads.iter().all(|thread| thread.is_finished()) {
-            thread::sleep(SAMPLE_EVERY);
-            progress(so_far(shared, plan));
-            if watcher.is_over(shared, plan.until_done) || stopped() {
-                // Relaxed: the flag orders nothing, and each thread reads it at its next poll.
-                shared.stop.store(true, Ordering::Relaxed);
-            }
+    let body = |part: Part| {
+        let (eal, shared) = (eal.clone(), Arc::clone(shared));
+        move |thread: PollThread<'_, _>| {
+            let (number, group) = (thread.number, thread.group);
+            let prepare = || {
+                shared.cores.pin(number);
+                eal.register_worker().map_err(|error| error.to_string())
+            };
+            thread.run(prepare, || Poller::new(part, &shared, group, number))
         }
-        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join();
-        let ends = threads.into_iter().map(join).map(|end| end.unwrap_or(Err(RealError::Panicked)));
-        ends.collect::<Result<Vec<_>, _>>()
-    });
+    };
+    let (_, threads) = poll_threads::start("lab", parts.into_iter().map(body))?;
+    let patience = Patience::new(&threads.group().preemption, PATIENCE);
+    let mut watcher = Watcher { at: Instant::ZERO, patience, stuck: false, last: None };
+    while !threads.all_ended() {
+        thread::sleep(SAMPLE_EVERY);
+        progress(so_far(shared, plan));
+        if watcher.is_over(shared, plan.until_done) || stopped() {
+            threads.stop();
+        }
+    }
+    let (stuck, starved) = (watcher.stuck, watcher.patience.starved());
+    let joined = threads.join().into_iter().map(|end| end.unwrap_or(Err(RealError::Panicked)));
+    let joined = joined.collect::<Result<Vec<_>, _>>();
     progress(so_far(shared, plan));
     let ends = joined?;
-    match (watcher.stuck, watcher.patience.starved()) {
+    match (stuck, starved) {
         (false, _) => Ok((ends, None)),
         // No CPU time is the machine's fault, so the results are kept; threads that ran and did not go on are a bug.
         (true, Some(disturbance)) => Ok((ends, Some(disturbance))),
@@ -243,20 +241,6 @@ fn so_far(shared: &Shared, plan: &LabPlan) -> Progress {
     let (frames, events) = shared.work();
     let at = shared.clock_sync.polled().since(Instant::ZERO);
     Progress { at, of: plan.duration, frames, events }
-}
-
-/// Stops the other threads if one fails or panics; they would wait for ever.
-struct StopOthers<'a> {
-    shared: &'a Shared,
-    armed: bool,
-}
-
-impl Drop for StopOthers<'_> {
-    fn drop(&mut self) {
-        if self.armed {
-            self.shared.stop.store(true, Ordering::Relaxed);
-        }
-    }
 }
 
 /// Detects the end of a run, and a run without progress.

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
-use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
-
+use super::cores::{allowed_ids, pin_to};
+use super::poll_threads::{self, NoAnswer, NotStarted, Orders, PollThread, PollThreads};
 use super::watch::LossWatch;
 use super::watch::{PollMeter, RunSnapshot, WorkerSnapshot, merge};
 use super::worker::{Idle, Order, Seal, Worker};
@@ -23,13 +22,6 @@ use link::{AgentsSnapshot, News};
 use secure::SecyChange;
 use switch::managed::{StreamRow, Streams};
 use switch::{Change, ChangeError, SecyRefused, Switch, SwitchPlan};
-
-/// Capacity of a worker's queue of orders. A sender that finds it full waits.
-const ORDERS: usize = 16;
-
-/// Time limit for a worker's answer. It checks its orders every few microseconds; a longer delay
-/// means that the machine has no free CPU.
-const ANSWER: StdDuration = StdDuration::from_secs(5);
 
 /// CPU and idle behaviour of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,20 +44,9 @@ pub enum StartError {
         /// Available CPUs.
         has: String,
     },
-    /// The system cannot create a thread.
-    #[error("worker {worker}: no thread: {error}")]
-    Thread {
-        /// Worker index from 0.
-        worker: usize,
-        error: io::Error,
-    },
-    /// The thread cannot be prepared.
-    #[error("worker {worker}: {why}")]
-    Prepare {
-        /// Worker index from 0.
-        worker: usize,
-        why: String,
-    },
+    /// The thread cannot be created or prepared.
+    #[error("worker {}: {}", .0.thread, .0.why)]
+    Thread(#[from] NotStarted),
 }
 
 /// Reason why a worker did not execute an order.
@@ -83,6 +64,17 @@ pub enum OrderError {
     /// The port's SecY refused.
     #[error(transparent)]
     Secy(#[from] SecyRefused),
+}
+
+impl From<NoAnswer> for OrderError {
+    fn from(error: NoAnswer) -> Self {
+        match error {
+            NoAnswer::Ended { thread } => Self::Ended(thread),
+            NoAnswer::Silent { thread, .. } | NoAnswer::Starved { thread, .. } => {
+                Self::Silent(thread)
+            }
+        }
+    }
 }
 
 /// Reads the device counters of all ports.
@@ -107,7 +99,7 @@ type Sealed = Arc<Mutex<Vec<Option<NicCounters>>>>;
 pub struct Controller(Arc<Shared>);
 
 struct Shared {
-    workers: Vec<Sender<Order>>,
+    workers: Orders<Order>,
     owners: Vec<usize>,
     nics: NicReader,
     sealed: Sealed,
@@ -118,8 +110,7 @@ struct Shared {
 /// Threads of a running switch. Dropping it stops them without a summary.
 pub struct Workers {
     controller: Controller,
-    /// A thread that could not be prepared returns none.
-    threads: Vec<JoinHandle<Option<WorkerSnapshot>>>,
+    threads: PollThreads<WorkerSnapshot>,
 }
 
 /// Result of a run.
@@ -137,7 +128,9 @@ pub struct Ended {
 
 impl fmt::Debug for Controller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Controller").field("workers", &self.0.workers.len()).finish_non_exhaustive()
+        f.debug_struct("Controller")
+            .field("workers", &self.0.workers.threads())
+            .finish_non_exhaustive()
     }
 }
 
@@ -161,47 +154,25 @@ where
 {
     // Checked for all before the first thread starts, so that the error names the worker of the file.
     check_cpus(parts.iter().map(|part| part.place))?;
-    let mut senders = Vec::new();
-    let mut threads = Vec::new();
     let sealed = Sealed::new(Mutex::new(vec![None; owners.len()]));
-    for (worker, part) in parts.into_iter().enumerate() {
-        let Part { switch, mut clock, place, poll_gap } = part;
+    let body = |(worker, part): (usize, Part<W, C>)| {
         let mine = (0..owners.len()).filter(|port| owners[*port] == worker).collect();
-        let seal = seal(&nics, &sealed, mine);
-        let (sender, orders) = bounded(ORDERS);
-        let (ready, started) = bounded(1);
-        let prepare = prepare.clone();
-        let body = move || {
-            let guard = match pin(place).and_then(|()| prepare()) {
-                Ok(guard) => guard,
-                Err(why) => {
-                    let _ = ready.send(Err(why));
-                    return None;
-                }
+        let (seal, prepare) = (seal(&nics, &sealed, mine), prepare.clone());
+        move |thread: PollThread<'_, Order>| {
+            let Part { switch, mut clock, place, poll_gap } = part;
+            let make = || {
+                // The first gap begins here and not at the creation of the thread, whose start is no late poll.
+                let polls = PollMeter::new(poll_gap, clock());
+                Worker { switch, clock, idle: place.idle, polls, seal }
             };
-            let _ = ready.send(Ok(()));
-            // The first gap begins here and not at the creation of the thread, whose start is no late poll.
-            let polls = PollMeter::new(poll_gap, clock());
-            let last = Worker { switch, clock, orders, idle: place.idle, polls, seal }.run();
-            drop(guard);
-            Some(last)
-        };
-        let thread = thread::Builder::new()
-            .name(format!("worker{worker}"))
-            .spawn(body)
-            .map_err(|error| StartError::Thread { worker, error })?;
-        // One after the other: the senders of earlier workers are dropped on an error, which ends their threads.
-        match started.recv() {
-            Ok(Ok(())) => {}
-            Ok(Err(why)) => return Err(StartError::Prepare { worker, why }),
-            Err(_) => return Err(StartError::Prepare { worker, why: "it panicked".into() }),
+            thread.run(|| pin(place).and_then(|()| prepare()), make)
         }
-        senders.push(sender);
-        threads.push(thread);
-    }
+    };
+    let (workers, threads) =
+        poll_threads::start("worker", parts.into_iter().enumerate().map(body))?;
     // Devices count from their start on, and a run from here.
     let base = Mutex::new((nics(), StdInstant::now()));
-    let controller = Controller(Arc::new(Shared { workers: senders, owners, nics, sealed, base }));
+    let controller = Controller(Arc::new(Shared { workers, owners, nics, sealed, base }));
     Ok(Workers { controller, threads })
 }
 
@@ -219,8 +190,7 @@ fn seal(nics: &NicReader, sealed: &Sealed, mine: Vec<usize>) -> Seal {
 }
 
 fn check_cpus(places: impl Iterator<Item = Place>) -> Result<(), StartError> {
-    let cpus: Vec<usize> =
-        core_affinity::get_core_ids().unwrap_or_default().iter().map(|c| c.id).collect();
+    let cpus = allowed_ids();
     for (worker, place) in places.enumerate() {
         if let Some(cpu) = place.cpu.filter(|cpu| !cpus.contains(cpu)) {
             let has: Vec<_> = cpus.iter().map(usize::to_string).collect();
@@ -232,8 +202,8 @@ fn check_cpus(places: impl Iterator<Item = Place>) -> Result<(), StartError> {
 
 fn pin(place: Place) -> Result<(), String> {
     match place.cpu {
-        Some(id) if !core_affinity::set_for_current(core_affinity::CoreId { id }) => {
-            Err(format!("the system does not let it run on CPU {id} alone"))
+        Some(cpu) if !pin_to(cpu) => {
+            Err(format!("the system does not let it run on CPU {cpu} alone"))
         }
         _ => Ok(()),
     }
@@ -245,7 +215,7 @@ impl Controller {
     /// # Errors
     /// [`OrderError`] if a worker does not answer.
     pub fn snapshot(&self) -> Result<RunSnapshot, OrderError> {
-        let parts = self.ask(Order::Show)?;
+        let parts = self.0.workers.all(Order::Show)?;
         Ok(self.merge(parts))
     }
 
@@ -287,11 +257,11 @@ impl Controller {
         let asked = match owner.map(|port| self.0.owners.get(port.index())) {
             Some(None) => return Err(ChangeError::NotMine(owner.expect("of a port")).into()),
             Some(Some(worker)) => vec![*worker],
-            None => (0..self.0.workers.len()).collect(),
+            None => (0..self.0.workers.threads()).collect(),
         };
         for worker in asked {
             // In turn: all workers have the same plan, so a change that is refused is refused by the first one.
-            self.one(worker, |answer| Order::Apply(change, answer))??;
+            self.0.workers.one(worker, |answer| Order::Apply(change, answer))??;
         }
         // Devices cannot be cleared: their counts at this moment are subtracted from later ones.
         if change == Change::ClearCounters {
@@ -309,7 +279,7 @@ impl Controller {
     pub fn change_secy(&self, port: PortId, change: &SecyChange) -> Result<(), OrderError> {
         // Keys go to the one worker that has the port: no other thread ever holds them.
         let owner = self.0.owners.get(port.index()).ok_or(SecyRefused::Port(port))?;
-        Ok(self.one(*owner, |answer| Order::Secy(port, change.clone(), answer))??)
+        Ok(self.0.workers.one(*owner, |answer| Order::Secy(port, change.clone(), answer))??)
     }
 
     /// Creates and deletes points and proxies of Source Flow Control at all workers: `plan` is the
@@ -318,8 +288,8 @@ impl Controller {
     /// # Errors
     /// [`OrderError`] if a worker does not answer.
     pub fn set_sections(&self, plan: &Arc<SwitchPlan>) -> Result<(), OrderError> {
-        for worker in 0..self.0.workers.len() {
-            self.one(worker, |answer| Order::Sections(Arc::clone(plan), answer))?;
+        for worker in 0..self.0.workers.threads() {
+            self.0.workers.one(worker, |answer| Order::Sections(Arc::clone(plan), answer))?;
         }
         Ok(())
     }
@@ -329,7 +299,7 @@ impl Controller {
     /// # Errors
     /// [`OrderError`] if a worker does not answer.
     pub fn news(&self) -> Result<Vec<(PortId, News)>, OrderError> {
-        Ok(self.ask(Order::News)?.concat())
+        Ok(self.0.workers.all(Order::News)?.concat())
     }
 
     /// State of the link protocols of the ports that have any, by port.
@@ -337,7 +307,7 @@ impl Controller {
     /// # Errors
     /// [`OrderError`] if a worker does not answer.
     pub fn agents(&self) -> Result<BTreeMap<PortId, AgentsSnapshot>, OrderError> {
-        Ok(self.ask(Order::Agents)?.into_iter().flatten().collect())
+        Ok(self.0.workers.all(Order::Agents)?.into_iter().flatten().collect())
     }
 
     /// Flows in a table, each with a unique handle, at most `most` of them, and the number of the
@@ -351,10 +321,11 @@ impl Controller {
         most: usize,
     ) -> Result<(Vec<(u64, StreamRow)>, u64), OrderError> {
         let (mut rows, mut more) = (Vec::new(), 0);
-        for worker in 0..self.0.workers.len() {
+        for worker in 0..self.0.workers.threads() {
             let mut from = Some(0);
             while let Some(place) = from {
-                let page = self.one(worker, |answer| Order::Streams(of, place, answer))?;
+                let page =
+                    self.0.workers.one(worker, |answer| Order::Streams(of, place, answer))?;
                 // Unique across workers: each has a range of its own.
                 let handle = |row: &StreamRow| (worker * STREAMS_MAX) as u64 + u64::from(row.place);
                 let room = most.saturating_sub(rows.len()).min(page.rows.len());
@@ -373,10 +344,10 @@ impl Controller {
     /// [`OrderError`] if a worker does not answer.
     pub fn cached(&self, most: usize) -> Result<(Vec<(usize, Cached)>, u64), OrderError> {
         let (mut rows, mut more) = (Vec::new(), 0);
-        for worker in 0..self.0.workers.len() {
+        for worker in 0..self.0.workers.threads() {
             let mut from = Some(0);
             while let Some(place) = from {
-                let page = self.one(worker, |answer| Order::Cached(place, answer))?;
+                let page = self.0.workers.one(worker, |answer| Order::Cached(place, answer))?;
                 let room = most.saturating_sub(rows.len()).min(page.rows.len());
                 more += (page.rows.len() - room) as u64;
                 rows.extend(page.rows.iter().take(room).map(|row| (worker, *row)));
@@ -391,33 +362,7 @@ impl Controller {
     /// # Errors
     /// [`OrderError`] if a worker does not answer.
     pub fn peers(&self) -> Result<BTreeMap<PortId, Peer>, OrderError> {
-        Ok(self.ask(Order::Peers)?.into_iter().flatten().collect())
-    }
-
-    /// Sends the same order to all workers and waits for all answers.
-    fn ask<T>(&self, order: impl Fn(Sender<T>) -> Order) -> Result<Vec<T>, OrderError> {
-        let send = |worker| self.send(worker, &order);
-        // All orders are sent before the first answer is awaited, so that the readings are close in time.
-        let answers = (0..self.0.workers.len()).map(send).collect::<Result<Vec<_>, _>>()?;
-        answers.iter().enumerate().map(|(worker, answer)| wait(worker, answer)).collect()
-    }
-
-    fn one<T>(&self, worker: usize, order: impl Fn(Sender<T>) -> Order) -> Result<T, OrderError> {
-        wait(worker, &self.send(worker, &order)?)
-    }
-
-    fn send<T>(
-        &self,
-        worker: usize,
-        order: &impl Fn(Sender<T>) -> Order,
-    ) -> Result<Receiver<T>, OrderError> {
-        // Room for the answer: a worker never waits for a client that has gone.
-        let (answer, receiver) = bounded(1);
-        match self.0.workers[worker].send_timeout(order(answer), ANSWER) {
-            Ok(()) => Ok(receiver),
-            Err(error) if error.is_timeout() => Err(OrderError::Silent(worker)),
-            Err(_) => Err(OrderError::Ended(worker)),
-        }
+        Ok(self.0.workers.all(Order::Peers)?.into_iter().flatten().collect())
     }
 
     fn merge(&self, parts: Vec<WorkerSnapshot>) -> RunSnapshot {
@@ -435,13 +380,6 @@ impl Controller {
     }
 }
 
-fn wait<T>(worker: usize, answer: &Receiver<T>) -> Result<T, OrderError> {
-    answer.recv_timeout(ANSWER).map_err(|error| match error {
-        RecvTimeoutError::Timeout => OrderError::Silent(worker),
-        RecvTimeoutError::Disconnected => OrderError::Ended(worker),
-    })
-}
-
 impl Workers {
     #[must_use]
     pub fn controller(&self) -> &Controller {
@@ -451,7 +389,7 @@ impl Workers {
     /// True if a worker has ended without an order, which happens only by a panic.
     #[must_use]
     pub fn is_broken(&self) -> bool {
-        self.threads.iter().any(JoinHandle::is_finished)
+        self.threads.any_ended()
     }
 
     /// Stops receiving, continues to send for at most `patience` until no frame is held, drops the
@@ -463,16 +401,11 @@ impl Workers {
         let drained = self.drain(patience);
         // A worker that has ended is reported by its panic below.
         let _ = self.flush();
-        for worker in &self.controller.0.workers {
-            // A worker that has ended ignores the order.
-            let _ = worker.send_timeout(Order::Stop, ANSWER);
-        }
-        let mut parts = Vec::new();
-        let mut panics = Vec::new();
-        for (worker, thread) in self.threads.into_iter().enumerate() {
-            match thread.join() {
-                Ok(part) => parts.extend(part),
-                Err(panic) => panics.push((worker, words(&*panic))),
+        let (mut parts, mut panics) = (Vec::new(), Vec::new());
+        for (worker, end) in self.threads.join().into_iter().enumerate() {
+            match end {
+                Ok(part) => parts.push(part),
+                Err(panic) => panics.push((worker, panic)),
             }
         }
         // A sum without one worker's counters would not balance.
@@ -484,16 +417,16 @@ impl Workers {
     /// stays paused: in one turn each worker publishes its releases, in the next the owners of the
     /// ingress ports read them and send.
     fn flush(&self) -> Result<(), OrderError> {
-        self.controller.ask(Order::Flush)?;
-        self.controller.ask(Order::Show)?;
-        self.controller.ask(Order::Show)?;
+        self.controller.0.workers.all(Order::Flush)?;
+        self.controller.0.workers.all(Order::Show)?;
+        self.controller.0.workers.all(Order::Show)?;
         Ok(())
     }
 
     /// True if all held frames were sent in time.
     fn drain(&self, patience: StdDuration) -> bool {
         let start = StdInstant::now();
-        let Ok(mut parts) = self.controller.ask(Order::Drain) else { return false };
+        let Ok(mut parts) = self.controller.0.workers.all(Order::Drain) else { return false };
         loop {
             // A frame that one worker has handed over and the next has not taken yet is in `given`
             // alone; a frame that was taken is held or gone.
@@ -507,16 +440,10 @@ impl Workers {
             }
             // Not without a pause: each question costs the workers time for sending.
             thread::sleep(StdDuration::from_millis(1));
-            match self.controller.ask(Order::Show) {
+            match self.controller.0.workers.all(Order::Show) {
                 Ok(now) => parts = now,
                 Err(_) => return false,
             }
         }
     }
-}
-
-/// Message of a panic.
-fn words(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("(no message)").into()
 }

@@ -3,12 +3,12 @@
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 
 use core_affinity::CoreId;
 
 use super::claims::Claims;
 use super::placement::{Claimed, Pin, Unpinned};
+use super::poll_threads::AfterPoll;
 use super::{CpuSet, Idle};
 
 /// CPUs of a number of polling threads.
@@ -46,6 +46,11 @@ fn allowed() -> Vec<CoreId> {
 
 pub(super) fn allowed_ids() -> Vec<usize> {
     allowed().iter().map(|core| core.id).collect()
+}
+
+/// Pins the calling thread to a CPU. False if the kernel does not let it run there alone.
+pub(super) fn pin_to(id: usize) -> bool {
+    core_affinity::set_for_current(CoreId { id })
 }
 
 /// Returns the CPUs of the core of a CPU, as the kernel lists them.
@@ -187,10 +192,8 @@ impl Cores {
 
     /// Pins the calling thread. A refusal only costs speed; [`Self::refusal`] reports it.
     pub fn pin(&self, thread: usize) {
-        if let Some(id) = self.pinned.get(thread).copied() {
-            if !core_affinity::set_for_current(CoreId { id }) {
-                self.refused.store(true, Ordering::Relaxed);
-            }
+        if self.pinned.get(thread).is_some_and(|cpu| !pin_to(*cpu)) {
+            self.refused.store(true, Ordering::Relaxed);
         }
     }
 
@@ -216,20 +219,17 @@ impl Cores {
         warnings
     }
 
-    /// Called between two polls: yields the CPU if the thread `waits` for another one.
+    /// Action after a poll: yields the CPU if the thread `waits` for another one.
     #[inline]
-    pub fn rest(&self, progressed: bool, waits: bool) {
+    #[must_use]
+    pub fn after_poll(&self, progressed: bool, waits: bool) -> AfterPoll {
         // Without a setting threads yield only where they share CPUs, whatever they found to do.
         let yields = match self.idle {
             None => self.shared(),
             Some(Idle::Spin) => false,
             Some(Idle::Yield) => !progressed,
         };
-        if waits || yields {
-            thread::yield_now();
-        } else if !progressed {
-            std::hint::spin_loop();
-        }
+        AfterPoll::rest(progressed, waits || yields)
     }
 }
 

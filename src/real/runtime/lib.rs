@@ -9,6 +9,7 @@ mod clock_sync;
 mod controller;
 mod cores;
 mod placement;
+pub mod poll_threads;
 mod preemption;
 mod pressure;
 #[cfg(feature = "dpdk")]

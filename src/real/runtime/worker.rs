@@ -1,15 +1,11 @@
-//! One worker: a thread that polls its part of a switch and checks its orders at intervals.
-//!
-//! The loop makes no system call and takes no lock: a check without orders is one load. The sender
-//! of an order waits for the answer, never the worker.
+//! One worker: a [polling thread](super::poll_threads) with its part of a switch, and its orders.
 
 use std::sync::Arc;
-use std::{hint, thread};
 
 use congestion::isolation::Peer;
 use contracts::frame::BURST;
 use contracts::world::{Next, World};
-use crossbeam::channel::{Receiver, Sender, TryRecvError};
+use crossbeam::channel::Sender;
 use ground::time::{Duration, Instant};
 use ground::units::{Cells, PortId, Vid};
 use link::{AgentsSnapshot, News};
@@ -18,11 +14,8 @@ use switch::managed::{CachePage, StreamPage, Streams};
 use switch::{Change, ChangeError, SecyRefused, Switch, SwitchPlan};
 
 use super::exchange::slack_cells;
+use super::poll_threads::{AfterPoll, PollLoop};
 use super::watch::{LossWatch, PollMeter, WorkerSnapshot};
-
-/// Polls between two checks of the orders: often enough for an answer within microseconds, rarely
-/// enough that the check costs nothing compared with the polls.
-const POLLS: u32 = 64;
 
 /// Entries of a table that are read between two polls: some microseconds.
 const PAGE: usize = 256;
@@ -82,8 +75,6 @@ pub(super) enum Order {
     /// Takes over frames handed over by others, and drops held frames under a reason. Every worker
     /// must have answered `Drain` before: no more frames may be handed over.
     Flush(Sender<WorkerSnapshot>),
-    /// Ends the thread.
-    Stop,
 }
 
 /// State of a worker's thread.
@@ -91,34 +82,22 @@ pub(super) struct Worker<W: World, C> {
     pub(super) switch: Switch<W>,
     /// Reads the clock.
     pub(super) clock: C,
-    pub(super) orders: Receiver<Order>,
     pub(super) idle: Idle,
     pub(super) polls: PollMeter,
     /// Takes the last reading of the received counters of its devices.
     pub(super) seal: Seal,
 }
 
-impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
-    /// Runs until an order to stop, or until every sender of orders is gone.
-    pub(super) fn run(mut self) -> WorkerSnapshot {
-        loop {
-            for _ in 0..POLLS {
-                let now = (self.clock)();
-                self.polls.poll(now);
-                let next = self.switch.poll(now);
-                if self.idle.yields(now, next) {
-                    thread::yield_now();
-                } else if !next.progressed {
-                    hint::spin_loop();
-                }
-            }
-            // No sender is left when the handle was dropped: the worker ends as if it were told to.
-            match self.orders.try_recv() {
-                Err(TryRecvError::Empty) => {}
-                Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return self.stop(),
-                Ok(order) => self.obey(order),
-            }
-        }
+impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> PollLoop for Worker<W, C> {
+    type Order = Order;
+    type End = WorkerSnapshot;
+
+    #[inline]
+    fn poll(&mut self) -> AfterPoll {
+        let now = (self.clock)();
+        self.polls.poll(now);
+        let next = self.switch.poll(now);
+        AfterPoll::rest(next.progressed, self.idle.yields(now, next))
     }
 
     #[cold]
@@ -158,7 +137,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                 let _ = answer.try_send(self.switch.change_secy(port, &change));
             }
             Order::Drain(answer) => {
-                self.end();
+                self.stop_receiving();
                 // Frames that arrive from now on fill rings that are not read any more.
                 (self.seal)();
                 self.polls.finish();
@@ -168,10 +147,19 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                 self.flush();
                 let _ = answer.try_send(self.snapshot());
             }
-            Order::Stop => unreachable!("ends the loop"),
         }
     }
 
+    /// Pauses that the flush caused and that a port refused are sent too.
+    #[cold]
+    fn end(mut self) -> WorkerSnapshot {
+        self.stop_receiving();
+        self.flush();
+        self.snapshot()
+    }
+}
+
+impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
     /// Applies a change, and tells those who count beside the switch of it.
     fn apply(&mut self, change: Change) -> Result<(), ChangeError> {
         let now = (self.clock)();
@@ -230,16 +218,8 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
         self.switch.events_mut().restore(lost);
     }
 
-    /// The last step: pauses that the flush caused and that a port refused are sent too.
-    #[cold]
-    fn stop(mut self) -> WorkerSnapshot {
-        self.end();
-        self.flush();
-        self.snapshot()
-    }
-
     /// Stops receiving, and tells the neighbours; the polls that follow send it.
-    fn end(&mut self) {
+    fn stop_receiving(&mut self) {
         self.switch.set_draining(true);
         self.switch.say_goodbye((self.clock)());
     }

@@ -1,8 +1,8 @@
 //! Threads that poll the ports of a measurement.
 
-use std::sync::Barrier;
+use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use anyhow::{Result, anyhow};
@@ -14,7 +14,8 @@ use dpdk::{DpdkPort, Eal, PortControl, Started, TscClock};
 use ground::time::{Duration, Instant};
 use headroom::{Samples, measure};
 use link::{AgentsPlan, AgentsSnapshot, Failure, Found, Method, News, PortAgents};
-use runtime::{AgentPort, Cores, Disturbance, Preemption};
+use runtime::poll_threads::{self, AfterPoll, PollLoop, PollThread};
+use runtime::{AgentPort, Cores, Disturbance, PollGaps};
 
 /// Period of progress reports. A choice: people perceive it as immediate.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
@@ -83,16 +84,11 @@ struct Seat {
 }
 
 /// State shared by the threads.
-struct Shared<'a> {
+struct Shared {
     clock: TscClock,
     cores: Cores,
-    /// Time for which each thread was preempted.
-    preemption: Preemption,
-    begin: Barrier,
-    end: AtomicBool,
     /// Link state per port.
     links: Vec<AtomicBool>,
-    stop: &'a AtomicBool,
 }
 
 /// Runs the link protocols of `ports` until the job is done or `stop` is set, and reports events.
@@ -112,15 +108,11 @@ pub(crate) fn drive(
     let in_memory = ports.iter().all(|(opened, _)| opened.in_memory);
     let threads = if in_memory { 1 } else { ports.len().min(Cores::available()).max(1) };
     let controls: Vec<PortControl> = ports.iter().map(|(o, _)| o.control.clone()).collect();
-    let shared = Shared {
+    let shared = Arc::new(Shared {
         clock: ports[0].0.clock,
         cores: Cores::find_if_chosen(threads),
-        preemption: Preemption::new(threads),
-        begin: Barrier::new(threads),
-        end: AtomicBool::new(false),
         links: ports.iter().map(|_| AtomicBool::new(true)).collect(),
-        stop,
-    };
+    });
     let mut seats: Vec<Vec<(usize, Seat)>> = (0..threads).map(|_| Vec::new()).collect();
     for (n, (opened, plan)) in ports.into_iter().enumerate() {
         let agents = PortAgents::new(&plan, opened.port.stamps());
@@ -128,44 +120,53 @@ pub(crate) fn drive(
         seats[n % threads].push((n, Seat { name: opened.name, port, up: false }));
     }
     let (events, news) = unbounded();
-    thread::scope(|scope| {
-        let handles: Vec<_> = seats
-            .into_iter()
-            .enumerate()
-            .map(|(thread, seats)| {
-                let (events, shared) = (events.clone(), &shared);
-                scope.spawn(move || -> Result<_> {
-                    let worker = eal.register_worker();
-                    // A thread that failed still waits here, so that the others start and end.
-                    shared.begin.wait();
-                    let _worker =
-                        worker.inspect_err(|_| shared.end.store(true, Ordering::Relaxed))?;
-                    Ok(run(seats, job, shared, thread, &events))
-                })
-            })
-            .collect();
-        drop(events);
-        shared.preemption.clear();
-        follow(&news, &shared, &controls, tell);
-        let mut why = Why::Stopped;
-        let mut ends = Vec::new();
-        for handle in handles {
-            let ended = handle.join().map_err(|_| anyhow!("a thread that polls panicked"))??;
-            // Only the thread of the first port has a reason.
-            why = ended.0.unwrap_or(why);
-            ends.extend(ended.1);
+    let body = |seats: Vec<(usize, Seat)>| {
+        let (eal, shared, events) = (eal.clone(), Arc::clone(&shared), events.clone());
+        move |thread: PollThread<'_, _>| {
+            let (number, group) = (thread.number, thread.group);
+            let prepare = || {
+                shared.cores.pin(number);
+                eal.register_worker().map_err(|error| error.to_string())
+            };
+            let make = || {
+                let started = shared.clock.now();
+                let (lead, gaps) =
+                    (Lead::new(job, started), group.preemption.enter(number, started));
+                Poller { seats, lead, events, why: None, shared: &shared, gaps }
+            };
+            thread.run(prepare, make)
         }
-        ends.sort_by_key(|(n, _)| *n);
-        let ends = ends.into_iter().map(|(_, end)| end).collect();
-        Ok((why, ends, shared.preemption.disturbance()))
-    })
+    };
+    let (_, threads) = poll_threads::start("measure", seats.into_iter().map(body))?;
+    drop(events);
+    threads.group().preemption.clear();
+    let stop_if_told = || {
+        if stop.load(Ordering::Relaxed) {
+            threads.stop();
+        }
+    };
+    follow(&news, &shared, &controls, stop_if_told, tell);
+    let disturbance = threads.group().preemption.disturbance();
+    let mut why = Why::Stopped;
+    let mut ends = Vec::new();
+    for end in threads.join() {
+        let ended = end.map_err(|_| anyhow!("a thread that polls panicked"))?;
+        // Only the thread of the first port has a reason.
+        why = ended.0.unwrap_or(why);
+        ends.extend(ended.1);
+    }
+    ends.sort_by_key(|(n, _)| *n);
+    let ends = ends.into_iter().map(|(_, end)| end).collect();
+    Ok((why, ends, disturbance))
 }
 
-/// Reports the news of the threads until all have ended, and tells them the state of their links meanwhile.
+/// Reports the news of the threads until all have ended, and tells them the state of their links meanwhile. Calls
+/// `stop_if_told` between two waits.
 fn follow(
     news: &Receiver<Event>,
-    shared: &Shared<'_>,
+    shared: &Shared,
     controls: &[PortControl],
+    stop_if_told: impl Fn(),
     mut tell: impl FnMut(Event),
 ) {
     let mut checked = StdInstant::now();
@@ -176,6 +177,7 @@ fn follow(
             // The last thread dropped its end.
             Err(RecvTimeoutError::Disconnected) => return,
         }
+        stop_if_told();
         // A driver may take long to answer, so the polling threads never ask it themselves.
         if checked.elapsed() >= LINK_EVERY {
             checked = StdInstant::now();
@@ -186,51 +188,61 @@ fn follow(
     }
 }
 
-type ThreadEnd = (Option<Why>, Vec<(usize, PortEnd)>);
+/// The ports of one thread, and the task at the first port of the run.
+struct Poller<'a> {
+    /// Each with its number in the run.
+    seats: Vec<(usize, Seat)>,
+    lead: Lead,
+    events: Sender<Event>,
+    /// Reason of the end, in the thread of the first port.
+    why: Option<Why>,
+    shared: &'a Shared,
+    gaps: PollGaps<'a>,
+}
 
-/// Polls the ports of one thread until the run ends.
-fn run(
-    mut seats: Vec<(usize, Seat)>,
-    job: Job,
-    shared: &Shared<'_>,
-    thread: usize,
-    events: &Sender<Event>,
-) -> ThreadEnd {
-    // Pinned before the clock is read, so that the move to another CPU is not a gap.
-    shared.cores.pin(thread);
-    let started = shared.clock.now();
-    let mut lead = Lead::new(job, started);
-    let mut why = None;
-    let mut gaps = shared.preemption.enter(thread, started);
-    while !shared.end.load(Ordering::Relaxed) && !shared.stop.load(Ordering::Relaxed) {
+impl PollLoop for Poller<'_> {
+    type Order = Infallible;
+    type End = (Option<Why>, Vec<(usize, PortEnd)>);
+
+    /// There are no orders, and the stop flag is one load.
+    const POLLS: u32 = 1;
+
+    #[inline]
+    fn poll(&mut self) -> AfterPoll {
         // Read again for each port: the second one would otherwise be late by the first one's poll.
         let mut progressed = false;
-        for (n, seat) in &mut seats {
-            let now = shared.clock.now();
-            gaps.polled(now);
-            let up = shared.links[*n].load(Ordering::Relaxed);
+        for (n, seat) in &mut self.seats {
+            let now = self.shared.clock.now();
+            self.gaps.polled(now);
+            let up = self.shared.links[*n].load(Ordering::Relaxed);
             if up != seat.up {
                 seat.up = up;
                 seat.port.agents_mut().set_link(now, up, None);
             }
             progressed |= seat.port.poll(now);
             if *n == 0 {
-                why = lead.advance(now, &mut seat.port, events);
+                self.why = self.lead.advance(now, &mut seat.port, &self.events);
             } else {
                 // Taken out all the same: unread news would stay at the port.
                 while seat.port.next_news().is_some() {}
             }
         }
         // The other threads end with the lead, whatever their ports still answer.
-        if why.is_some() {
-            shared.end.store(true, Ordering::Relaxed);
-            break;
+        if self.why.is_some() {
+            return AfterPoll::EndAll;
         }
-        shared.cores.rest(progressed, false);
+        self.shared.cores.after_poll(progressed, false)
     }
-    let now = shared.clock.now();
-    let ends = seats.into_iter().map(|(n, seat)| (n, seat.end(now))).collect();
-    (why, ends)
+
+    fn obey(&mut self, order: Infallible) {
+        match order {}
+    }
+
+    fn end(self) -> Self::End {
+        let now = self.shared.clock.now();
+        let ends = self.seats.into_iter().map(|(n, seat)| (n, seat.end(now))).collect();
+        (self.why, ends)
+    }
 }
 
 impl Seat {

@@ -7,7 +7,7 @@ use crate::plan::Place;
 use contracts::port::Secured;
 use contracts::stats::SwitchSnapshot;
 use contracts::world::{Alone, World};
-use crossbeam::channel;
+use crossbeam::channel::Sender;
 use dpdk::Mbuf;
 use ground::time::Instant;
 use ground::units::PortId;
@@ -216,14 +216,14 @@ impl Inner {
         &self,
         operation: impl FnOnce(&mut Device, Instant) -> T + Send + 'static,
     ) -> Result<T, SessionError> {
-        let (answer, answers) = channel::bounded(1);
-        let operation = Box::new(move |device: &mut Device, now: Instant| {
-            // A caller that has given up needs no answer.
-            let _ = answer.try_send(operation(device, now));
-        });
-        let poller = self.pollers.first().ok_or(SessionError::Gone)?;
-        self.order(poller, Order::Device(operation))?;
-        self.wait(&answers)
+        let order = |answer: Sender<T>| {
+            Order::Device(Box::new(move |device, now| {
+                // A caller that has given up needs no answer.
+                let _ = answer.try_send(operation(device, now));
+            }))
+        };
+        // The first thread has the device.
+        Ok(self.pollers.one(0, order)?)
     }
 
     /// Tells the device, if the test has one, that the link of a port is down or up.

@@ -13,19 +13,16 @@ use super::links::Link;
 use super::orders::Captures;
 use super::poller::{Host, Order, Poller, Shared, Time};
 use super::queues::{self, Queues};
-use super::{Inner, PollerThread, Session, SessionError, TappedPort, lock};
+use super::{Inner, PollerThreads, Session, SessionError, TappedPort, lock};
 use crate::plan::{Place, TestPlan};
 use crate::stations::{Punctuality, asked_rates, queue_stations};
 use contracts::port::Secured;
-use crossbeam::channel;
 use dpdk::Eal;
 use ground::units::BitsPerSec;
 use host::{SharedPauses, Station, StationPlan};
-use runtime::{Cores, Preemption};
+use runtime::Cores;
+use runtime::poll_threads::{self, NotStarted, Orders, PollThread};
 use secure::Secy;
-
-/// Capacity of a thread's order queue. Senders wait for space, so this is no limit on orders.
-const ORDERS_MAX: usize = 64;
 
 /// Runs tests, one at a time: holds the open devices and the test.
 #[derive(Debug)]
@@ -183,7 +180,6 @@ impl Bench {
         let shared = Arc::new(Shared {
             time: Time::new(*self.devices.clock(), threads, in_memory, device.is_some()),
             cores: Cores::find(threads),
-            preemption: Preemption::new(threads),
             awake: AtomicBool::new(false),
         });
         let mut ports = ports.into_iter().enumerate();
@@ -195,7 +191,9 @@ impl Bench {
         // Its ports are lost with it, and are opened again for the next test.
         let device = device.map_err(|error| (error, Vec::new()))?;
         facts.truncate(plans.len());
-        let (pollers, handles) = spawn_all(self.devices.eal(), hosts, &places, device, &shared);
+        // If a thread cannot be started, all ports are lost and are opened again in the same way.
+        let started = start_threads(self.devices.eal(), hosts, &places, device, &shared);
+        let (pollers, threads) = started.map_err(|error| (error.into(), Vec::new()))?;
         let rx_room = facts.iter().map(|facts| facts.rx_room).collect();
         let links = facts.into_iter().map(Link::new).collect();
         let synced = shared.time.is_synced();
@@ -224,7 +222,11 @@ impl Bench {
         });
         let watched = inner.clone();
         let watcher = thread::spawn(move || watch(&watched));
-        Ok(Session { inner, threads: Mutex::new(handles), watcher: Mutex::new(Some(watcher)) })
+        Ok(Session {
+            inner,
+            threads: Mutex::new(Some(threads)),
+            watcher: Mutex::new(Some(watcher)),
+        })
     }
 }
 
@@ -255,14 +257,11 @@ impl Session {
             // Joined before the threads end, as it sends orders to them.
             let _ = watcher.join();
         }
-        for poller in &self.inner.pollers {
-            let _ = poller.send(Order::End);
-        }
         // The handles would keep the devices open.
         lock(&self.inner.links).clear();
-        let threads: Vec<_> = lock(&self.threads).drain(..).collect();
+        let threads = lock(&self.threads).take();
         // The ports of a thread that panicked are lost; they are opened again.
-        threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
+        threads.into_iter().flat_map(PollerThreads::join).flatten().flatten().collect()
     }
 }
 
@@ -304,34 +303,30 @@ fn hosts(
 }
 
 /// Starts the threads, each with its stations. The first one has the device, if there is one.
-fn spawn_all(
+fn start_threads(
     eal: &Eal,
     hosts: Vec<(usize, Host)>,
     places: &[(usize, usize)],
     mut device: Option<Device>,
     shared: &Arc<Shared>,
-) -> (Vec<channel::Sender<Order>>, Vec<PollerThread>) {
+) -> Result<(Orders<Order>, PollerThreads), NotStarted> {
     let mut by_thread: Vec<Vec<(usize, Host)>> = Vec::new();
     by_thread.resize_with(threads_of(places), Vec::new);
     hosts.into_iter().for_each(|(n, host)| by_thread[places[n].0].push((n, host)));
-    let (mut pollers, mut handles) = (Vec::new(), Vec::new());
-    for (thread, hosts) in by_thread.into_iter().enumerate() {
-        let (order, orders) = channel::bounded(ORDERS_MAX);
-        pollers.push(order);
-        let poller = Poller { hosts, orders, device: device.take() };
-        handles.push(spawn(eal, thread, poller, shared));
-    }
-    (pollers, handles)
-}
-
-fn spawn(eal: &Eal, n: usize, poller: Poller, shared: &Arc<Shared>) -> PollerThread {
-    let (eal, shared) = (eal.clone(), shared.clone());
-    thread::spawn(move || {
-        // Without registration the thread has no mempool cache, so frames are allocated at a
-        // higher cost.
-        let _worker = eal.register_worker();
-        poller.run(&shared, n)
-    })
+    let body = |hosts: Vec<(usize, Host)>| {
+        let (eal, shared, device) = (eal.clone(), shared.clone(), device.take());
+        move |thread: PollThread<'_, Order>| {
+            let (number, group) = (thread.number, thread.group);
+            let prepare = || {
+                shared.cores.pin(number);
+                // Without registration the thread has no mempool cache, so frames are allocated at a
+                // higher cost.
+                Ok(eal.register_worker().ok())
+            };
+            thread.run(prepare, || Poller::new(hosts, device, &shared, group, number))
+        }
+    };
+    poll_threads::start("tester", by_thread.into_iter().map(body))
 }
 
 /// Returns the requirements of a test, unless two ports collide or one cannot be satisfied.

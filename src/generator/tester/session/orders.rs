@@ -38,10 +38,10 @@ impl Session {
         inner.shared.awake.store(true, std::sync::atomic::Ordering::Relaxed);
         let ids = which.clone();
         inner.at_all(inner.all_queues(), move |_, host, _| host.clear_streams(&ids))?;
-        for poller in &inner.pollers {
-            inner.order(poller, Order::Clear)?;
+        for thread in 0..inner.pollers.threads() {
+            inner.pollers.send(thread, Order::Clear)?;
         }
-        inner.shared.preemption.clear();
+        inner.pollers.preemption().clear();
         let time = &inner.shared.time;
         // A thread may be ahead by the spread, and must not have passed the epoch.
         let epoch = time.now() + time.spread() + LEAD;

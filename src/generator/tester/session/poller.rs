@@ -1,8 +1,7 @@
-//! A thread of a test, which polls its stations in turn and checks its orders at intervals, and its clock.
+//! A [polling thread](runtime::poll_threads) of a test, which polls its stations in turn, and its clock.
 //!
-//! The loop makes no system call and takes no lock while flows run. While no frame is sent or in
-//! flight it sleeps between polls, so that a server that waits for its next test does not load
-//! the machine.
+//! While no frame is sent or in flight it sleeps between polls, so that a server that waits for its
+//! next test does not load the machine.
 //!
 //! The clock is real time or, if all ports are in memory, a time that waits for the polling threads. A test whose
 //! ports are all ends of pairs in memory has no external peer. Preemption of its threads then need not count: a
@@ -10,19 +9,18 @@
 //! its clocks are [kept together](runtime::ClockSync), and the excluded time is reported. As soon as one port leads out of
 //! the process, time is real and includes all preemption.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration as StdDuration;
 
 use super::TappedPort;
 use super::in_process::Device;
 use contracts::port::Secured;
-use crossbeam::channel::{Receiver, Sender, TryRecvError};
+use crossbeam::channel::Sender;
 use dpdk::TscClock;
 use ground::time::{Duration, Instant, Total};
 use host::{Latency, Station};
-use runtime::{ClockSync, Cores, Preemption, ThreadClock};
+use runtime::poll_threads::{AfterPoll, PollGroup, PollLoop};
+use runtime::{ClockSync, Cores, PollGaps, ThreadClock};
 
 /// A port's end station.
 pub(super) type Host = Station<Secured<TappedPort>>;
@@ -31,10 +29,6 @@ pub(super) type Host = Station<Secured<TappedPort>>;
 pub(super) fn tapped_port(host: &mut Host) -> &mut TappedPort {
     host.port_mut().port_mut()
 }
-
-/// Polls between two checks for orders: few enough for replies within microseconds, many enough
-/// that the check costs little beside the polls.
-const POLLS: u32 = 64;
 
 /// Sleep between polls while no frame is sent. A choice: 1,024 receive descriptors of the
 /// shortest frames at 10 Gb/s last 69 us.
@@ -55,7 +49,6 @@ pub(super) enum Order {
     Show(Sender<Pace>),
     /// Clears the poll gaps.
     Clear,
-    End,
 }
 
 /// The poll gaps of a thread.
@@ -72,98 +65,119 @@ pub(super) struct Pace {
 pub(super) struct Shared {
     pub(super) time: Time,
     pub(super) cores: Cores,
-    /// Preempted time of each thread.
-    pub(super) preemption: Preemption,
     /// True while flows run or frames are in flight.
     pub(super) awake: AtomicBool,
 }
 
-pub(super) struct Poller {
+/// The stations of one thread.
+pub(super) struct Poller<'a> {
+    shared: &'a Shared,
     /// Each with the index of its port in the test.
-    pub(super) hosts: Vec<(usize, Host)>,
-    pub(super) orders: Receiver<Order>,
+    hosts: Vec<(usize, Host)>,
     /// The device under test, if it is in this process.
-    pub(super) device: Option<Device>,
+    device: Option<Device>,
+    clock: Clock<'a>,
+    gaps: PollGaps<'a>,
+    pace: Pace,
+    /// Time of the last poll.
+    last: Instant,
+    /// Excluded time up to this round.
+    stalled: Total,
+    /// True if flows run in this round.
+    awake: bool,
 }
 
-impl Poller {
-    /// Polls until the order to end, or until all senders of orders are gone. Returns the ports.
-    pub(super) fn run(mut self, shared: &Arc<Shared>, thread: usize) -> Vec<(usize, TappedPort)> {
-        shared.cores.pin(thread);
+impl<'a> Poller<'a> {
+    /// Starts the clock of the calling thread.
+    pub(super) fn new(
+        hosts: Vec<(usize, Host)>,
+        device: Option<Device>,
+        shared: &'a Shared,
+        group: &'a PollGroup,
+        thread: usize,
+    ) -> Self {
         let mut clock = shared.time.clock(thread);
-        let mut pace = Pace::default();
-        let mut last = clock.tick();
-        let mut polls = shared.preemption.enter(thread, clock.real(last));
-        let mut stalled = clock.stalled();
-        let mut rounds = POLLS;
-        loop {
-            // Relaxed: a round later is early enough.
-            let awake = shared.awake.load(Ordering::Relaxed);
-            let before = core::mem::replace(&mut stalled, clock.stalled());
-            if awake {
-                // Only time in which flows run is of interest.
-                pace.stalled += stalled - before;
-            }
-            for _ in 0..rounds {
-                let now = clock.tick();
-                let mut progressed = false;
-                for (_, host) in &mut self.hosts {
-                    tapped_port(host).tap.at(now);
-                    progressed |= host.poll(now).progressed;
-                }
-                if let Some(device) = &mut self.device {
-                    progressed |= device.poll(now);
-                }
-                clock.publish();
-                // The clock of a device in this process runs only while it is polled.
-                if !awake && self.device.is_none() {
-                    thread::sleep(NAP);
-                    last = clock.tick();
-                    polls.slept(clock.real(last));
-                    break;
-                }
-                pace.gaps.record(now.since(last));
-                last = now;
-                // On a busy machine 64 polls may take a second.
-                if polls.polled(clock.real(now)) {
-                    break;
-                }
-                shared.cores.rest(progressed, clock.waits());
-            }
-            match self.orders.try_recv() {
-                Err(TryRecvError::Empty) => rounds = POLLS,
-                Ok(Order::End) | Err(TryRecvError::Disconnected) => break,
-                // Orders come in batches; one is executed per poll, so that no poll is late.
-                Ok(order) => {
-                    self.obey(order, clock.between(last), &mut pace);
-                    rounds = 1;
-                }
-            }
+        let last = clock.tick();
+        let gaps = group.preemption.enter(thread, clock.real(last));
+        let stalled = clock.stalled();
+        let pace = Pace::default();
+        Self { shared, hosts, device, clock, gaps, pace, last, stalled, awake: false }
+    }
+}
+
+impl PollLoop for Poller<'_> {
+    type Order = Order;
+    /// Its queues, each with its number in the test.
+    type End = Vec<(usize, TappedPort)>;
+
+    /// Orders come in batches; one is executed per poll, so that no poll is late.
+    const POLLS_AFTER_ORDER: u32 = 1;
+
+    #[inline]
+    fn begin_round(&mut self) {
+        // Relaxed: a round later is early enough.
+        self.awake = self.shared.awake.load(Ordering::Relaxed);
+        let before = core::mem::replace(&mut self.stalled, self.clock.stalled());
+        if self.awake {
+            // Only time in which flows run is of interest.
+            self.pace.stalled += self.stalled - before;
         }
-        let hosts = self.hosts.into_iter();
-        let ports = hosts.map(|(port, host)| (port, host.into_port().into_port()));
-        ports.chain(self.device.into_iter().flat_map(Device::into_ports)).collect()
+    }
+
+    #[inline]
+    fn poll(&mut self) -> AfterPoll {
+        let now = self.clock.tick();
+        let mut progressed = false;
+        for (_, host) in &mut self.hosts {
+            tapped_port(host).tap.at(now);
+            progressed |= host.poll(now).progressed;
+        }
+        if let Some(device) = &mut self.device {
+            progressed |= device.poll(now);
+        }
+        self.clock.publish();
+        // The clock of a device in this process runs only while it is polled.
+        if !self.awake && self.device.is_none() {
+            return AfterPoll::Sleep(NAP);
+        }
+        self.pace.gaps.record(now.since(self.last));
+        self.last = now;
+        // On a busy machine the polls of a round may take a second.
+        if self.gaps.polled(self.clock.real(now)) {
+            return AfterPoll::Orders;
+        }
+        self.shared.cores.after_poll(progressed, self.clock.waits())
+    }
+
+    fn slept(&mut self) {
+        self.last = self.clock.tick();
+        self.gaps.slept(self.clock.real(self.last));
     }
 
     #[cold]
-    fn obey(&mut self, order: Order, now: Instant, pace: &mut Pace) {
+    fn obey(&mut self, order: Order) {
         match order {
             Order::Do(place, operation) => {
                 if let Some((_, host)) = self.hosts.get_mut(place) {
-                    operation(host, now);
+                    operation(host, self.clock.between(self.last));
                 }
             }
             Order::Device(operation) => {
                 if let Some(device) = &mut self.device {
-                    operation(device, now);
+                    operation(device, self.clock.between(self.last));
                 }
             }
             Order::Show(answer) => {
-                let _ = answer.try_send(pace.clone());
+                let _ = answer.try_send(self.pace.clone());
             }
-            Order::Clear => *pace = Pace::default(),
-            Order::End => unreachable!("ends the loop"),
+            Order::Clear => self.pace = Pace::default(),
         }
+    }
+
+    fn end(self) -> Self::End {
+        let hosts = self.hosts.into_iter();
+        let ports = hosts.map(|(port, host)| (port, host.into_port().into_port()));
+        ports.chain(self.device.into_iter().flat_map(Device::into_ports)).collect()
     }
 }
 

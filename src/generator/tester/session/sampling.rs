@@ -1,7 +1,5 @@
 //! Reads the counters of stations from the threads that poll them.
 
-use std::time::Duration as StdDuration;
-
 use super::board::{Counts, FlowSample, Sample};
 use super::poller::{Host, Order, Pace, tapped_port};
 use super::reports::merged;
@@ -9,15 +7,11 @@ use super::{Inner, Session, SessionError};
 use crate::figures::{FlowFigures, Received as ReceivedFigures, Sent as SentFigures};
 use crate::plan::FlowPlan;
 use crate::report::{Machine, Stamps};
-use crossbeam::channel::{self, Receiver, RecvTimeoutError, SendTimeoutError, Sender};
+use crossbeam::channel::Sender;
 use dpdk::StampQuality;
 use ground::time::{Duration, Instant, Total};
 use host::{FlowId, StationSnapshot, StreamCounters, StreamState};
-use runtime::{Patience, SLICE};
-
-/// Maximum time for the reply of a thread that is not preempted. A choice: a thousand times the
-/// slowest reply.
-const PATIENCE: StdDuration = StdDuration::from_secs(5);
+use runtime::poll_threads::Answer;
 
 /// Flows whose distributions are read or copied between two rounds of polls: one of a few pages
 /// takes about a microsecond, one with all pages 20.
@@ -67,7 +61,7 @@ impl Inner {
         queue: usize,
         operation: impl FnOnce(&mut Host, Instant) -> T + Send + 'static,
     ) -> Result<T, SessionError> {
-        self.wait(&self.send(queue, operation)?)
+        Ok(self.pollers.wait(&self.send(queue, operation)?)?)
     }
 
     /// The same on several stations in parallel.
@@ -81,55 +75,22 @@ impl Inner {
             self.send(queue, move |host: &mut Host, now| operation(queue, host, now))
         };
         let answers = queues.into_iter().map(send).collect::<Result<Vec<_>, _>>()?;
-        answers.iter().map(|answer| self.wait(answer)).collect()
+        answers.iter().map(|answer| Ok(self.pollers.wait(answer)?)).collect()
     }
 
     fn send<T: Send + 'static>(
         &self,
         queue: usize,
         operation: impl FnOnce(&mut Host, Instant) -> T + Send + 'static,
-    ) -> Result<Receiver<T>, SessionError> {
-        let (answer, answers) = channel::bounded(1);
+    ) -> Result<Answer<T>, SessionError> {
         let (thread, place) = self.places[queue];
-        let operation = Box::new(move |host: &mut Host, now: Instant| {
-            let _ = answer.try_send(operation(host, now));
-        });
-        self.order(&self.pollers[thread], Order::Do(place, operation)).map(|()| answers)
-    }
-
-    /// Sends an order to a thread, and waits for space in its queue.
-    pub(super) fn order(
-        &self,
-        poller: &Sender<Order>,
-        mut order: Order,
-    ) -> Result<(), SessionError> {
-        // In slices, so that time for which the threads were preempted is not held against them.
-        let mut patience = Patience::new(&self.shared.preemption, PATIENCE);
-        loop {
-            order = match poller.send_timeout(order, SLICE) {
-                Ok(()) => return Ok(()),
-                Err(SendTimeoutError::Disconnected(_)) => return Err(SessionError::Gone),
-                Err(SendTimeoutError::Timeout(order)) => order,
-            };
-            if patience.is_over() {
-                return Err(impatient(&patience));
-            }
-        }
-    }
-
-    /// Waits for the reply to an order, longer if the threads are preempted.
-    pub(super) fn wait<T>(&self, answers: &Receiver<T>) -> Result<T, SessionError> {
-        let mut patience = Patience::new(&self.shared.preemption, PATIENCE);
-        loop {
-            match answers.recv_timeout(SLICE) {
-                Ok(answer) => return Ok(answer),
-                Err(RecvTimeoutError::Disconnected) => return Err(SessionError::Gone),
-                Err(RecvTimeoutError::Timeout) if patience.is_over() => {
-                    return Err(impatient(&patience));
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
+        let order = |answer: Sender<T>| {
+            let operation = Box::new(move |host: &mut Host, now: Instant| {
+                let _ = answer.try_send(operation(host, now));
+            });
+            Order::Do(place, operation)
+        };
+        Ok(self.pollers.ask(thread, order)?)
     }
 
     pub(super) fn all_queues(&self) -> core::ops::Range<usize> {
@@ -241,7 +202,7 @@ impl Inner {
         queue: usize,
         flows: &[(usize, (FlowId, bool))],
         of: fn(&Host, (FlowId, bool)) -> Option<T>,
-    ) -> Result<Vec<Receiver<Vec<Option<T>>>>, SessionError> {
+    ) -> Result<Vec<Answer<Vec<Option<T>>>>, SessionError> {
         let order = |some: &[(usize, (FlowId, bool))]| {
             let some: Vec<_> = some.iter().map(|(_, flow)| *flow).collect();
             let take = move |host: &mut Host, _| -> Vec<Option<T>> {
@@ -253,22 +214,17 @@ impl Inner {
     }
 
     /// Waits for the replies; there is one for each flow.
-    fn answers<T>(&self, answers: &[Receiver<Vec<T>>]) -> Result<Vec<T>, SessionError> {
+    fn answers<T>(&self, answers: &[Answer<Vec<T>>]) -> Result<Vec<T>, SessionError> {
         let mut all = Vec::with_capacity(answers.len() * FLOWS_AT_ONCE);
         for answer in answers {
-            all.extend(self.wait(answer)?);
+            all.extend(self.pollers.wait(answer)?);
         }
         Ok(all)
     }
 
     /// Returns the poll gaps of each thread.
     pub(super) fn paces(&self) -> Result<Vec<Pace>, SessionError> {
-        let ask = |poller: &channel::Sender<Order>| {
-            let (answer, answers) = channel::bounded(1);
-            self.order(poller, Order::Show(answer))?;
-            self.wait(&answers)
-        };
-        self.pollers.iter().map(ask).collect()
+        Ok(self.pollers.all(Order::Show)?)
     }
 
     /// Returns the disturbance by the machine since the last start of flows. For a synced clock,
@@ -276,7 +232,7 @@ impl Inner {
     pub(super) fn machine(&self, paces: &[Pace]) -> Machine {
         let ns = Total::as_nanos_f64;
         let (found, excluded) =
-            (self.shared.preemption.disturbance(), self.shared.time.is_synced());
+            (self.pollers.preemption().disturbance(), self.shared.time.is_synced());
         let stalled = paces.iter().map(|pace| pace.stalled).max().filter(|_| excluded);
         Machine {
             preempted_ns: ns(stalled.unwrap_or(Total::ZERO).max(found.preempted)),
@@ -287,7 +243,7 @@ impl Inner {
 
     /// Returns the names of the ports of the thread that was preempted most since the last start of flows.
     pub(super) fn preempted_ports(&self) -> Vec<String> {
-        let thread = self.shared.preemption.disturbance().thread;
+        let thread = self.pollers.preemption().disturbance().thread;
         let here = self.all_queues().filter(|queue| self.places[*queue].0 == thread);
         here.map(|queue| self.queues.name(&self.plan, queue)).collect()
     }
@@ -328,14 +284,6 @@ impl Inner {
             self.board().warn(format!("a device's clock could not be read again: {why}"));
         }
         Ok(())
-    }
-}
-
-/// The error of a wait that has timed out.
-fn impatient(patience: &Patience<'_>) -> SessionError {
-    match patience.starved() {
-        Some(disturbance) => SessionError::Starved(disturbance),
-        None => SessionError::Silent(PATIENCE + patience.stolen()),
     }
 }
 

@@ -1,5 +1,7 @@
-//! A polling thread: polls its nodes by its own clock, and executes the planned actions on them.
+//! Contents of a [polling thread](runtime::poll_threads): polls its nodes by the thread's clock, and executes
+//! the planned actions on them.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crossbeam::utils::CachePadded;
@@ -8,17 +10,16 @@ use super::RealError;
 use super::node::{Action, Arrivals, Node};
 use dpdk::TscClock;
 use ground::time::{Instant, Total};
-use runtime::{ClockSync, Cores, Preemption, ThreadClock};
+use runtime::poll_threads::{AfterPoll, PollGroup, PollLoop};
+use runtime::{ClockSync, Cores, PollGaps, ThreadClock};
 use sim::{NodeId, RETRY_AFTER};
 
 /// State shared by the polling threads and the main thread.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) clock_sync: ClockSync,
-    /// Time for which each thread was preempted.
-    pub(super) preemption: Preemption,
-    /// True after the end of the run.
-    pub(super) stop: AtomicBool,
+    pub(super) cores: Cores,
+    real: TscClock,
     /// By thread.
     boards: Vec<CachePadded<Board>>,
 }
@@ -42,8 +43,7 @@ pub(super) struct Sample(Vec<(bool, u64, u64)>);
 impl Shared {
     pub(super) fn new(clock_sync: ClockSync, threads: usize) -> Self {
         let boards = (0..threads).map(|_| CachePadded::default()).collect();
-        let preemption = Preemption::new(threads);
-        Self { clock_sync, preemption, stop: AtomicBool::new(false), boards }
+        Self { clock_sync, cores: Cores::find(threads), real: TscClock::new(), boards }
     }
 
     pub(super) fn sample(&self) -> Sample {
@@ -91,7 +91,7 @@ pub(super) struct Stops {
 }
 
 /// Nodes of one thread, and the actions planned for them.
-pub(super) struct Poller {
+pub(super) struct Part {
     pub(super) nodes: Vec<Node>,
     /// In reverse order: the next one last.
     pub(super) actions: Vec<Action>,
@@ -119,76 +119,132 @@ pub(super) struct PollerEnd {
     pub(super) received: u64,
 }
 
-impl Poller {
-    /// Polls until the run is over.
-    pub(super) fn run(
-        mut self,
-        mut clock: ThreadClock<'_>,
-        real: &TscClock,
-        shared: &Shared,
-        thread: usize,
-        cores: &Cores,
-    ) -> Result<PollerEnd, RealError> {
-        let (mut from, mut to) = (None, None);
-        let (mut last, mut seen) = (Instant::ZERO, (0, 0));
-        let board = &shared.boards[thread];
-        let mut polls = 0;
-        let mut idle = false;
-        let mut now = clock.now();
-        let mut gaps = shared.preemption.enter(thread, real.now());
-        loop {
-            if now >= self.stops.from && from.is_none() {
-                from = Some(self.arrivals());
-            }
-            if now >= self.stops.to && to.is_none() {
-                to = Some(self.arrivals());
-            }
-            // Actions before polls: a node sees a change at its time and not one poll later.
-            let acted = self.act(now)?;
-            let mut progressed = false;
-            for node in &mut self.nodes {
-                progressed |= node.poll(now);
-            }
-            clock.publish();
-            polls += 1;
-            board.polls.store(polls, Ordering::Relaxed);
-            // This reads all ports, so it is done only where something may have changed.
-            if progressed || acted || !idle {
-                let (sent, received) = self.traffic();
-                if received > seen.1 {
-                    last = now;
-                }
-                seen = (sent, received);
-                idle = self.actions.is_empty() && self.nodes.iter().all(Node::is_idle);
-                // In the order of the fields, which `sample` reads backwards.
-                board.idle.store(idle, Ordering::Release);
-                board.sent.store(sent, Ordering::Release);
-                board.received.store(received, Ordering::Release);
-            }
-            if now >= self.stops.end || shared.stop.load(Ordering::Relaxed) {
-                break;
-            }
-            cores.rest(progressed, clock.waits());
-            let wall = real.now();
-            gaps.polled(wall);
-            // The clock stops at the next action, so that it is executed at its very time.
-            now = clock.tick_to(wall, self.next_stop(now));
+/// A thread that polls its part of the lab.
+pub(super) struct Poller<'a> {
+    part: Part,
+    shared: &'a Shared,
+    board: &'a Board,
+    clock: ThreadClock<'a>,
+    gaps: PollGaps<'a>,
+    /// The clock stops here in the next poll, so that an action is executed at its very time.
+    limit: Instant,
+    polls: u64,
+    idle: bool,
+    /// Frames sent and received.
+    traffic: (u64, u64),
+    /// Time at which the last frame was received.
+    last: Instant,
+    from: Option<Vec<(NodeId, Arrivals)>>,
+    to: Option<Vec<(NodeId, Arrivals)>>,
+    /// Result of the planned actions so far.
+    acted: Result<(), RealError>,
+}
+
+impl<'a> Poller<'a> {
+    /// Starts the clock of the calling thread. The first poll is at time zero.
+    pub(super) fn new(part: Part, shared: &'a Shared, group: &'a PollGroup, thread: usize) -> Self {
+        let started = shared.real.now();
+        Self {
+            part,
+            shared,
+            board: &shared.boards[thread],
+            clock: shared.clock_sync.thread_clock(thread, started),
+            gaps: group.preemption.enter(thread, started),
+            limit: Instant::ZERO,
+            polls: 0,
+            idle: false,
+            traffic: (0, 0),
+            last: Instant::ZERO,
+            from: None,
+            to: None,
+            acted: Ok(()),
         }
-        let all = self.arrivals();
-        Ok(PollerEnd {
-            nodes: self.nodes,
-            at: now,
-            last,
-            stalled: clock.stalled(),
-            from,
-            to,
-            all,
-            idle,
-            sent: seen.0,
-            received: seen.1,
-        })
     }
 
+    /// Publishes what an observer needs to find the end of the run.
+    #[inline]
+    fn publish(&mut self, now: Instant) {
+        let traffic = self.part.traffic();
+        if traffic.1 > self.traffic.1 {
+            self.last = now;
+        }
+        self.traffic = traffic;
+        self.idle = self.part.actions.is_empty() && self.part.nodes.iter().all(Node::is_idle);
+        // In the order of the fields, which `sample` reads backwards.
+        self.board.idle.store(self.idle, Ordering::Release);
+        self.board.sent.store(traffic.0, Ordering::Release);
+        self.board.received.store(traffic.1, Ordering::Release);
+    }
+}
+
+impl PollLoop for Poller<'_> {
+    type Order = Infallible;
+    type End = Result<PollerEnd, RealError>;
+
+    /// There are no orders, and the stop flag is one load.
+    const POLLS: u32 = 1;
+
+    #[inline]
+    fn poll(&mut self) -> AfterPoll {
+        let real = self.shared.real.now();
+        self.gaps.polled(real);
+        let now = self.clock.tick_to(real, self.limit);
+        let stops = self.part.stops;
+        if now >= stops.from && self.from.is_none() {
+            self.from = Some(self.part.arrivals());
+        }
+        if now >= stops.to && self.to.is_none() {
+            self.to = Some(self.part.arrivals());
+        }
+        // Actions before polls: a node sees a change at its time and not one poll later.
+        let acted = match self.part.act(now) {
+            Ok(acted) => acted,
+            Err(error) => {
+                self.acted = Err(error);
+                return AfterPoll::EndAll;
+            }
+        };
+        let mut progressed = false;
+        for node in &mut self.part.nodes {
+            progressed |= node.poll(now);
+        }
+        self.clock.publish();
+        self.polls += 1;
+        self.board.polls.store(self.polls, Ordering::Relaxed);
+        // This reads all ports, so it is done only where something may have changed.
+        if progressed || acted || !self.idle {
+            self.publish(now);
+        }
+        if now >= stops.end {
+            return AfterPoll::End;
+        }
+        self.limit = self.part.next_stop(now);
+        self.shared.cores.after_poll(progressed, self.clock.waits())
+    }
+
+    fn obey(&mut self, order: Infallible) {
+        match order {}
+    }
+
+    fn end(self) -> Self::End {
+        self.acted?;
+        let all = self.part.arrivals();
+        Ok(PollerEnd {
+            nodes: self.part.nodes,
+            at: self.clock.now(),
+            last: self.last,
+            stalled: self.clock.stalled(),
+            from: self.from,
+            to: self.to,
+            all,
+            idle: self.idle,
+            sent: self.traffic.0,
+            received: self.traffic.1,
+        })
+    }
+}
+
+impl Part {
     /// Returns the time of the next action or count, so that a poll takes place then.
     #[inline]
     fn next_stop(&self, now: Instant) -> Instant {

@@ -10,7 +10,7 @@ use super::RealError;
 use super::fit::{self, Fit};
 use super::log::{Moment, Observer, Watch};
 use super::node::{Action, Kind, Node, Operation};
-use super::poller::{Poller, Stops};
+use super::poller::{Part, Stops};
 use crate::record::{Captures, Detail, Recorder};
 use contracts::frame::BURST;
 use contracts::port::Secured;
@@ -33,8 +33,8 @@ const CACHE: u32 = 64;
 /// A port of a node, and the direction that ends there.
 type Port = (Direction, DpdkPort<Started>);
 
-/// Returns the threads of a lab, ready to run.
-pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Poller>, RealError> {
+/// Returns the part of the lab of each thread.
+pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Part>, RealError> {
     // Frames in the cache of one thread are not available to the others.
     let frames = fit.frames + (threads as u32 + 1) * CACHE * 3 / 2;
     let options =
@@ -45,8 +45,8 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Poller>, R
     let ciphers = ciphers.as_ref();
     let places = fit.load.spread(threads);
     let stops = stops(fit);
-    let mut pollers: Vec<Poller> =
-        (0..threads).map(|_| Poller { nodes: Vec::new(), actions: Vec::new(), stops }).collect();
+    let mut parts: Vec<Part> =
+        (0..threads).map(|_| Part { nodes: Vec::new(), actions: Vec::new(), stops }).collect();
     for (n, plan) in fit.plan.network.nodes.iter().enumerate() {
         let id = NodeId(n as u32);
         let moment = Arc::new(Moment::new(fit.rings.span));
@@ -83,7 +83,7 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Poller>, R
             NodeKind::Host(_) => None,
         };
         let stalled_until = Instant::ZERO;
-        pollers[places[n]].nodes.push(Node {
+        parts[places[n]].nodes.push(Node {
             id,
             name,
             kind,
@@ -94,9 +94,9 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Poller>, R
         });
     }
     for action in actions(fit) {
-        pollers[places[action.node.index()]].actions.push(action);
+        parts[places[action.node.index()]].actions.push(action);
     }
-    Ok(pollers)
+    Ok(parts)
 }
 
 /// True if any port has a `SecY`.
