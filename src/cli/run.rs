@@ -21,7 +21,7 @@ use super::{Format, bad_input, exit, quoted, stop_on_signals};
 use crate::config::Machine;
 use crate::config::quantity::Span;
 use crate::lab::study::{Changes, Row, Study, jobs};
-use crate::lab::{self, LabFile, LabPlan, Resolved, Run, World};
+use crate::lab::{self, LabFile, LabPlan, Resolved, Run, RunError, World};
 use crate::printable;
 use crate::report::{self, Report};
 use crate::sim::LinkId;
@@ -149,6 +149,11 @@ fn page(args: &RunArgs, jobs: &[Job<'_>], outputs: &mut Outputs) -> Result<Optio
     args.report.as_ref().map(|path| outputs.open("--report", path)).transpose()
 }
 
+/// Marks the error of a run: one of the lab is bad input, the others are of the machine.
+fn run_error(error: RunError) -> anyhow::Error {
+    if error.is_bad_input() { bad_input(error) } else { error.into() }
+}
+
 /// Runs one lab and prints all of its results.
 fn run_one(
     args: &RunArgs,
@@ -158,8 +163,7 @@ fn run_one(
     let (stop, begun, plan) = (stop_on_signals()?, Wall::now(), &job.resolved.plan);
     let options = sets.options(args, &stop);
     let mut show = Show::new(plan, args.world);
-    let run = lab::run(plan, args.world, options, |p| show.update(p))
-        .map_err(|e| if e.is_bad_input() { bad_input(e) } else { e.into() })?;
+    let run = lab::run(plan, args.world, options, |p| show.update(p)).map_err(run_error)?;
     show.finish(&run.outcome);
     if let Some(why) = run.threads.why_one {
         say!("note: one thread: {why}");

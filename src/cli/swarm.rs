@@ -168,9 +168,7 @@ fn join(args: &SwarmArgs) -> Result<ExitCode> {
 
 /// FAIL if a lab failed; otherwise PASS requires that all requested labs have run.
 fn verdict_of(scope: Scope, summary: &Summary) -> Verdict {
-    // A failure that was found counts, whatever was left out.
-    let interrupted = (summary.labs < scope.labs()).then_some(Verdict::Inconclusive);
-    Verdict::of_all([summary.verdict()].into_iter().chain(interrupted))
+    summary.verdict().with_missing(summary.labs < scope.labs())
 }
 
 /// Runs one lab file.
@@ -180,7 +178,7 @@ fn replay(file: &Path) -> Result<ExitCode> {
     crate::lab::load_changed(file, |raw| lab = Some(raw.clone())).map_err(bad_input)?;
     let trial = swarm::run_lab(&lab.context("the file was read").map_err(bad_input)?);
     let mut out = terminal::stdout();
-    let frames = count(trial.frames);
+    let frames = count(trial.counts.frames);
     match trial.failure() {
         None => {
             let verdict = trial.verdict();
@@ -191,7 +189,7 @@ fn replay(file: &Path) -> Result<ExitCode> {
             writeln!(out, "{frames} frames, trace {:016x}", trial.trace_hash)?;
         }
     }
-    if let Some(end) = defect(&trial.defects) {
+    if let Some(end) = defect(&trial.counts.defects) {
         writeln!(out, "without its defect; with it {end}")?;
     }
     Ok(exit(trial.verdict()))

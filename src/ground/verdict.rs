@@ -1,6 +1,7 @@
 //! The result of a check, in every report and exit status.
 //!
-//! [`Verdict::of_all`] is the one rule by which checks make the verdict of a run, a row, a study or a page.
+//! [`Verdict::of_all`] is the one rule by which checks make the verdict of a run, a row, a study or a page, and
+//! [`Verdicts`] counts them, for the line that ends a table of checks or runs.
 //!
 //! A PASS is a promise: the check had all the data that it judges, and found nothing wrong. Any
 //! weaker result has a variant with a different name, so that missing data is never mistaken for
@@ -8,7 +9,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Result of one check, or of several taken together by [`Verdict::of_all`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -55,6 +56,19 @@ impl Verdict {
     pub fn of_all(checks: impl IntoIterator<Item = Self>) -> Self {
         // The variants are in the order of severity.
         checks.into_iter().max().unwrap_or(Self::NotJudged)
+    }
+
+    /// Returns the verdict if some of the checks or runs are `missing`: inconclusive at best, as one of those
+    /// could have failed.
+    #[must_use]
+    pub fn with_missing(self, missing: bool) -> Self {
+        if missing { self.max(Self::Inconclusive) } else { self }
+    }
+
+    /// Returns true for `Inconclusive` and `Fail`: results that are named one by one, each with its reason.
+    #[must_use]
+    pub const fn is_bad(self) -> bool {
+        matches!(self, Self::Inconclusive | Self::Fail)
     }
 
     /// Returns true for `Pass`.
@@ -113,20 +127,80 @@ impl Verdict {
     /// Returns the same line if `self` is the verdict of those of the checks that apply, or of groups of
     /// them.
     pub fn summary_of(self, checks: impl IntoIterator<Item = Self>) -> String {
-        let (whole, checks) = (self, Vec::from_iter(checks));
-        let count = |wanted| checks.iter().filter(|check| **check == wanted).count();
-        let noun = if checks.len() == 1 { "check" } else { "checks" };
-        let mut line = match checks.len() {
-            0 => return "not judged: no checks were requested".into(),
-            n => format!("{}: {} of {n} {noun}", whole.label(), count(whole)),
-        };
-        // What is not certain is always mentioned, also beside a FAIL.
-        for other in [Self::Inconclusive, Self::NotJudged] {
-            if other != whole && count(other) > 0 {
-                line += &format!("; {} {}", count(other), other.label().to_lowercase());
-            }
+        let checks = Verdicts::from_iter(checks);
+        match checks.total() {
+            0 => "not judged: no checks were requested".into(),
+            1 => checks.line(self, "check", |n| n.to_string()),
+            _ => checks.line(self, "checks", |n| n.to_string()),
         }
-        line
+    }
+}
+
+/// Numbers of checks or runs by their verdict.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Verdicts([u64; Verdict::ALL.len()]);
+
+impl Verdicts {
+    /// Counts one.
+    pub const fn add(&mut self, verdict: Verdict) {
+        self.0[verdict as usize] += 1;
+    }
+
+    /// Returns the number with a verdict.
+    #[must_use]
+    pub const fn count(&self, verdict: Verdict) -> u64 {
+        self.0[verdict as usize]
+    }
+
+    /// Returns the number with each verdict, the worst first.
+    pub fn counts(&self) -> impl Iterator<Item = (Verdict, u64)> {
+        Verdict::ALL.into_iter().rev().map(|verdict| (verdict, self.count(verdict)))
+    }
+
+    /// Returns the number of all.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Returns the worst verdict; inconclusive at best if there are fewer than `planned`.
+    #[must_use]
+    pub fn verdict_of(&self, planned: u64) -> Verdict {
+        let all = self.counts().filter(|(_, n)| *n > 0).map(|(verdict, _)| verdict);
+        Verdict::of_all(all).with_missing(self.total() < planned)
+    }
+
+    /// Returns the verdict `whole` in a line, such as `FAIL: 3 of 360 runs; 2 inconclusive`, with numbers
+    /// formatted by `number`.
+    #[must_use]
+    pub fn line(&self, whole: Verdict, noun: &str, number: fn(u64) -> String) -> String {
+        let (own, all) = (number(self.count(whole)), number(self.total()));
+        format!("{whole}: {own} of {all} {noun}{}", self.uncertain(whole, number))
+    }
+
+    /// Returns the end of that line: the numbers of those that are not certain and not part of `whole`.
+    #[must_use]
+    pub fn uncertain(&self, whole: Verdict, number: fn(u64) -> String) -> String {
+        // What is not certain is always mentioned, also beside a FAIL.
+        let others = [Verdict::Inconclusive, Verdict::NotJudged].into_iter();
+        let others = others.filter(|other| *other != whole && self.count(*other) > 0);
+        let text =
+            |one: Verdict| format!("; {} {}", number(self.count(one)), one.label().to_lowercase());
+        others.map(text).collect()
+    }
+}
+
+impl FromIterator<Verdict> for Verdicts {
+    fn from_iter<I: IntoIterator<Item = Verdict>>(verdicts: I) -> Self {
+        let mut counted = Self::default();
+        verdicts.into_iter().for_each(|verdict| counted.add(verdict));
+        counted
+    }
+}
+
+impl Serialize for Verdicts {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.counts().map(|(verdict, n)| (verdict.name(), n)))
     }
 }
 
@@ -139,6 +213,7 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::Verdict::{self, Fail, Inconclusive, NotJudged, Pass};
+    use super::Verdicts;
 
     #[test]
     fn the_worst_check_decides_and_none_at_all_is_no_pass() {
@@ -185,6 +260,19 @@ mod tests {
         );
         assert_eq!(Verdict::summary([]), "not judged: no checks were requested");
         assert_eq!(Pass.summary_of([Pass, NotJudged]), "PASS: 1 of 2 checks; 1 not judged");
+    }
+
+    #[test]
+    fn counted_verdicts_have_those_of_the_list_and_missing_ones_are_inconclusive() {
+        let of = |all: &[Verdict]| all.iter().copied().collect::<Verdicts>();
+        for all in [&[][..], &[Pass, Pass], &[Pass, NotJudged], &[Fail, Inconclusive, Pass]] {
+            let (counted, worst) = (of(all), Verdict::of_all(all.iter().copied()));
+            assert_eq!((counted.verdict_of(0), counted.total()), (worst, all.len() as u64));
+            let partial = Verdict::of_all(all.iter().copied().chain([Inconclusive]));
+            assert_eq!(counted.verdict_of(counted.total() + 1), partial);
+        }
+        let json = serde_json::to_string(&of(&[Fail, Pass, Pass])).unwrap();
+        assert_eq!(json, r#"{"fail":1,"inconclusive":0,"not_judged":0,"pass":2}"#);
     }
 
     #[test]

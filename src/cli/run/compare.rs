@@ -8,13 +8,12 @@ use std::time::Instant as Wall;
 use anyhow::Result;
 
 use super::show::All;
-use super::{Files, Job, RunArgs, Show, jobs_for};
+use super::{Files, Job, RunArgs, Show, jobs_for, run_error};
 use crate::cli::terminal::{self, say};
-use crate::cli::{Format, bad_input, exit, stop_on_signals};
-use crate::lab::study::in_order;
-use crate::lab::{CheckOutcome, LabPlan, Options, Outcome, Run, RunError, Runner, World};
+use crate::cli::{Format, exit, stop_on_signals};
+use crate::lab::study::try_in_order;
+use crate::lab::{LabPlan, Options, Outcome, Run, Runner, World};
 use crate::report::{self, ComparedRun, Comparison, ComparisonPage, RunSeries};
-use crate::verdict::Verdict;
 
 /// Runs all jobs, in the virtual world at the same time, and prints the table.
 pub(super) fn run(
@@ -78,28 +77,20 @@ fn run_together<'a>(
         let begun = Wall::now();
         let run = Runner::new(World::Virtual).run(&job.resolved.plan, options, show.part());
         // The time is taken here: results are passed on in order, perhaps long after their end.
-        Some(run.map(|run| (run, begun, begun.elapsed())))
+        run.map(|run| Some((run, begun, begun.elapsed())))
     };
     let stop = options.stop.expect("signals stop the runs");
-    let (mut wrong, mut n) = (None::<RunError>, 0);
-    in_order(jobs.iter(), jobs_for(args, all as u64), stop, work, |job, result| match result {
-        Ok((run, begun, took)) => {
-            n += 1;
-            show.ended();
-            show.tell(&job.resolved.plan, args.world, &run.outcome, took);
-            show.over(|| tell(&run.outcome));
-            ended(job, run, begun);
-            ControlFlow::Continue(())
-        }
-        Err(error) => {
-            wrong = Some(error);
-            ControlFlow::Break(())
-        }
+    let (threads, mut n) = (jobs_for(args, all as u64), 0);
+    let ran = try_in_order(jobs.iter(), threads, stop, work, |job, (run, begun, took)| {
+        n += 1;
+        show.ended();
+        show.tell(&job.resolved.plan, args.world, &run.outcome, took);
+        show.over(|| tell(&run.outcome));
+        ended(job, run, begun);
+        ControlFlow::Continue(())
     });
     show.clear();
-    if let Some(error) = wrong {
-        return Err(if error.is_bad_input() { bad_input(error) } else { error.into() });
-    }
+    ran.map_err(run_error)?;
     if n < all {
         say!("interrupted after {n} of {all} runs");
     }
@@ -119,9 +110,7 @@ pub(in crate::cli) fn run_all<'a>(
     let (mut runner, all) = (Runner::new(world), plans.len());
     for (n, plan) in (1..).zip(plans) {
         let mut show = Show::new(plan, world);
-        let run = runner
-            .run(plan, options, |p| show.update(p))
-            .map_err(|e| if e.is_bad_input() { bad_input(e) } else { e.into() })?;
+        let run = runner.run(plan, options, |p| show.update(p)).map_err(run_error)?;
         show.finish(&run.outcome);
         tell(&run.outcome);
         ended(run);
@@ -136,8 +125,7 @@ pub(in crate::cli) fn run_all<'a>(
 
 /// Reports the end of a run.
 fn tell(outcome: &Outcome) {
-    let is_bad = |check: &&CheckOutcome| check.verdict > Verdict::NotJudged;
-    let failed: Vec<_> = outcome.checks.iter().filter(is_bad).map(|c| c.name.as_str()).collect();
+    let failed: Vec<_> = outcome.failed().map(|check| check.name.as_str()).collect();
     let what = if failed.is_empty() { String::new() } else { format!(": {}", failed.join(", ")) };
     let variant = outcome.variant.as_deref().unwrap_or_default();
     say!("{} {variant}: {}{what}", outcome.lab, outcome.verdict);

@@ -17,10 +17,9 @@ use crate::cli::outputs::Outputs;
 use crate::cli::terminal::{self, Progress, say};
 use crate::cli::{Format, bad_input, exit, quoted, stop_on_signals};
 use crate::lab::study::{
-    AxisName, Part, Row, SHOWN_MAX, Search, Shard, Studied, Study, StudyError, Sweep, in_order,
+    AxisName, Row, SHOWN_MAX, Search, Shard, Studied, Study, StudyError, Sweep, try_in_order,
 };
 use crate::lab::{self, LabPlan, Run, Runner, World};
-use crate::verdict::Verdict;
 use crate::{printable, report};
 
 /// Most runs that are resolved before the first one: enough for every value of most sweeps.
@@ -77,10 +76,7 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
     }
     let page = args.report.as_ref().map(|path| outputs.open("--report", path)).transpose()?;
     let mut studied = Studied::new(axes(studies), planned);
-    if let Some(shard) = args.shard.filter(|shard| !shard.is_whole()) {
-        let (part, parts) = shard.numbers_of_parts();
-        studied.part = Some(Part { part, parts, runs: numbers.len() });
-    }
+    studied.part = args.shard.and_then(|shard| shard.part(numbers.len()));
     let mut known = HashSet::new();
     let rows = match args.resume {
         true => Rows::resume(args, &mut outputs, studies, |study, row| {
@@ -106,7 +102,7 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
     let left = numbers.all().filter(|run| !known.contains(run));
     work.run(left, planned - known.len() as u64, jobs, &stop)?;
     let (rows, studied) = (work.rows, work.studied.close());
-    let ran: u64 = studied.verdicts.values().sum();
+    let ran = studied.verdicts.total();
     if ran < planned {
         let more = if rows.is_open() { "; --resume goes on" } else { "" };
         say!("interrupted after {ran} of {planned} runs{more}");
@@ -151,6 +147,16 @@ fn check(args: &RunArgs, studies: &[Study], jobs: usize) -> Result<()> {
         warnings.iter().for_each(|warning| say!("warning: {}", warning.line(name)));
     }
     Ok(())
+}
+
+/// Marks the error of a study: one of the lab is bad input, the others are of the machine.
+fn study_error(error: StudyError) -> anyhow::Error {
+    match error {
+        // Its findings have a line each.
+        StudyError::Config(error) => bad_input(error),
+        error if error.is_bad_input() => bad_input(error),
+        error => error.into(),
+    }
 }
 
 /// Returns the axes of all studies, each once.
@@ -224,7 +230,7 @@ impl Work<'_> {
     /// Runs `left`, in the virtual world on `jobs` threads.
     fn run(
         &mut self,
-        left: impl Iterator<Item = (usize, u64)> + Send,
+        mut left: impl Iterator<Item = (usize, u64)> + Send,
         count: u64,
         jobs: usize,
         stop: &AtomicBool,
@@ -238,55 +244,44 @@ impl Work<'_> {
             let add = |row: &Row, plan: &LabPlan, run: Run| sets.add(row, plan, &run);
             study.row(n, runner, options, part, add).map(|row| row.map(|(row, ())| row))
         };
-        let mut wrong = None;
-        let mut done = |study: usize, result: Result<Row, StudyError>| match result {
-            Ok(row) => {
-                show.ended();
-                // Before the row is added: a row says that its run is complete, files included.
-                self.keep(study, &row);
-                // Without the file of rows a long run would be lost, so it ends here.
-                let goes_on = self.rows.add(&row);
-                self.studied.add(row);
-                if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            }
-            Err(error) => {
-                wrong = Some(error);
-                ControlFlow::Break(())
-            }
+        let mut done = |study: usize, row: Row| {
+            show.ended();
+            // Before the row is added: a row says that its run is complete, files included.
+            self.keep(study, &row);
+            // Without the file of rows a long run would be lost, so it ends here.
+            let goes_on = self.rows.add(&row);
+            self.studied.add(row);
+            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        match world {
+        let ran = match world {
             World::Virtual => {
-                let work = |run: &(usize, u64)| one(&mut Runner::new(world), *run).transpose();
-                in_order(left, jobs, stop, work, |(study, _), result| done(study, result));
+                let work = |run: &(usize, u64)| one(&mut Runner::new(world), *run);
+                try_in_order(left, jobs, stop, work, |(study, _), row| done(study, row))
             }
             World::Real => {
                 // DPDK starts once in a process.
                 let mut runner = Runner::new(world);
-                for (study, n) in left {
-                    let result = one(&mut runner, (study, n)).transpose();
-                    let ended = result.is_some_and(|result| done(study, result).is_break());
-                    if ended || stop.load(Ordering::SeqCst) {
-                        break;
+                let ended = left.try_for_each(|run| match one(&mut runner, run) {
+                    Ok(row) => {
+                        let ended = row.is_some_and(|row| done(run.0, row).is_break());
+                        match ended || stop.load(Ordering::SeqCst) {
+                            true => ControlFlow::Break(Ok(())),
+                            false => ControlFlow::Continue(()),
+                        }
                     }
-                }
+                    Err(error) => ControlFlow::Break(Err(error)),
+                });
+                ended.break_value().unwrap_or(Ok(()))
             }
-        }
+        };
         show.clear();
-        wrong.map_or(Ok(()), |error| {
-            Err(match error {
-                // Its findings have a line each.
-                StudyError::Config(error) => bad_input(error),
-                error if error.is_bad_input() => bad_input(error),
-                error => error.into(),
-            })
-        })
+        ran.map_err(study_error)
     }
 
     /// Writes the lab file of a run that failed or is inconclusive.
     fn keep(&mut self, study: usize, row: &Row) {
         let Some(dir) = &self.args.keep else { return };
-        // Verdicts are in order of severity.
-        if row.verdict <= Verdict::NotJudged || self.kept.len() >= KEPT_MAX {
+        if !row.verdict.is_bad() || self.kept.len() >= KEPT_MAX {
             return;
         }
         // Labs of several files may have the same name.
@@ -334,12 +329,7 @@ pub(super) fn run_search(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> 
     study.check_search(search).map_err(bad_input)?;
     let numbers = super::wanted(args, study)?;
     let jobs = jobs_for(args, search.runs_max().saturating_mul(numbers.len() as u64));
-    let memory = memory(args, jobs);
-    let name = study.file().name();
-    let fits = |resolved: &lab::Resolved| lab::refuse_memory(name, &resolved.plan, memory);
-    let (_, warnings) =
-        study.check(study.len().min(RESOLVED_FIRST), jobs, fits).map_err(bad_input)?;
-    warnings.iter().for_each(|warning| say!("warning: {}", warning.line(name)));
+    check(args, studies, jobs)?;
     searched(args, study, search, &numbers, jobs)
 }
 
@@ -391,11 +381,7 @@ fn searched(
         progress.update(step.min(most), text, |text| text);
     });
     progress.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).clear();
-    let searched = searched.map_err(|error| match error {
-        StudyError::Config(error) => bad_input(error),
-        other if other.is_bad_input() => bad_input(other),
-        other => other.into(),
-    })?;
+    let searched = searched.map_err(study_error)?;
     if (searched.found.len() as u64) < planned {
         say!("interrupted after {} of {planned} searches", searched.found.len());
     }

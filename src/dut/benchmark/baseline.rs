@@ -326,8 +326,7 @@ impl Comparison {
             Trend::Progression | Trend::NoChange => Verdict::Pass,
         };
         let is_partial = self.parameters_unknown || self.ended.is_some();
-        let partial = is_partial.then_some(Verdict::Inconclusive);
-        Verdict::of_all(self.numbers.iter().map(verdict).chain(partial))
+        Verdict::of_all(self.numbers.iter().map(verdict)).with_missing(is_partial)
     }
 }
 

@@ -4,10 +4,10 @@
 //! the same trials comes to the point at which the last one ended, whatever ended it.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::path::Path;
 
+use lab::study::{RowFile, each_line};
 use serde::{Deserialize, Serialize};
 use tester::report::{self, DeviceCpu, Flow, Machine, Pacing, Port, Priority, Report, Stamps};
 use validate::bench::{Acknowledged, Bench, Capability, TrialError};
@@ -104,7 +104,7 @@ pub enum JournalError {
     #[error(
         "line {0} is no trial: {1}; give a file that --resume wrote, or one that is not there yet"
     )]
-    Line(usize, String),
+    Line(u64, String),
     #[error("it is of another run ({0}); give another file, or delete this one")]
     Other(String),
 }
@@ -112,7 +112,7 @@ pub enum JournalError {
 /// A bench whose trials are recorded in a file, and those that it has are not run again.
 pub struct Journal<'a> {
     bench: &'a mut dyn Bench,
-    file: File,
+    file: RowFile,
     recorded: VecDeque<Entry>,
     seed: u64,
 }
@@ -137,34 +137,30 @@ impl<'a> Journal<'a> {
             world: bench.world().to_owned(),
             plan: digest(&format!("{plan:?} {known}")),
         };
-        let mut options = OpenOptions::new();
-        let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text)?;
-        // A run that was killed while it wrote leaves a line without an end.
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let mut recorded = VecDeque::new();
-        let mut lines = text[..whole].lines().enumerate();
-        let is_new = match lines.next() {
-            // Nothing but the begin of a first line may be overwritten.
-            None if text.is_empty() || text.starts_with("{\"sluice\"") => true,
-            None => return Err(JournalError::Line(1, "it is no first line".to_owned())),
-            Some((_, first)) => {
-                // Other results than those of the same run would lead the procedure astray.
-                let before: Run = parsed(0, first)?;
-                if before != run {
-                    return Err(JournalError::Other(before.difference(&run)));
-                }
-                for (n, line) in lines {
+        let (mut recorded, mut is_new) = (VecDeque::new(), true);
+        let mut file = RowFile::go_on(path, |file| {
+            let cut = each_line(file, |n, line| {
+                if n > 1 {
                     recorded.push_back(parsed(n, line)?);
+                    return Ok(());
                 }
-                false
+                is_new = false;
+                let before: Run = parsed(n, line)?;
+                // Other results than those of the same run would lead the procedure astray.
+                match before == run {
+                    true => Ok(()),
+                    false => Err(JournalError::Other(before.difference(&run))),
+                }
+            })?;
+            // Nothing but the begin of a first line may be overwritten.
+            match !is_new || cut.is_empty() || cut.starts_with(b"{\"sluice\"") {
+                true => Ok(cut),
+                false => Err(JournalError::Line(1, "it is no first line".to_owned())),
             }
-        };
-        file.set_len(whole as u64)?;
-        file.seek(SeekFrom::End(0))?;
+        })?;
         if is_new {
-            append(&mut file, &run)?;
+            file.add(&run)?;
+            file.sync()?;
         }
         Ok(Self { bench, file, recorded, seed: plan.setup.seed })
     }
@@ -205,7 +201,8 @@ impl<'a> Journal<'a> {
 
     fn append(&mut self, entry: &Entry) -> Result<(), TrialError> {
         let failed = |error| TrialError::Error(format!("the file of --resume: {error}"));
-        append(&mut self.file, entry).map_err(failed)
+        // A machine that fails loses at most the trial that runs.
+        self.file.add(entry).and_then(|()| self.file.sync()).map_err(failed)
     }
 }
 
@@ -229,21 +226,9 @@ fn digest(text: &str) -> u64 {
     xxh3_64(text.as_bytes())
 }
 
-fn parsed<T: for<'de> Deserialize<'de>>(n: usize, line: &str) -> Result<T, JournalError> {
-    serde_json::from_str(line).map_err(|error| JournalError::Line(n + 1, error.to_string()))
-}
-
-/// Writes a line, and has it on the disk when it returns.
-fn append(file: &mut File, line: &impl Serialize) -> io::Result<()> {
-    let mut text = serde_json::to_string(line)?;
-    text.push('\n');
-    file.write_all(text.as_bytes())?;
-    // A machine that fails loses at most the trial that runs.
-    match file.sync_data() {
-        // A pipe or a special file has no disk.
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-        other => other,
-    }
+fn parsed<T: for<'de> Deserialize<'de>>(n: u64, line: &[u8]) -> Result<T, JournalError> {
+    let parsed = serde_json::from_slice(line.trim_ascii_end());
+    parsed.map_err(|error| JournalError::Line(n, error.to_string()))
 }
 
 impl Bench for Journal<'_> {

@@ -92,10 +92,7 @@ impl Proof {
         let good = self.good.iter().all(|run| run.others.is_empty() && run.passed > 1);
         let knobs = self.knobs.iter().flat_map(|knob| &knob.cells).all(|cell| cell.found);
         let mutants = self.mutants.iter().all(|run| run.outcome == Outcome::Error);
-        let held = Verdict::of(good && knobs && mutants);
-        // A failure so far stands, whatever the rest would have been.
-        let open = self.interrupted.then_some(Verdict::Inconclusive);
-        Verdict::of_all([held].into_iter().chain(open))
+        Verdict::of(good && knobs && mutants).with_missing(self.interrupted)
     }
 }
 

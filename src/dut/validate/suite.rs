@@ -207,8 +207,8 @@ impl Results {
         let own = self.tests.iter().filter(|test| test.id == catalogue::SELF_CHECK.id);
         let own = own.map(|test| test.outcome).filter(|outcome| *outcome != Outcome::Pass);
         let all = of_dut.map(|test| test.outcome).chain(own);
-        let left = self.interrupted.then_some(Verdict::Inconclusive);
-        Verdict::of_all(all.filter_map(|outcome| outcome.verdict(strict)).chain(left))
+        let all = all.filter_map(|outcome| outcome.verdict(strict));
+        Verdict::of_all(all).with_missing(self.interrupted)
     }
 }
 

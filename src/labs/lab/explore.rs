@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
 use super::file::LabFile;
-use super::study::{Changes, Study, StudyError, in_order};
+use super::study::{Changes, Study, StudyError, try_in_order};
 use crate::{Options, Outcome, Runner, World, study};
 use config::ConfigError;
 use config::quantity::Span;
@@ -154,22 +154,13 @@ pub fn explore(
         .map(|(n, why)| RefusedPoint { values: shown(&study, n), why })
         .collect();
     let options = Options { stop: Some(stop), ..Options::default() };
-    let work = |n: &u64| run(&study, *n, objectives, options).transpose();
-    let (mut points, mut wrong) = (Vec::new(), None);
-    in_order(numbers.iter().copied(), *jobs, stop, work, |_, point| match point {
-        Ok(point) => {
-            points.push(point);
-            progress(points.len(), planned);
-            ControlFlow::Continue(())
-        }
-        Err(error) => {
-            wrong = Some(error);
-            ControlFlow::Break(())
-        }
-    });
-    if let Some(error) = wrong {
-        return Err(error);
-    }
+    let work = |n: &u64| run(&study, *n, objectives, options);
+    let mut points = Vec::new();
+    try_in_order(numbers.iter().copied(), *jobs, stop, work, |_, point| {
+        points.push(point);
+        progress(points.len(), planned);
+        ControlFlow::Continue(())
+    })?;
     mark(&mut points, objectives);
     Ok(Explored {
         version: ground::program::version().into(),
@@ -198,15 +189,13 @@ fn run(
     };
     let results = objectives.iter().map(|objective| objective.of(&outcome));
     let results = results.collect::<Result<_, _>>().map_err(ExploreError::Objective)?;
-    let is_bad = |check: &&super::CheckOutcome| check.verdict > Verdict::NotJudged;
     let open = outcome.checks.iter().filter(|check| check.verdict == Verdict::NotJudged);
     let not_judged = open.map(|check| format!("{}: {}", check.name, check.detail)).collect();
-    let Outcome { verdict, ref checks, .. } = outcome;
     Ok(Some(Point {
         values: shown(study, n),
         front: false,
-        verdict,
-        failed: checks.iter().filter(is_bad).map(|check| check.name.clone()).collect(),
+        verdict: outcome.verdict,
+        failed: outcome.failed().map(|check| check.name.clone()).collect(),
         not_judged,
         results,
         trace_hash: outcome.trace_hash.clone(),

@@ -23,8 +23,8 @@ pub use axis::{Axis, Short, split_values};
 pub(crate) use path::{Places, Setter};
 pub use row::Row;
 pub(crate) use row::{latency, rate};
-pub use row_file::{FIELDS, Field, RowError, RowFile, Shard, each_row, field};
-pub use run::{in_order, jobs};
+pub use row_file::{FIELDS, Field, RowError, RowFile, Shard, each_line, each_row, field};
+pub use run::{in_order, jobs, try_in_order};
 pub(crate) use search::FIELD as SEARCH_FIELD;
 pub use search::{Failed, Found, Search, Searched, Tried, Wanted, share_at_least};
 pub use summary::{AxisName, Group, Part, SHOWN_MAX, SameTrace, Spread, Studied, Traced};
@@ -375,18 +375,8 @@ impl Study {
         mut done: impl FnMut(Row) -> ControlFlow<()>,
     ) -> Result<(), StudyError> {
         let options = Options { stop: Some(stop), ..Options::default() };
-        let work = |n: &u64| {
-            self.row(*n, &mut Runner::new(World::Virtual), options, |_| (), |_, _, _| ())
-                .transpose()
-        };
-        let mut wrong = None;
-        in_order(numbers, jobs, stop, work, |_, result| match result {
-            Ok((row, ())) => done(row),
-            Err(error) => {
-                wrong = Some(error);
-                ControlFlow::Break(())
-            }
-        });
-        wrong.map_or(Ok(()), Err)
+        let work =
+            |n: &u64| self.row(*n, &mut Runner::new(World::Virtual), options, |_| (), |_, _, _| ());
+        try_in_order(numbers, jobs, stop, work, |_, (row, ())| done(row))
     }
 }

@@ -200,20 +200,6 @@ impl Summary {
         }
     }
 
-    /// Counts the `n`th lab, in any order, with its hash and its duration in ms.
-    pub(super) fn count(&mut self, n: u64, seed: u64, hash: u64, milliseconds: f64) {
-        self.labs += 1;
-        self.hashes[n as usize] = hash;
-        if self.slowest.is_none_or(|slowest| slowest.milliseconds < milliseconds) {
-            self.slowest = Some(Slowest { lab: n, seed, milliseconds });
-        }
-    }
-
-    /// Adds the failure of a lab.
-    pub(super) fn fail(&mut self, lab: u64, seed: u64, check: Cow<'static, str>, detail: String) {
-        self.failed.push(Failed { lab, seed, check, detail });
-    }
-
     /// Ends the summary after the last lab.
     pub(super) fn close(&mut self) {
         self.failed.sort_by_key(|failed| failed.lab);

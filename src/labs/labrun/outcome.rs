@@ -246,6 +246,11 @@ impl Outcome {
         self.verdict.is_pass()
     }
 
+    /// Returns the checks that are inconclusive or FAIL.
+    pub fn failed(&self) -> impl Iterator<Item = &CheckOutcome> {
+        self.checks.iter().filter(|check| check.verdict.is_bad())
+    }
+
     pub fn switches(&self) -> impl Iterator<Item = &SwitchOutcome> {
         self.nodes.iter().filter_map(|node| match node {
             NodeOutcome::Switch(switch) => Some(switch),

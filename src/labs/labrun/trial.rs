@@ -34,18 +34,26 @@ const SHORTCUTS: usize = 64;
 pub struct Trial {
     /// Hash of all events.
     pub trace_hash: u64,
+    pub counts: Counts,
+    /// Frames of lossless priorities dropped with an excuse.
+    pub excused: ExcusedDrops,
+    /// Time at which all its traffic and the last pause had ended; `None` if they did not.
+    pub ended: Option<Duration>,
+    /// Failures, the most significant first.
+    pub failures: Vec<Failure>,
+}
+
+/// Counters of a lab, as its row has them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct Counts {
     /// Frames that started on a line.
     pub frames: u64,
     /// Further totals.
     pub totals: Totals,
     /// Frames of lossless priorities dropped because the buffer was full, without an excuse.
     pub lossless_drops: u64,
-    /// The same with an excuse.
-    pub excused: ExcusedDrops,
     pub faults: Faults,
     pub defects: Defects,
-    /// Time at which all its traffic and the last pause had ended; `None` if they did not.
-    pub ended: Option<Duration>,
     /// Deadlocks detected, expected or not.
     pub deadlocks: u64,
     /// True if it stood still behind frames of which nothing is known, where its paths form a cycle: it
@@ -56,8 +64,6 @@ pub struct Trial {
     pub judges_marks: bool,
     /// True if its flows had to get equal throughput.
     pub judges_shares: bool,
-    /// Failures, the most significant first.
-    pub failures: Vec<Failure>,
 }
 
 counters! {
@@ -142,7 +148,7 @@ impl Trial {
     /// Returns FAIL if there is a failure, and at best not judged if it stood still.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        let still = self.stood_still.then_some(Verdict::NotJudged);
+        let still = self.counts.stood_still.then_some(Verdict::NotJudged);
         Verdict::of_all([Verdict::of(self.failures.is_empty())].into_iter().chain(still))
     }
 
@@ -199,21 +205,19 @@ fn drive(
         End { finished, stood_still, now, frames, deadlocks, storms, excused: excused.total() };
     let failures = judge(&findings, &end, &properties);
     let (deadlocks, judges_marks) = (deadlocks as u64, marks_first && totals.pauses > 0);
-    Trial {
-        trace_hash,
+    let counts = Counts {
         frames,
         totals,
         lossless_drops,
-        excused,
         faults,
         defects: Defects::default(),
-        ended: finished.then(|| now.since(Instant::ZERO)),
         deadlocks,
         stood_still,
         judges_marks,
         judges_shares,
-        failures,
-    }
+    };
+    let ended = finished.then(|| now.since(Instant::ZERO));
+    Trial { trace_hash, counts, excused, ended, failures }
 }
 
 /// Outcome of a run.

@@ -44,8 +44,7 @@ pub(super) fn interrupted(plan: &LabPlan, outcome: &mut Outcome) {
 
 /// Returns the verdict of a run from its checks; one that was interrupted is inconclusive at best.
 pub(super) fn whole(checks: &[CheckOutcome], interrupted: bool) -> Verdict {
-    let interrupted = interrupted.then_some(Verdict::Inconclusive);
-    Verdict::of_all(checks.iter().map(|check| check.verdict).chain(interrupted))
+    Verdict::of_all(checks.iter().map(|check| check.verdict)).with_missing(interrupted)
 }
 
 /// True for a count that never decreases in a run and is above its expected value or bound.

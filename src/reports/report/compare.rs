@@ -5,7 +5,7 @@ use serde::Serialize;
 use ::text::{Align, Table, count, scaled};
 use ground::printable;
 use ground::time::Duration;
-use ground::verdict::Verdict;
+use ground::verdict::{Verdict, Verdicts};
 use lab::study::{SameTrace, Traced};
 use lab::{CheckOutcome, Figures, Outcome, Signals};
 
@@ -50,15 +50,13 @@ impl ComparedRun {
     /// Summarises a run by its results, which are kept if `whole`.
     #[must_use]
     pub fn new(outcome: Outcome, whole: bool) -> Self {
-        // Verdicts are ordered from good to bad.
-        let is_bad = |check: &&CheckOutcome| check.verdict > Verdict::NotJudged;
         Self {
             lab: outcome.lab.clone(),
             variant: outcome.variant.clone(),
             seed: outcome.seed,
             trace_hash: outcome.trace_hash.clone(),
             verdict: outcome.verdict,
-            failed: outcome.checks.iter().filter(is_bad).cloned().collect(),
+            failed: outcome.failed().cloned().collect(),
             elapsed_ns: outcome.elapsed_ns,
             done: outcome.done,
             figures: outcome.figures.clone(),
@@ -89,9 +87,7 @@ impl Comparison {
     /// best.
     #[must_use]
     pub fn new(world: &'static str, runs: Vec<ComparedRun>, planned: usize) -> Self {
-        // Runs that were not made could have failed.
-        let missing = (runs.len() < planned).then_some(Verdict::Inconclusive);
-        let verdict = Verdict::of_all(runs.iter().map(|run| run.verdict).chain(missing));
+        let verdict = verdicts(&runs).verdict_of(planned as u64);
         let traced = runs.iter().filter_map(|run| {
             let (variant, trace) = (run.variant.as_deref()?, run.trace_hash.as_deref()?);
             Some(Traced { lab: &run.lab, variant, point: run.seed.to_string(), trace })
@@ -103,17 +99,8 @@ impl Comparison {
 
     /// Returns the verdict in a line, such as `PASS: 3 of 3 runs`.
     pub(super) fn summary(&self) -> String {
-        let count = |verdict| self.runs.iter().filter(|run| run.verdict == verdict).count();
         let noun = if self.runs.len() == 1 { "run" } else { "runs" };
-        let (whole, of) = (self.verdict, self.runs.len());
-        let mut line = format!("{whole}: {} of {of} {noun}", count(whole));
-        // Even if a run failed, the number of runs that proved nothing is of interest.
-        for other in [Verdict::Inconclusive, Verdict::NotJudged] {
-            if other != whole && count(other) > 0 {
-                line += &format!("; {} {}", count(other), other.label().to_lowercase());
-            }
-        }
-        line
+        verdicts(&self.runs).line(self.verdict, noun, |n| n.to_string())
     }
 
     /// Returns the labs in order, each with its runs.
@@ -128,6 +115,10 @@ impl Comparison {
         let hops = self.runs.iter().flat_map(|run| &run.figures.hops);
         hops.map(|hop| hop.distance).max().unwrap_or(0)
     }
+}
+
+fn verdicts(runs: &[ComparedRun]) -> Verdicts {
+    runs.iter().map(|run| run.verdict).collect()
 }
 
 /// The columns before those of hops.

@@ -2,7 +2,7 @@
 
 use ::text::{Align, Table, count, delay, scaled};
 use ground::printable;
-use ground::verdict::Verdict;
+use ground::verdict::{Verdict, Verdicts};
 use lab::explore::{Explored, Objective, Point, Sense};
 use lab::study::{Found, Searched, Tried, Wanted};
 
@@ -68,19 +68,7 @@ fn reason(tried: &Tried) -> String {
 
 /// Says what was searched, how, and how far the result holds.
 pub(super) fn searched_summary(searched: &Searched) -> Vec<String> {
-    let wanted = match searched.wanted {
-        Wanted::Least => "least",
-        Wanted::Largest => "largest",
-    };
-    let checks = match &*searched.checks {
-        [] => "all checks pass".to_owned(),
-        [one] => format!("{one} passes"),
-        all => format!("{} pass", all.join(", ")),
-    };
-    let mut lines = vec![
-        format!("{}: the {wanted} {} with which {checks}", searched.lab, searched.headings.0),
-        searched.path.clone(),
-    ];
+    let mut lines = vec![searched.aim(), searched.path.clone()];
     // What is known about seeds that were not run is part of the result.
     lines.push(match searched.seeds {
         1 => "one seed each: other seeds were not run".into(),
@@ -159,18 +147,18 @@ pub fn explored_text(explored: &Explored, names: &[&str], all: bool) -> String {
 
 /// Says how many points there are of each kind.
 pub(super) fn explored_summary(explored: &Explored) -> Vec<String> {
-    let number = |of: fn(&&Point) -> bool| count(explored.points.iter().filter(of).count() as u64);
-    let ran = explored.points.len();
+    let verdicts: Verdicts = explored.points.iter().map(|point| point.verdict).collect();
+    let (front, ran) = (explored.points.iter().filter(|point| point.front), explored.points.len());
     let mut lines = vec![format!(
         "{}: {} of {} runs are on the front; {} failed a check",
         explored.lab,
-        number(|point| point.front),
+        count(front.count() as u64),
         count(ran as u64),
-        number(|point| point.verdict == Verdict::Fail),
+        count(verdicts.count(Verdict::Fail)),
     )];
-    let unjudged = number(|point| point.verdict == Verdict::NotJudged);
-    if unjudged != "0" {
-        lines[0] += &format!("; {unjudged} not judged");
+    let unjudged = verdicts.count(Verdict::NotJudged);
+    if unjudged > 0 {
+        lines[0] += &format!("; {} not judged", count(unjudged));
     }
     let mut open = explored.points.iter().filter(|point| point.verdict == Verdict::NotJudged);
     if let Some(why) = open.find_map(|point| point.not_judged.first()) {

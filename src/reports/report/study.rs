@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::compare::same_text;
 use ::text::{Align, Table, count, delay, scaled};
 use ground::printable;
-use ground::verdict::Verdict;
 use lab::study::{Group, Part, Row, Spread, Studied, field};
 
 /// Width of the table in characters.
@@ -132,9 +131,7 @@ pub fn study_text(studied: &Studied, kept: &[(String, u64, String)]) -> String {
             out += &printable::lines([line]);
         }
     }
-    // Verdicts are ordered from good to bad; not judged is no failure.
-    let is_bad = |row: &&Row| row.verdict > Verdict::NotJudged;
-    let bad: Vec<&Row> = studied.rows.iter().filter(is_bad).collect();
+    let bad: Vec<&Row> = studied.rows.iter().filter(|row| row.verdict.is_bad()).collect();
     for row in bad.iter().take(NAMED_MAX) {
         let variant = row.variant.as_ref().map_or(String::new(), |name| format!(" {name}"));
         let point = if row.point.is_empty() { String::new() } else { format!(": {}", row.point) };
@@ -153,23 +150,20 @@ pub fn study_text(studied: &Studied, kept: &[(String, u64, String)]) -> String {
 
 /// Returns the verdict in a line, such as `FAIL: 3 of 360 runs`.
 fn summary(studied: &Studied) -> String {
-    let of = |verdict: Verdict| studied.verdicts.get(verdict.name()).copied().unwrap_or(0);
-    let ran: u64 = studied.verdicts.values().sum();
-    let whole = studied.verdict;
-    let mut line = format!("{whole}: {} of {} runs", count(of(whole)), count(ran));
-    if let Some(Part { part, parts, runs }) = studied.part {
-        line += &format!("; part {part} of {parts} of a study of {} runs", count(runs));
-    }
-    if ran < studied.planned {
+    let (whole, verdicts, planned) = (studied.verdict, studied.verdicts, studied.planned);
+    if verdicts.total() < planned {
         // The number that counts in an interrupted study is how far it came.
-        line = format!("{whole}: {} of {} runs ended", count(ran), count(studied.planned));
+        let (ran, planned) = (count(verdicts.total()), count(planned));
+        return format!(
+            "{whole}: {ran} of {planned} runs ended{}",
+            verdicts.uncertain(whole, count)
+        );
     }
-    for other in [Verdict::Fail, Verdict::Inconclusive, Verdict::NotJudged] {
-        if other != whole && of(other) > 0 {
-            line += &format!("; {} {}", count(of(other)), other.label().to_lowercase());
-        }
+    let mut runs = "runs".to_owned();
+    if let Some(Part { part, parts, runs: all }) = studied.part {
+        runs += &format!("; part {part} of {parts} of a study of {} runs", count(all));
     }
-    line
+    verdicts.line(whole, &runs, count)
 }
 
 /// Most figures of which the spread over seeds is shown.
@@ -350,6 +344,7 @@ fn shown(value: f64, unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ground::verdict::Verdict;
     use lab::study::AxisName;
     use serde_json::json;
 

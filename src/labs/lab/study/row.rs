@@ -14,11 +14,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::row_file::FIXED;
-use crate::{CheckOutcome, HopOutcome, Outcome, Resolved, SlowdownOutcome, SteadyOutcome};
+use crate::{HopOutcome, Outcome, Resolved, SlowdownOutcome, SteadyOutcome};
 use ground::verdict::Verdict;
 
 /// A run in a file of rows.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Row {
     /// Number of the run in its lab, from 0, in the order of variants and points.
     pub n: u64,
@@ -30,6 +31,7 @@ pub struct Row {
     pub lab: String,
     pub variant: Option<String>,
     /// Values of the axes, by their path in the lab file: numbers, booleans or text.
+    #[serde(skip)]
     pub axes: Vec<(String, Value)>,
     /// Seed of everything random.
     pub seed: u64,
@@ -40,8 +42,10 @@ pub struct Row {
     /// Worst verdict of the checks.
     pub verdict: Verdict,
     /// Names of the checks that are neither PASS nor not judged.
+    #[serde(deserialize_with = "names")]
     pub failed: Vec<String>,
     /// Numbers of the results by name: see [`FIELDS`](super::FIELDS). Null if the run has none.
+    #[serde(skip)]
     pub figures: Vec<(String, Value)>,
     /// Duration of the run in real time, in ms, with the resolution of the lab.
     pub wall_ms: f64,
@@ -56,7 +60,6 @@ impl Row {
     /// number, the point and the digest.
     #[must_use]
     pub fn new(outcome: &Outcome, wall: WallSpan) -> Self {
-        let is_bad = |check: &&CheckOutcome| check.verdict > Verdict::NotJudged;
         Self {
             n: 0,
             runs: 1,
@@ -68,7 +71,7 @@ impl Row {
             world: outcome.world.to_owned(),
             trace_hash: outcome.trace_hash.clone(),
             verdict: outcome.verdict,
-            failed: outcome.checks.iter().filter(is_bad).map(|check| check.name.clone()).collect(),
+            failed: outcome.failed().map(|check| check.name.clone()).collect(),
             figures: figures(outcome),
             // Microseconds are more than a clock of a busy machine tells.
             wall_ms: (wall.as_secs_f64() * 1e6).round() / 1e3,
@@ -257,44 +260,16 @@ impl<'de> Visitor<'de> for Reader {
                 () => axes.push((name, value)),
             }
         }
-        let fixed: Fixed = serde_json::from_value(fixed.into()).map_err(A::Error::custom)?;
-        let failed = fixed.failed.split(", ").filter(|name| !name.is_empty());
-        Ok(Row {
-            failed: failed.map(Into::into).collect(),
-            n: fixed.n,
-            runs: fixed.runs,
-            point: fixed.point,
-            lab: fixed.lab,
-            variant: fixed.variant,
-            axes,
-            seed: fixed.seed,
-            world: fixed.world,
-            trace_hash: fixed.trace_hash,
-            verdict: fixed.verdict,
-            figures,
-            wall_ms: fixed.wall_ms,
-            version: fixed.version,
-            study: fixed.study,
-        })
+        // The derived function, for the fields that every row has; the trait's one leads here.
+        let row = Row::deserialize(Value::Object(fixed)).map_err(A::Error::custom)?;
+        Ok(Row { axes, figures, ..row })
     }
 }
 
-/// Fields that every row has.
-#[derive(Deserialize)]
-struct Fixed {
-    n: u64,
-    runs: u64,
-    point: String,
-    lab: String,
-    variant: Option<String>,
-    seed: u64,
-    world: String,
-    trace_hash: Option<String>,
-    verdict: Verdict,
-    failed: String,
-    wall_ms: f64,
-    version: String,
-    study: String,
+/// Reads names that are one text.
+fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let text = String::deserialize(from)?;
+    Ok(text.split(", ").filter(|name| !name.is_empty()).map(Into::into).collect())
 }
 
 #[cfg(test)]

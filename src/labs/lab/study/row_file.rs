@@ -11,7 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use super::{Row, Study};
+use super::{Part, Row, Study};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -36,32 +36,42 @@ pub struct RowFile {
     file: File,
 }
 
-/// Reads the rows of a file one by one, each with the number of its line, from 1. Returns the length of
-/// all whole lines in bytes: a last line without a line end is not read.
+/// Hands over the lines of a file one by one, each with its number, from 1. Returns the part of a line at the
+/// end, which a kill cut off; it is empty for a whole file.
+///
+/// # Errors
+/// The file cannot be read, or `take` refuses a line.
+pub fn each_line<E: From<io::Error>>(
+    file: &File,
+    mut take: impl FnMut(u64, &[u8]) -> Result<(), E>,
+) -> Result<Vec<u8>, E> {
+    let (mut reader, mut line) = (BufReader::new(file), Vec::new());
+    for n in 1.. {
+        line.clear();
+        reader.read_until(b'\n', &mut line)?;
+        if line.last() != Some(&b'\n') {
+            break;
+        }
+        take(n, &line)?;
+    }
+    Ok(line)
+}
+
+/// Hands over the rows of a file as [`each_line`] does its lines; empty lines are none.
 ///
 /// # Errors
 /// The file cannot be read, a line is no row, or `take` refuses one.
 pub fn each_row<R: DeserializeOwned>(
     file: &File,
     mut take: impl FnMut(u64, R) -> Result<(), RowError>,
-) -> Result<u64, RowError> {
-    let mut reader = BufReader::new(file);
-    let (mut line, mut whole) = (Vec::new(), 0);
-    for n in 1.. {
-        line.clear();
-        let len = reader.read_until(b'\n', &mut line)?;
-        // A line that was cut off by a kill is not read; `resume` removes it from the file.
-        if line.last() != Some(&b'\n') {
-            break;
-        }
-        whole += len as u64;
+) -> Result<Vec<u8>, RowError> {
+    each_line(file, |n, line| {
         if line.trim_ascii().is_empty() {
-            continue;
+            return Ok(());
         }
-        let row = serde_json::from_slice(&line);
-        take(n, row.map_err(|error| RowError::Line(n, error.to_string()))?)?;
-    }
-    Ok(whole)
+        let row = serde_json::from_slice(line);
+        take(n, row.map_err(|error| RowError::Line(n, error.to_string()))?)
+    })
 }
 
 impl RowFile {
@@ -70,7 +80,11 @@ impl RowFile {
     /// # Errors
     /// The file cannot be written, or has rows.
     pub fn begin(path: &Path) -> Result<Self, RowError> {
-        let file = open(path)?;
+        let file = open(path).or_else(|error| match error.kind() {
+            // A pipe that is only for writing.
+            io::ErrorKind::PermissionDenied => OpenOptions::new().write(true).open(path),
+            _ => Err(error),
+        })?;
         let meta = file.metadata()?;
         // A pipe or a device has no length.
         if meta.is_file() && meta.len() > 0 {
@@ -90,9 +104,8 @@ impl RowFile {
         studies: &[Study],
         mut take: impl FnMut(usize, Row),
     ) -> Result<Self, RowError> {
-        let mut file = open(path)?;
         let mut known = HashSet::new();
-        let whole = each_row(&file, |line, mut row: Row| {
+        let take = |line, mut row: Row| {
             let study = study_of(&row, studies).map_err(|what| RowError::Foreign(line, what))?;
             // A line has the seed once, also where it is an axis.
             row.axes =
@@ -103,11 +116,26 @@ impl RowFile {
             }
             take(study, row);
             Ok(())
-        })?;
-        // Reading has moved the position of the file, which may also end in part of a line.
+        };
+        Self::go_on(path, |file| each_row(file, take))
+    }
+
+    /// Opens a file of lines to go on with it; a file that is not there has none. `read` gets what it has by
+    /// [`each_line`] and returns the part of a line at the end, which is removed.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, or `read` refuses it.
+    pub fn go_on<E: From<io::Error>>(
+        path: &Path,
+        read: impl FnOnce(&File) -> Result<Vec<u8>, E>,
+    ) -> Result<Self, E> {
+        let mut file = open(path)?;
+        let cut = read(&file)?;
+        // A pipe or a device has no length.
         if file.metadata()?.is_file() {
+            let whole = file.stream_position()? - cut.len() as u64;
             file.set_len(whole)?;
-            file.seek(SeekFrom::End(0))?;
+            file.seek(SeekFrom::Start(whole))?;
         }
         Ok(Self { file })
     }
@@ -122,18 +150,22 @@ impl RowFile {
         // In one call and without a buffer, so a kill between two rows leaves whole lines.
         self.file.write_all(&line)
     }
+
+    /// Has all lines on the disk when it returns.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn sync(&self) -> io::Result<()> {
+        match self.file.sync_data() {
+            // A pipe or a special file has no disk.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            other => other,
+        }
+    }
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create(true).truncate(false).open(path);
-    match file {
-        // A pipe that is only for writing.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            OpenOptions::new().write(true).open(path)
-        }
-        other => other,
-    }
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
 
 /// Returns the number of the study of a row, or a description of the row's study.
@@ -307,10 +339,10 @@ impl Shard {
         n % self.of == self.part - 1
     }
 
-    /// Returns the number of the part, from 1, and that of all parts.
+    /// Returns the part as results have it, of a study of `runs`; `None` for all runs.
     #[must_use]
-    pub const fn numbers_of_parts(self) -> (u64, u64) {
-        (self.part, self.of)
+    pub fn part(self, runs: u64) -> Option<Part> {
+        (!self.is_whole()).then_some(Part { part: self.part, parts: self.of, runs })
     }
 
     /// Returns the numbers of the part's runs among `len`.

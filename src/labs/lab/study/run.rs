@@ -77,6 +77,34 @@ pub fn in_order<P: Send, T: Send>(
     });
 }
 
+/// Does the same with work that may fail: its first error, in the order of `points`, ends it.
+///
+/// # Errors
+/// That of `work`.
+pub fn try_in_order<P: Send, T: Send, E: Send>(
+    points: impl Iterator<Item = P> + Send,
+    jobs: usize,
+    stop: &AtomicBool,
+    work: impl Fn(&P) -> Result<Option<T>, E> + Sync,
+    mut done: impl FnMut(P, T) -> ControlFlow<()>,
+) -> Result<(), E> {
+    let mut wrong = None;
+    in_order(
+        points,
+        jobs,
+        stop,
+        |point| work(point).transpose(),
+        |point, result| match result {
+            Ok(result) => done(point, result),
+            Err(error) => {
+                wrong = Some(error);
+                ControlFlow::Break(())
+            }
+        },
+    );
+    wrong.map_or(Ok(()), Err)
+}
+
 /// Points that are not taken yet.
 struct Queue<I> {
     state: Mutex<State<I>>,

@@ -5,7 +5,6 @@
 //! The edge is found by bisection.
 
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::Serialize;
@@ -13,7 +12,7 @@ use serde_json::Value;
 
 use super::axis::Axis;
 use super::sweep::SEED;
-use super::{SameTrace, Setter, Study, StudyError, Traced, in_order};
+use super::{SameTrace, Setter, Study, StudyError, Traced, try_in_order};
 use crate::file::examine_tree;
 use crate::{Options, Outcome, Runner, World};
 use config::tree::{Key, Kind, Node};
@@ -46,6 +45,26 @@ pub struct Search {
 pub enum Wanted {
     Least,
     Largest,
+}
+
+impl Wanted {
+    /// Returns the word in sentences.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Least => "least",
+            Self::Largest => "largest",
+        }
+    }
+}
+
+/// Says which checks have to hold, by their names; all without names.
+fn holding(checks: &[String]) -> String {
+    match checks {
+        [] => "all checks pass".to_owned(),
+        [one] => format!("{one} passes"),
+        all => format!("{} pass", all.join(", ")),
+    }
 }
 
 /// A value that was tried.
@@ -140,12 +159,12 @@ impl Search {
         if let Some((key, _)) = entries.iter().find(|(key, _)| !FIELDS.contains(&&*key.name)) {
             return Err(at(key.mark, &key.name, &unknown_name("field", &key.name, &FIELDS)));
         }
-        let ends = [("least", Wanted::Least), ("largest", Wanted::Largest)];
-        let mut ends =
-            ends.into_iter().filter_map(|(name, wanted)| Some((name, wanted, node.get(name)?)));
-        let (Some((name, wanted, values)), None) = (ends.next(), ends.next()) else {
+        let ends = [Wanted::Least, Wanted::Largest].into_iter();
+        let mut ends = ends.filter_map(|wanted| Some((wanted, node.get(wanted.name())?)));
+        let (Some((wanted, values)), None) = (ends.next(), ends.next()) else {
             return Err(at(key.mark, "", "needs either `least` or `largest`"));
         };
+        let name = wanted.name();
         let axis = match &values.kind {
             Kind::Map(axes) if axes.len() == 1 => {
                 Axis::read(&axes[0].0, &axes[0].1, &format!("{FIELD}.{name}"))?
@@ -203,15 +222,7 @@ impl Search {
     /// Describes the search in a line.
     #[must_use]
     pub fn summary(&self) -> String {
-        let wanted = match self.wanted {
-            Wanted::Least => "least",
-            Wanted::Largest => "largest",
-        };
-        let checks = match &*self.checks {
-            [] => "all checks pass".to_owned(),
-            [one] => format!("{one} passes"),
-            all => format!("{} pass", all.join(", ")),
-        };
+        let (wanted, checks) = (self.wanted.name(), holding(&self.checks));
         format!("{wanted} {} of {} with which {checks}", self.axis.key(), self.axis.summary())
     }
 
@@ -355,23 +366,17 @@ impl Study {
     ) -> Result<Option<Tried>, StudyError> {
         let index = search.index(rank);
         // Only the seed, the trace and the verdict are kept of a run: all other results may be large.
-        let work = |seed: &u64| -> Option<Result<_, StudyError>> {
-            let outcome = self.resolve_value(n, search, index, *seed).map_err(StudyError::Config);
-            let outcome = outcome.and_then(|resolved| {
-                let options = Options { stop: Some(progress.stop), ..Options::default() };
-                let run = Runner::new(World::Virtual).run(&resolved.plan, options, |_| ());
-                run.map_err(|error| StudyError::Run(self.run(n).name(), error))
-            });
-            match outcome {
-                Ok(run) if run.outcome.interrupted => None,
-                outcome => {
-                    progress.count();
-                    Some(outcome.map(|run| {
-                        let judged = search.judge(&run.outcome);
-                        (run.outcome.seed, run.outcome.trace_hash, judged)
-                    }))
-                }
+        let work = |seed: &u64| {
+            let resolved = self.resolve_value(n, search, index, *seed)?;
+            let options = Options { stop: Some(progress.stop), ..Options::default() };
+            let run = Runner::new(World::Virtual).run(&resolved.plan, options, |_| ());
+            let run = run.map_err(|error| StudyError::Run(self.run(n).name(), error))?;
+            if run.outcome.interrupted {
+                return Ok::<_, StudyError>(None);
             }
+            progress.count();
+            let judged = search.judge(&run.outcome);
+            Ok(Some((run.outcome.seed, run.outcome.trace_hash, judged)))
         };
         let value = search.axis.shown(index).into_owned();
         let mut tried = Tried {
@@ -382,34 +387,21 @@ impl Study {
             failed: Vec::new(),
             traces: Vec::new(),
         };
-        let mut wrong = None;
-        in_order(0..search.seeds(), jobs, progress.stop, work, |_, result| match result {
-            Ok((seed, trace, (Verdict::Pass, _))) => {
-                tried.seeds += 1;
-                tried.traces.extend(trace.map(|trace| (seed, trace)));
-                ControlFlow::Continue(())
+        let seeds = 0..search.seeds();
+        try_in_order(seeds, jobs, progress.stop, work, |_, (seed, trace, (verdict, failed))| {
+            tried.seeds += 1;
+            tried.traces.extend(trace.map(|trace| (seed, trace)));
+            if verdict.is_pass() {
+                return ControlFlow::Continue(());
             }
             // The first seed that fails, in the order of seeds, decides; so the result does not depend on the
             // threads.
-            Ok((seed, trace, (verdict, failed))) => {
-                tried.traces.extend(trace.map(|trace| (seed, trace)));
-                tried = Tried {
-                    verdict,
-                    seed: Some(seed),
-                    failed,
-                    seeds: tried.seeds + 1,
-                    ..tried.clone()
-                };
-                ControlFlow::Break(())
-            }
-            Err(error) => {
-                wrong = Some(error);
-                ControlFlow::Break(())
-            }
-        });
+            (tried.verdict, tried.seed, tried.failed) = (verdict, Some(seed), failed);
+            ControlFlow::Break(())
+        })?;
         // Without a failure a value holds only if all of its seeds were run.
         let is_whole = tried.seeds == search.seeds() || tried.seed.is_some();
-        wrong.map_or(Ok(is_whole.then_some(tried)), Err)
+        Ok(is_whole.then_some(tried))
     }
 
     /// Makes the search of one run of the study.
@@ -477,27 +469,14 @@ impl Study {
         // Many searches share the threads; few have them for their seeds.
         let outer = jobs.min(numbers.len()).max(1);
         let inner = (jobs / outer).max(1);
-        let error = Mutex::new(None);
-        let work = |n: &u64| match self.search_one(*n, search, inner, &progress) {
-            Ok(found) => found.map(Ok),
-            Err(error) => Some(Err(error)),
-        };
+        let work = |n: &u64| self.search_one(*n, search, inner, &progress);
         let mut found = Vec::new();
-        in_order(numbers.iter().copied(), outer, stop, work, |_, result| match result {
-            Ok(one) => {
-                found.push(one);
-                progress.ended.fetch_add(1, Ordering::Relaxed);
-                progress.report();
-                ControlFlow::Continue(())
-            }
-            Err(why) => {
-                *error.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(why);
-                ControlFlow::Break(())
-            }
-        });
-        if let Some(why) = error.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-            return Err(why);
-        }
+        try_in_order(numbers.iter().copied(), outer, stop, work, |_, one| {
+            found.push(one);
+            progress.ended.fetch_add(1, Ordering::Relaxed);
+            progress.report();
+            ControlFlow::Continue(())
+        })?;
         let columns = self.sweep().map_or_else(Vec::new, |sweep| {
             sweep.columns().into_iter().map(|column| column.name.to_owned()).collect()
         });
@@ -555,6 +534,13 @@ impl Found {
 }
 
 impl Searched {
+    /// Says what was searched for, in a line.
+    #[must_use]
+    pub fn aim(&self) -> String {
+        let (lab, wanted, field) = (&self.lab, self.wanted.name(), &self.headings.0);
+        format!("{lab}: the {wanted} {field} with which {}", holding(&self.checks))
+    }
+
     /// Returns the worst verdict of all searches: not judged if one was not made.
     #[must_use]
     pub fn verdict(&self) -> Verdict {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Row;
 use super::sweep::SEED;
-use ground::verdict::Verdict;
+use ground::verdict::{Verdict, Verdicts};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub struct Studied {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
     /// Number of runs that ended, by verdict.
-    pub verdicts: BTreeMap<&'static str, u64>,
+    pub verdicts: Verdicts,
     /// Axes of the tables.
     pub axes: Vec<AxisName>,
     /// Runs that differ in the seed alone, if seeds are an axis.
@@ -102,7 +102,7 @@ impl Studied {
             verdict: Verdict::NotJudged,
             planned,
             part: None,
-            verdicts: Verdict::ALL.map(|verdict| (verdict.name(), 0)).into(),
+            verdicts: Verdicts::default(),
             axes,
             groups: Vec::new(),
             same_traces: Vec::new(),
@@ -112,7 +112,7 @@ impl Studied {
 
     /// Adds the row of a run.
     pub fn add(&mut self, row: Row) {
-        *self.verdicts.entry(row.verdict.name()).or_default() += 1;
+        self.verdicts.add(row.verdict);
         // By the plan and not by the count: a table with the first rows alone would mislead.
         if self.planned <= SHOWN_MAX {
             self.rows.push(row);
@@ -130,10 +130,7 @@ impl Studied {
             labs.entry(row.study.clone()).or_insert(next);
         }
         self.rows.sort_by_key(|row| (labs[&row.study], row.n));
-        let ended = Verdict::ALL.into_iter().filter(|verdict| self.verdicts[verdict.name()] > 0);
-        // A run that is missing may have failed.
-        let is_part = self.verdicts.values().sum::<u64>() < self.planned;
-        self.verdict = Verdict::of_all(ended.chain(is_part.then_some(Verdict::Inconclusive)));
+        self.verdict = self.verdicts.verdict_of(self.planned);
         if self.axes.iter().any(|axis| axis.path == SEED) {
             self.groups = groups(&self.rows);
         }

@@ -7,20 +7,19 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration as WallSpan;
 
-use super::{Defects, Faults, Summary, Swarm, Trial, lab_seed};
+use super::{Failed, Slowest, Summary, Swarm, Trial, lab_seed};
 use crate::raw::Lab;
 use crate::study::{RowError, each_row};
 use ground::verdict::Verdict;
+use labrun::trial::Counts;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
-use sim::check::{Cause, Totals};
+use sim::check::Cause;
 
 /// A lab of a swarm. Written flat: `totals`, `faults`, `defects` and `excused` are prefixes of names.
-#[derive(Clone, PartialEq, Debug)]
-pub struct LabRow(Fields);
-
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-struct Fields {
+#[serde(remote = "Self")]
+pub struct LabRow {
     /// Number of the lab, from 0.
     n: u64,
     /// Number of labs of the swarm.
@@ -35,15 +34,8 @@ struct Fields {
     /// Check that failed.
     check: Option<Cow<'static, str>>,
     detail: Option<String>,
-    frames: u64,
-    lossless_drops: u64,
-    deadlocks: u64,
-    stood_still: bool,
-    judges_marks: bool,
-    judges_shares: bool,
-    totals: Totals,
-    faults: Faults,
-    defects: Defects,
+    #[serde(flatten)]
+    counts: Counts,
     excused: BTreeMap<Cause, u64>,
     /// Duration of the run in real time.
     wall_ms: f64,
@@ -54,7 +46,7 @@ impl LabRow {
     /// Returns the row of a lab by its number in a swarm.
     pub(super) fn new(swarm: Swarm, n: u64, trial: &Trial, took: WallSpan) -> Self {
         let failure = trial.failure();
-        Self(Fields {
+        Self {
             n,
             count: swarm.count,
             swarm: swarm.seed,
@@ -63,60 +55,55 @@ impl LabRow {
             verdict: trial.verdict(),
             check: failure.map(|failure| failure.check.into()),
             detail: failure.map(|failure| failure.detail.clone()),
-            frames: trial.frames,
-            lossless_drops: trial.lossless_drops,
-            deadlocks: trial.deadlocks,
-            stood_still: trial.stood_still,
-            judges_marks: trial.judges_marks,
-            judges_shares: trial.judges_shares,
-            totals: trial.totals,
-            faults: trial.faults,
-            defects: trial.defects,
+            counts: trial.counts,
             excused: trial.excused.by_cause().collect(),
             wall_ms: took.as_secs_f64() * 1e3,
             version: ground::program::version().into(),
-        })
+        }
     }
 
     /// Adds the lab to a summary.
     pub(super) fn add_to(&self, summary: &mut Summary) {
-        let row = &self.0;
+        let Self { n: lab, seed, counts, wall_ms: milliseconds, .. } = *self;
+        summary.labs += 1;
         // `difference` has refused a row whose hash is no number.
-        let hash = u64::from_str_radix(&row.trace_hash, 16).unwrap_or(0);
-        summary.count(row.n, row.seed, hash, row.wall_ms);
-        summary.frames += row.frames;
-        summary.totals.add(&row.totals);
-        summary.faults.add(&row.faults);
-        summary.defects.add(&row.defects);
-        summary.deadlocks += u64::from(row.deadlocks > 0);
-        summary.stood_still += u64::from(row.stood_still);
-        summary.judged_for_marks += u64::from(row.judges_marks);
-        summary.judged_for_shares += u64::from(row.judges_shares);
-        summary.lossless_drops += row.lossless_drops;
-        for (cause, n) in &row.excused {
+        summary.hashes[lab as usize] = u64::from_str_radix(&self.trace_hash, 16).unwrap_or(0);
+        if summary.slowest.is_none_or(|slowest| slowest.milliseconds < milliseconds) {
+            summary.slowest = Some(Slowest { lab, seed, milliseconds });
+        }
+        summary.frames += counts.frames;
+        summary.totals.add(&counts.totals);
+        summary.faults.add(&counts.faults);
+        summary.defects.add(&counts.defects);
+        summary.deadlocks += u64::from(counts.deadlocks > 0);
+        summary.stood_still += u64::from(counts.stood_still);
+        summary.judged_for_marks += u64::from(counts.judges_marks);
+        summary.judged_for_shares += u64::from(counts.judges_shares);
+        summary.lossless_drops += counts.lossless_drops;
+        for (cause, n) in &self.excused {
             *summary.excused_drops.entry(*cause).or_default() += n;
         }
-        if let Some(check) = &row.check {
-            summary.fail(row.n, row.seed, check.clone(), row.detail.clone().unwrap_or_default());
+        if let Some(check) = self.check.clone() {
+            let detail = self.detail.clone().unwrap_or_default();
+            summary.failed.push(Failed { lab, seed, check, detail });
         }
     }
 
     /// Describes a row that is not of this swarm, or whose lab is not the one of its number.
     fn difference(&self, swarm: Swarm) -> Option<String> {
-        let row = &self.0;
         let version = ground::program::version();
         let differs = |what: &str, row: &dyn std::fmt::Display, own: &dyn std::fmt::Display| {
             Some(format!("{what} {row}, and the others are of {what} {own}"))
         };
         match () {
-            () if row.version != version => differs("version", &row.version, &version),
-            () if row.swarm != swarm.seed => differs("seed", &row.swarm, &swarm.seed),
-            () if row.count != swarm.count => differs("count", &row.count, &swarm.count),
-            () if row.n >= row.count || row.seed != lab_seed(row.swarm, row.n) => {
-                Some(format!("lab {} with seed {}, which no swarm has", row.n, row.seed))
+            () if self.version != version => differs("version", &self.version, &version),
+            () if self.swarm != swarm.seed => differs("seed", &self.swarm, &swarm.seed),
+            () if self.count != swarm.count => differs("count", &self.count, &swarm.count),
+            () if self.n >= self.count || self.seed != lab_seed(self.swarm, self.n) => {
+                Some(format!("lab {} with seed {}, which no swarm has", self.n, self.seed))
             }
-            () if u64::from_str_radix(&row.trace_hash, 16).is_err() => {
-                Some(format!("lab {} with `{}` as its trace", row.n, row.trace_hash))
+            () if u64::from_str_radix(&self.trace_hash, 16).is_err() => {
+                Some(format!("lab {} with `{}` as its trace", self.n, self.trace_hash))
             }
             () => None,
         }
@@ -125,7 +112,8 @@ impl LabRow {
 
 impl Serialize for LabRow {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let nested = serde_json::to_value(&self.0).map_err(serde::ser::Error::custom)?;
+        let nested = Self::serialize(self, serde_json::value::Serializer);
+        let nested = nested.map_err(serde::ser::Error::custom)?;
         let Value::Object(nested) = nested else { unreachable!("a structure is an object") };
         let mut flat = Map::new();
         for (name, value) in nested {
@@ -160,7 +148,7 @@ impl<'de> Deserialize<'de> for LabRow {
                 }
             }
         }
-        serde_json::from_value(nested.into()).map(Self).map_err(serde::de::Error::custom)
+        Self::deserialize(Value::Object(nested)).map_err(serde::de::Error::custom)
     }
 }
 
@@ -192,9 +180,9 @@ pub fn join(files: &[PathBuf]) -> Result<(Swarm, Summary), JoinError> {
         let wrong = |error| JoinError::Row(name.clone(), error);
         let file = File::open(path).map_err(|error| wrong(error.into()))?;
         let take = |line, row: LabRow| {
-            let (n, of) = (row.0.n, row.0.count);
+            let (n, of) = (row.n, row.count);
             let (swarm, summary) = whole.get_or_insert_with(|| {
-                let swarm = Swarm { count: of, seed: row.0.swarm, jobs: 1 };
+                let swarm = Swarm { count: of, seed: row.swarm, jobs: 1 };
                 (swarm, Summary::new(swarm))
             });
             if let Some(what) = row.difference(*swarm) {
@@ -205,14 +193,12 @@ pub fn join(files: &[PathBuf]) -> Result<(Swarm, Summary), JoinError> {
             if std::mem::replace(&mut known[n as usize], true) {
                 return Err(RowError::Twice(line, n, format!("the {of} of the swarm")));
             }
-            seconds += row.0.wall_ms / 1e3;
+            seconds += row.wall_ms / 1e3;
             row.add_to(summary);
             Ok(())
         };
-        let read = each_row(&file, take).map_err(wrong)?;
-        let len = file.metadata().map_err(|error| wrong(error.into()))?.len();
         // The row that was cut off is missing in the sum, so it is an error and not left out.
-        if read != len {
+        if !each_row(&file, take).map_err(wrong)?.is_empty() {
             let what = "the last line is cut off; run its shard again".to_owned();
             return Err(JoinError::Missing(format!("{name}: {what}")));
         }

@@ -73,10 +73,10 @@ pub(super) fn healthy(lab: &Lab) -> Lab {
 /// `change` alters the outcome before it is judged.
 pub(super) fn judge(lab: &Lab, trial: &mut Trial, change: impl Fn(&mut Outcome)) {
     let Some(defect) = lab.faults.iter().find_map(defect) else { return };
-    trial.defects.labs = 1;
+    trial.counts.defects.labs = 1;
     // A lab that does not end by itself has nothing to compare with.
     let Some(ended) = trial.ended.filter(|ended| *ended <= LONGEST) else {
-        trial.defects.not_compared = 1;
+        trial.counts.defects.not_compared = 1;
         return;
     };
     let most = ended.saturating_mul(LONGER) + SPARE;
@@ -96,9 +96,9 @@ pub(super) fn judge(lab: &Lab, trial: &mut Trial, change: impl Fn(&mut Outcome))
     };
     change(&mut bad);
     let harm = Harm::between(&good, &bad);
-    trial.defects.harmful = u64::from(harm != Harm::default());
-    trial.defects.failed = u64::from(bad.verdict.is_fail());
-    trial.defects.not_judged = u64::from(!bad.verdict.is_fail() && !bad.verdict.is_pass());
+    trial.counts.defects.harmful = u64::from(harm != Harm::default());
+    trial.counts.defects.failed = u64::from(bad.verdict.is_fail());
+    trial.counts.defects.not_judged = u64::from(!bad.verdict.is_fail() && !bad.verdict.is_pass());
     if let Some(what) = harm.unseen(&bad) {
         let kind = serde_json::to_value(defect.kind).unwrap_or_default();
         trial.failures.push(Failure {

@@ -26,8 +26,7 @@ pub fn study_html(studied: &Studied, world: &str, command: &str) -> String {
     for axis in &studied.axes {
         let value = |row: &Row| {
             // Variants may lack an axis of the study.
-            let found = row.axes.iter().find(|(path, _)| *path == axis.path);
-            found.map_or_else(|| "–".into(), |(path, value)| shown(path, value))
+            row.axis(&axis.path).map_or_else(|| "–".into(), |value| shown(&axis.path, value))
         };
         axes.push(Values::new(&axis.name, axis.path == SEED, rows.iter().map(value)));
     }
@@ -36,14 +35,10 @@ pub fn study_html(studied: &Studied, world: &str, command: &str) -> String {
         axes.push(Values::new("run", false, rows.iter().map(|row| row.n.to_string())));
     }
     let names = names(rows);
-    let figure = |row: &Row, name: &str| {
-        let found = row.figures.iter().find(|(own, _)| own == name);
-        found.and_then(|(_, value)| value.as_f64())
-    };
     let lines = rows.iter().enumerate().map(|(n, row)| SweepRow {
         place: axes.iter().map(|axis| axis.places[n]).collect(),
         verdict: row.verdict,
-        figures: names.iter().map(|name| figure(row, name)).collect(),
+        figures: names.iter().map(|name| row.figure(name)).collect(),
     });
     let lines: Vec<SweepRow> = lines.collect();
     let mut labs: Vec<&str> = rows.iter().map(|row| row.lab.as_str()).collect();

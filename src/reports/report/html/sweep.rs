@@ -9,7 +9,7 @@ use super::scale::{self, Unit};
 use super::{page, parts, written};
 use ::text::{count, scaled};
 use ground::time::Duration;
-use ground::verdict::Verdict;
+use ground::verdict::{Verdict, Verdicts};
 use lab::study::Spread;
 
 /// Most rows of the printed table; rows as JSON have all.
@@ -121,12 +121,10 @@ pub fn sweep_html(p: &SweepPage<'_>) -> String {
         // The script does not check the places, and an error in a browser is easily overlooked.
         assert!(row.place.iter().zip(p.axes).all(|(n, axis)| *n < axis.values.len()));
     }
-    let number = |verdict| p.rows.iter().filter(|row| row.verdict == verdict).count();
-    let all = [Verdict::Fail, Verdict::Inconclusive, Verdict::NotJudged, Verdict::Pass];
-    let counts = all.map(|verdict| (verdict, number(verdict)));
-    let counts = counts.iter().filter(|(_, n)| *n > 0);
+    let verdicts: Verdicts = p.rows.iter().map(|row| row.verdict).collect();
+    let counts = verdicts.counts().filter(|(_, n)| *n > 0);
     let counts: Vec<_> =
-        counts.map(|(verdict, n)| format!("{} {}", count(*n as u64), verdict.label())).collect();
+        counts.map(|(verdict, n)| format!("{} {}", count(n), verdict.label())).collect();
     let runs = if p.rows.len() == 1 { "run" } else { "runs" };
     let body = html! {
         header {

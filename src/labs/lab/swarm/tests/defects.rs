@@ -33,7 +33,7 @@ fn no_harm_of_a_defect_passes() {
     for (n, lab) in labs().take(60) {
         let trial = run_lab(&lab);
         assert_eq!(trial.failures, [], "lab {n}");
-        defects.add(&trial.defects);
+        defects.add(&trial.counts.defects);
     }
     println!("{defects:?}");
     assert!(defects.harmful >= 3 && defects.failed >= 3, "{defects:?}");

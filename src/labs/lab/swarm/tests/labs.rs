@@ -65,7 +65,7 @@ fn the_number_of_jobs_makes_no_difference() {
 fn a_swarm_of_one_is_the_lab_of_its_seed() {
     let seed = lab_seed(5, 7);
     let summary = run(Swarm { count: 1, seed, jobs: 1 }, |_, _| true);
-    assert_eq!(summary.frames, run_lab(&draw(seed).unwrap()).frames);
+    assert_eq!(summary.frames, run_lab(&draw(seed).unwrap()).counts.frames);
 }
 
 #[test]
@@ -109,7 +109,10 @@ fn a_circle_behind_forged_frames_is_found_and_all_else_is_judged() {
     let lab = draw(17_758_602_024_335_833_856).unwrap();
     let trial = run_lab(&lab);
     // Its paths form a circle, so a deadlock is no failure. The forged frames in it are followed by their tags.
-    assert_eq!((trial.failures, trial.stood_still, trial.deadlocks), (vec![], false, 1));
+    assert_eq!(
+        (trial.failures, trial.counts.stood_still, trial.counts.deadlocks),
+        (vec![], false, 1)
+    );
     let swallow = |network: &mut sim::Network<crate::swarm::trial::Watch>| {
         for port in (0..3).filter_map(PortId::new) {
             let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(0)) else { panic!() };
@@ -135,7 +138,7 @@ fn a_circle_behind_forged_frames_is_found_and_all_else_is_judged() {
     };
     let failed = (0..20).any(|n| {
         let trial = run_with(&draw(lab_seed(2, n)).unwrap(), |_| (), never);
-        assert!(!trial.stood_still, "{n}");
+        assert!(!trial.counts.stood_still, "{n}");
         !trial.failures.is_empty()
     });
     assert!(failed);
@@ -157,7 +160,7 @@ fn a_forged_frame_with_another_priority_at_the_next_switch_excuses_that_and_no_s
 fn a_forged_frame_may_close_a_circle() {
     let lab = draw(2_927_118_363_208_450_250).unwrap();
     let trial = run_lab(&lab);
-    assert_eq!((trial.failures, trial.deadlocks), (vec![], 1));
+    assert_eq!((trial.failures, trial.counts.deadlocks), (vec![], 1));
     // The same without it.
     let faults = lab
         .faults
@@ -166,7 +169,7 @@ fn a_forged_frame_may_close_a_circle() {
         .cloned()
         .collect();
     let trial = run_lab(&Lab { faults, ..lab });
-    assert_eq!((trial.failures, trial.deadlocks), (vec![], 0));
+    assert_eq!((trial.failures, trial.counts.deadlocks), (vec![], 0));
 }
 
 #[test]
@@ -174,7 +177,11 @@ fn a_circle_of_frames_that_cannot_be_followed_is_a_deadlock() {
     // A switch loses frames while it stands still, so what fills it at the end is not known.
     for seed in [18_333_929_525_056_294_096, 992_386_280_186_141_077] {
         let trial = run_lab(&draw(seed).unwrap());
-        assert_eq!((trial.failures, trial.deadlocks, trial.ended), (vec![], 0, None), "{seed}");
+        assert_eq!(
+            (trial.failures, trial.counts.deadlocks, trial.ended),
+            (vec![], 0, None),
+            "{seed}"
+        );
     }
 }
 
@@ -192,7 +199,7 @@ fn a_message_of_a_switch_that_it_drops_is_not_taken_for_a_frame() {
     let root = config::tree::read(text, "").unwrap();
     let trial = run_lab(&config::de::from_tree(&root).unwrap());
     assert_eq!(trial.failures, []);
-    assert!(trial.totals.drops > 0);
+    assert!(trial.counts.totals.drops > 0);
 }
 
 #[test]
@@ -256,7 +263,7 @@ fn a_flow_that_moves_is_told_from_another_one_of_its_host() {
 fn frames_of_a_flow_that_changed_its_path_are_followed_while_others_are_dropped() {
     let trial = run_lab(&read(include_str!("flap_of_a_full_path.yaml")));
     assert_eq!(trial.failures, []);
-    assert!(trial.totals.drops > 0);
+    assert!(trial.counts.totals.drops > 0);
 }
 
 /// Groups without hysteresis cross their limits with each frame at a busy processor, so that each poll of a
@@ -294,5 +301,5 @@ fn a_lab_that_stands_still_is_not_excused_by_queues_that_may_starve() {
     let trial = run_lab(&read(&held));
     let is_unfinished = |failure: &Failure| failure.check == "finished";
     assert!(trial.failures.iter().any(is_unfinished), "{trial:?}");
-    assert!(!trial.stood_still);
+    assert!(!trial.counts.stood_still);
 }
