@@ -22,15 +22,16 @@ use sluice::host::{
 use sluice::link::AgentsPlan;
 use sluice::port::Port;
 use sluice::runtime::{LossWatch, Mesh, mesh};
-use sluice::switch::{FastCnpPlan, QuantizedPlan, QueuePairs, SourceQp, Switch};
+use sluice::switch::{FastCnpPlan, QuantizedPlan, QueuePairs, SourceQp, Switch, SwitchPlan};
 use sluice::time::{Duration, Instant};
 use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, PortId, Priority, PrioritySet, Quanta};
 use sluice::wire::headroom::Dialect;
-use sluice::wire::ip::{self, Ecn};
+use sluice::wire::ip;
 use sluice::wire::roce::U24;
 use sluice::wire::{mac_control, pfc};
 use sluice::world::World;
 
+use crate::link;
 use crate::memory::{self, MemFrame, MemPort};
 use crate::overload::Overload;
 use crate::plan::{self, Pipeline};
@@ -48,29 +49,37 @@ impl World for Memory {
     type Handoff = Mesh<MemFrame>;
 }
 
-#[test]
-fn no_frame_costs_an_allocation() {
+/// Overloads a switch with this plan for a number of steps; nothing may allocate.
+fn overload(
+    plan: &SwitchPlan,
+    steps: usize,
+) -> (Overload<Memory, fn(&[u8]) -> Option<MemFrame>>, Instant) {
     memory::stock(16_384);
-    let pairs = [(); 3].map(|()| MemPort::pair(256));
-    let (mut ports, mut hosts) = (Vec::new(), Vec::new());
-    for (n, (port, host)) in (0..).zip(pairs) {
-        ports.push((PortId::new(n).unwrap(), port));
-        hosts.push(host);
-    }
-    let hosts: [MemPort; 3] = hosts.try_into().ok().unwrap();
-    let plan = plan::plan(3, Pipeline::Lossless, 1);
+    let (ports, hosts): (Vec<_>, Vec<_>) = (0..3)
+        .map(|n| {
+            let (port, host) = MemPort::pair(256);
+            ((PortId::new(n).unwrap(), port), host)
+        })
+        .unzip();
     let end = mesh(&[0; 3], 1, 1).pop().unwrap();
-    let switch = Switch::<Memory>::new(&plan, ports, end, LossWatch::new(&plan)).unwrap();
-    let mut load = Overload::new(switch, hosts, MemFrame::new);
+    let switch = Switch::<Memory>::new(plan, ports, end, LossWatch::new(plan)).unwrap();
+    let make: fn(&[u8]) -> Option<MemFrame> = MemFrame::new;
+    let mut load = Overload::new(switch, hosts.try_into().ok().unwrap(), make);
     let mut now = Instant::ZERO;
     // Even the first frames do not allocate: a switch has all its memory when it is built.
     let counted = allocation_counter::measure(|| {
-        for _ in 0..8 * 1_024 {
+        for _ in 0..steps {
             now += STEP;
             load.step(now);
         }
     });
     assert_eq!((counted.count_total, counted.count_current), (0, 0), "{counted:?}");
+    (load, now)
+}
+
+#[test]
+fn no_frame_costs_an_allocation() {
+    let (mut load, now) = overload(&plan::plan(3, Pipeline::Lossless, 1), 8 * 1_024);
     load.check(now);
     let control = allocation_counter::measure(|| drop(std::hint::black_box(vec![0_u8; 100])));
     assert_eq!(control.count_total, 1, "the counter counts");
@@ -78,14 +87,6 @@ fn no_frame_costs_an_allocation() {
 
 #[test]
 fn what_is_done_about_congestion_costs_no_allocation() {
-    memory::stock(16_384);
-    let pairs = [(); 3].map(|()| MemPort::pair(256));
-    let (mut ports, mut hosts) = (Vec::new(), Vec::new());
-    for (n, (port, host)) in (0..).zip(pairs) {
-        ports.push((PortId::new(n).unwrap(), port));
-        hosts.push(host);
-    }
-    let hosts: [MemPort; 3] = hosts.try_into().ok().unwrap();
     let mut plan = plan::congested(plan::plan(3, Pipeline::Lossless, 1), Bytes(1_000));
     let detect = [Some(Detect::Length(Bytes(1_000))); 8];
     let pairs = (0..255).map(|n| QueuePairs {
@@ -109,17 +110,7 @@ fn what_is_done_about_congestion_costs_no_allocation() {
         transmit_priority: Priority::ALL[6],
         msdu_octets: 64,
     });
-    let end = mesh(&[0; 3], 1, 1).pop().unwrap();
-    let switch = Switch::<Memory>::new(&plan, ports, end, LossWatch::new(&plan)).unwrap();
-    let mut load = Overload::new(switch, hosts, MemFrame::new);
-    let mut now = Instant::ZERO;
-    let counted = allocation_counter::measure(|| {
-        for _ in 0..4 * 1_024 {
-            now += STEP;
-            load.step(now);
-        }
-    });
-    assert_eq!((counted.count_total, counted.count_current), (0, 0), "{counted:?}");
+    let (mut load, now) = overload(&plan, 4 * 1_024);
     let counted = load.snapshot(now).congestion.unwrap();
     let sfc = counted.sfc.unwrap().counters;
     // Most find no place in a full queue.
@@ -131,25 +122,9 @@ fn what_is_done_about_congestion_costs_no_allocation() {
 
 /// A flow of stations 1 and 2, of frames of 200 bytes.
 fn answered(id: u32, kind: Transport) -> TransportPlan {
-    let mac = |n| Mac([2, 0, 0, 0, 0, n]);
-    TransportPlan {
-        id: FlowId(id),
-        src: mac(1),
-        dst: mac(2),
-        src_ip: [10, 0, 0, 1].into(),
-        dst_ip: [10, 0, 0, 2].into(),
-        tag: None,
-        priority: Priority::MIN,
-        dscp: Dscp::MIN,
-        ecn: Ecn::Ect0,
-        size: 200,
-        rate: None,
-        start: Instant::ZERO,
-        stop: Instant::NEVER,
-        message: Some(Message { bytes: 1_000, count: u64::MAX, every: Duration::ZERO }),
-        work: sluice::host::Work::default(),
-        kind,
-    }
+    let message = Some(Message { bytes: 1_000, count: u64::MAX, every: Duration::ZERO });
+    let (priority, dscp, size) = (Priority::MIN, Dscp::MIN, 200);
+    TransportPlan { tag: None, priority, dscp, size, message, ..link::flow(id, kind) }
 }
 
 fn station(n: u8, senders: &[TransportPlan], receivers: &[TransportPlan]) -> StationPlan {

@@ -4,91 +4,44 @@
 use sluice::congestion::proxy::Senders;
 use sluice::congestion::qcn::ReactionPlan;
 use sluice::frame::Burst;
-use sluice::host::plan::stream::{Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan};
+use sluice::host::plan::stream::StreamPlan;
 use sluice::host::{
-    FlowId, FlowPlan, Headers, Rate, ReactionsPlan, RocePlan, SfcPause, SfcReaction, Station,
-    StationPlan, TcpPlan, TesterPlan, Transport, TransportPlan, Udp,
+    FlowPlan, Rate, ReactionsPlan, RocePlan, SfcPause, SfcReaction, Station, StationPlan, TcpPlan,
+    TesterPlan, Transport, TransportPlan,
 };
 use sluice::port::Port;
 use sluice::time::{Duration, Instant};
-use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, Priority};
+use sluice::units::{BitsPerSec, Bytes, Dscp, Priority};
 use sluice::wire::flow::FiveTuple;
-use sluice::wire::ip::{Ecn, Protocol};
+use sluice::wire::ip::Protocol;
 use sluice::wire::roce::U24;
 use sluice::wire::{EtherType, cnm, msdu};
 
+use crate::bench::{self, HOST, PEER};
+use crate::link;
 use crate::memory::{self, MemFrame, MemPort};
 use crate::messages::{Message, frame, udp};
-
-const HOST: Mac = Mac([2, 0, 0, 0, 0, 1]);
-const PEER: Mac = Mac([2, 0, 0, 0, 0, 2]);
 
 fn tuple(port: u16) -> FiveTuple {
     udp("10.0.0.1", port, "10.0.0.2", 9)
 }
 
+/// A tenth of the link.
+const TENTH: Rate = Rate::LineShare(100_000);
+
 fn flow(id: u32) -> FlowPlan {
-    let (dscp, ecn) = (Dscp::MIN, Ecn::NotEct);
-    let (src, dst) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
-    FlowPlan {
-        id: FlowId(id),
-        src: HOST,
-        dst: PEER,
-        tag: None,
-        priority: Priority::ALL[3],
-        headers: Headers::Udp4(Udp { src, dst, src_port: id as u16, dst_port: 9, dscp, ecn }),
-        size: 200,
-        rate: Rate::LineShare(100_000),
-        start: Instant::ZERO,
-        stop: Instant::NEVER,
-        frames: None,
-    }
+    FlowPlan { size: 200, rate: TENTH, ..bench::flow(id, bench::udp(false, id as u16, 9)) }
 }
 
 fn answered(id: u32, kind: Transport) -> TransportPlan {
-    TransportPlan {
-        id: FlowId(id),
-        src: HOST,
-        dst: PEER,
-        src_ip: [10, 0, 0, 1].into(),
-        dst_ip: [10, 0, 0, 2].into(),
-        tag: None,
-        priority: Priority::ALL[3],
-        dscp: Dscp::MIN,
-        ecn: Ecn::Ect0,
-        size: 200,
-        rate: None,
-        start: Instant::ZERO,
-        stop: Instant::NEVER,
-        message: None,
-        work: sluice::host::Work::default(),
-        kind,
-    }
+    TransportPlan { tag: None, dscp: Dscp::MIN, size: 200, ..link::flow(id, kind) }
 }
 
 fn stream(id: u32) -> StreamPlan {
     let mut headers = [PEER.0, HOST.0].concat();
     headers.extend([8, 0, 0x45, 0, 0, 186, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
     headers.extend([0, id as u8, 0, 9, 0, 166, 0, 0]);
-    StreamPlan {
-        id: FlowId(id),
-        path: Path::Data(Priority::ALL[3]),
-        template: TemplatePlan {
-            headers,
-            payload: Payload::Zero,
-            edits: vec![],
-            lengths: vec![],
-            checksums: vec![],
-            probe_at: Some(42),
-            run: 0,
-        },
-        recording: None,
-        sizes: Sizes::Fixed(204),
-        pace: Pace { rate: Rate::LineShare(100_000), gap: 12, burst: None },
-        limit: Limit::default(),
-        delay: Duration::ZERO,
-        seed: 7,
-    }
+    bench::stream(id, headers, 42, 204, TENTH)
 }
 
 fn plan(pause: SfcPause) -> StationPlan {

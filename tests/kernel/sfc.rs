@@ -53,7 +53,7 @@ fn a_message_becomes_a_pause_of_the_priority_and_the_quanta_that_it_means() {
         assert_eq!(seen, wanted);
         println!("{} pauses, each of the quanta that its message means", seen.len());
         // The host never receives a message.
-        assert!(tshark(&rack.captures[PLAIN], "udp", &["frame.number"]).is_empty());
+        assert!(tshark(&rack.captures[PLAIN], "udp", "frame.number").is_empty());
         assert_eq!(rack.at(PLAIN, "sfc_proxy_accepted"), 10);
         assert_eq!(rack.at(PLAIN, "sfc_proxy_redundant"), 1);
         assert_eq!(rack.at(PLAIN, "sfc_proxy_pauses"), 9);
@@ -210,23 +210,10 @@ fn a_host_that_obeys_messages_gets_each_as_it_was_sent() {
         rack.counted("sfc_proxy_forwarded", 2);
         let sent = |seen: &[netns::capture::Seen]| seen.len() >= 2;
         rack.captures[OBEYING].wait("both", sent);
-        let fields = [
-            "eth.src",
-            "ip.src",
-            "ip.dst",
-            "udp.srcport",
-            "udp.dstport",
-            "udp.checksum.status",
-            "sfcm.form",
-            "sfcm.locator",
-            "sfcm.priority",
-            "sfcm.dscp",
-            "sfcm.pause",
-            "sfcm.flow.src",
-            "sfcm.flow.dst",
-            "sfcm.flow.dstport",
-        ];
-        let got = tshark(&rack.captures[OBEYING], "sfcm", &fields);
+        let fields = "eth.src ip.src ip.dst udp.srcport udp.dstport udp.checksum.status \
+            sfcm.form sfcm.locator sfcm.priority sfcm.dscp sfcm.pause sfcm.flow.src sfcm.flow.dst \
+            sfcm.flow.dstport";
+        let got = tshark(&rack.captures[OBEYING], "sfcm", fields);
         let fabric = rack.hosts[FABRIC].mac_text();
         let line = |said: &str| -> Vec<String> {
             let head = format!("{fabric};10.0.9.9;10.0.0.2;58622;58622;1;{said}");
@@ -276,21 +263,9 @@ fn a_queue_that_congests_tells_its_sources_and_those_who_cannot_hear_are_paused(
         let counter = |port: &str, name: &str| {
             shown["congestion"]["ports"][port][name].as_u64().expect("a counter")
         };
-        let fields = [
-            "ip.src",
-            "ip.dst",
-            "udp.srcport",
-            "udp.dstport",
-            "udp.checksum.status",
-            "sfcm.locator",
-            "sfcm.priority",
-            "sfcm.dscp",
-            "sfcm.flow.src",
-            "sfcm.flow.dst",
-            "sfcm.flow.dstport",
-            "sfcm.pause",
-        ];
-        let told = tshark(&captures[0], "sfcm", &fields);
+        let fields = "ip.src ip.dst udp.srcport udp.dstport udp.checksum.status sfcm.locator \
+            sfcm.priority sfcm.dscp sfcm.flow.src sfcm.flow.dst sfcm.flow.dstport sfcm.pause";
+        let told = tshark(&captures[0], "sfcm", fields);
         assert!(!told.is_empty(), "{:#}", shown["congestion"]);
         // Never longer than the queue takes to drain.
         let longest = peak * 8 * 1_000_000_000 / 1_000_000;
@@ -300,12 +275,12 @@ fn a_queue_that_congests_tells_its_sources_and_those_who_cannot_hear_are_paused(
             assert_eq!(rest.join(";"), wanted);
             assert!((1..=longest).contains(&pause.parse().unwrap()), "{pause} of {longest} ns");
         }
-        let paused = tshark(&captures[1], "macc", &["macc.cbfc.enbv", "macc.cbfc.pause_time.c3"]);
+        let paused = tshark(&captures[1], "macc", "macc.cbfc.enbv macc.cbfc.pause_time.c3");
         assert_eq!(paused.len() as u64, counter("p1", "sfc_proxy_pauses"));
         assert!(!paused.is_empty() && paused.iter().all(|f| f[0] == "0x0008" && f[1] != "0"));
-        assert!(tshark(&captures[1], "sfcm", &["frame.number"]).is_empty());
-        assert!(tshark(&captures[0], "macc", &["frame.number"]).is_empty());
-        assert!(tshark(&captures[2], "macc || sfcm", &["frame.number"]).is_empty());
+        assert!(tshark(&captures[1], "sfcm", "frame.number").is_empty());
+        assert!(tshark(&captures[0], "macc", "frame.number").is_empty());
+        assert!(tshark(&captures[2], "macc || sfcm", "frame.number").is_empty());
         let sent = counter("p2", "sfcTransmittedSFCMs");
         assert_eq!(sent, told.len() as u64 + counter("p1", "sfc_proxy_accepted"));
         println!("{peak} octets in the queue: {} messages, {} pauses", told.len(), paused.len());

@@ -140,13 +140,13 @@ fn sources_of_congesting_flows_receive_sfcms_cnms_and_cnps() {
                 assert_eq!(cnp["ip"][0], "10.0.0.2", "{cnp}");
                 assert_eq!((&cnp["ip"][1], &cnp["ip"][4]), (&json!(ip), &json!(4791)), "{cnp}");
             }
-            let fields = ["infiniband.bth.destqp", "infiniband.bth.p_key", "infiniband.bth.psn"];
-            let cnps = tshark(&congested.captures[n], "infiniband.bth.opcode == 129", &fields);
+            let fields = "infiniband.bth.destqp infiniband.bth.p_key infiniband.bth.psn";
+            let cnps = tshark(&congested.captures[n], "infiniband.bth.opcode == 129", fields);
             let expected = [format!("{:#08x}", SOURCE_QP[n]), "65535".into(), "0".into()];
             let other = cnps.iter().find(|cnp| **cnp != expected);
             assert!(!cnps.is_empty() && other.is_none(), "{other:?}");
             let faults = "_ws.malformed || udp.checksum.status == 0 || ip.checksum.status == 0";
-            let faults = tshark(&congested.captures[n], faults, &["frame.number"]);
+            let faults = tshark(&congested.captures[n], faults, "frame.number");
             assert_eq!(faults, [[""; 0]; 0]);
         }
         assert!(

@@ -41,27 +41,12 @@ fn tshark_names_the_ethertype_of_measurements() {
 fn tshark_reads_in_peer_delay_messages_what_we_put_there() {
     let mut frames = our_frames();
     frames.retain(|(kind, _)| kind.starts_with("pdelay"));
-    let fields = [
-        "messagetype",
-        "majorsdoid",
-        "versionptp",
-        "minorversionptp",
-        "messagelength",
-        "domainnumber",
-        "flags.twostep",
-        "correction.ns",
-        "correction.subns",
-        "clockidentity",
-        "sourceportid",
-        "sequenceid",
-        "pdrs.requestreceipttimestamp.seconds",
-        "pdrs.requestreceipttimestamp.nanoseconds",
-        "pdrs.requestingportidentity",
-        "pdfu.responseorigintimestamp.seconds",
-        "pdfu.responseorigintimestamp.nanoseconds",
-        "pdfu.requestingportidentity",
-    ];
-    let names: Vec<_> = fields.iter().map(|f| format!("ptp.v2.{f}")).collect();
+    let fields = "messagetype majorsdoid versionptp minorversionptp messagelength domainnumber \
+        flags.twostep correction.ns correction.subns clockidentity sourceportid sequenceid \
+        pdrs.requestreceipttimestamp.seconds pdrs.requestreceipttimestamp.nanoseconds \
+        pdrs.requestingportidentity pdfu.responseorigintimestamp.seconds \
+        pdfu.responseorigintimestamp.nanoseconds pdfu.requestingportidentity";
+    let names: Vec<_> = fields.split_whitespace().map(|f| format!("ptp.v2.{f}")).collect();
     let mut args = vec!["-T", "fields", "-E", "separator=;"];
     args.extend(names.iter().flat_map(|f| ["-e", f]));
     let Some(lines) = tshark("peer-delay.pcap", &frames, &args) else { return missing("tshark") };

@@ -7,9 +7,11 @@ mod rows;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
 
 use process::{Ended, Output, run as execute, start};
-use rows::{LONG, READ, ROWS, Row, WRITTEN};
+use rows::{LONG, ROWS, Row, is_read, written};
 
 use crate::run::{self, Dir, PROGRAM, Switch, guarded, sluice, text};
 
@@ -93,19 +95,35 @@ fn line(row: &Row) -> String {
     format!("{} {}{control}", row.command, row.args)
 }
 
-/// Runs all rows that `of` selects, with a running switch for `ctl`.
-fn each(name: &str, mut judge: impl FnMut(&Dir, &Row, &str)) {
+/// Number of commands that run at a time: the longest ones wait more than they compute.
+const AT_A_TIME: usize = 4;
+
+/// Judges all rows. Those of `ctl` are in their order, with one running switch; the others are side by side with
+/// them.
+fn each(name: &str, judge: impl Fn(&Dir, &Row, &str) + Sync) {
     let dir = files(name);
     let file = fs::read_to_string(dir.path("null.yaml")).unwrap();
     let file = file.replace(name, &format!("{name}-ctl"));
-    let mut switch = Switch::start(&dir, "switch", &file, &["--quiet"]);
-    for row in ROWS {
-        judge(&dir, row, &line(row));
-        if row.command == "ctl stop" {
-            switch.end();
-            switch = Switch::start(&dir, "switch", &file, &["--quiet"]);
+    let is_ctl = |row: &&Row| row.command.starts_with("ctl ");
+    let others = Mutex::new(ROWS.iter().filter(|row| !is_ctl(row)));
+    let next = || others.lock().unwrap().next();
+    thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                while let Some(row) = next() {
+                    judge(&dir, row, &line(row));
+                }
+            });
         }
-    }
+        let mut switch = Switch::start(&dir, "switch", &file, &["--quiet"]);
+        for row in ROWS.iter().filter(is_ctl) {
+            judge(&dir, row, &line(row));
+            if row.command == "ctl stop" {
+                switch.end();
+                switch = Switch::start(&dir, "switch", &file, &["--quiet"]);
+            }
+        }
+    });
 }
 
 /// Asserts that there is no panic, no message about the pipe, and no directory of DPDK left.
@@ -190,7 +208,7 @@ fn ctrl_c_prints_what_there_is() {
 fn files_that_cannot_be_written_end_no_run_that_has_begun() {
     let dir = files("unwritable");
     let input = dir.path("small.yaml");
-    for (command, option, line) in WRITTEN {
+    for (command, option, line) in written() {
         let bad = ["/dev/null/x".into(), "/proc/no/such".into(), input.join("x")];
         for path in bad {
             let path: std::path::PathBuf = path;
@@ -253,10 +271,9 @@ fn every_argument_with_a_path_is_known() {
             if !names.iter().any(|value| words.contains(&value.as_str())) {
                 continue;
             }
-            let known = WRITTEN.iter().any(|(command, arg, _)| (*command, *arg) == (name, id))
-                || READ.contains(&(name, id))
-                || READ.contains(&(name.split(' ').next().unwrap_or(""), id));
-            if !known {
+            let is_written =
+                written().iter().any(|(command, arg, _)| command == name && *arg == id);
+            if !is_written && !is_read(name, id) {
                 unknown.push(format!("{name} {id}"));
             }
         }

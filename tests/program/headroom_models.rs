@@ -143,6 +143,35 @@ fn json(args: &str) -> Value {
     serde_json::from_slice(&out.stdout).unwrap()
 }
 
+/// Asserts that what a command prints has these parts.
+#[track_caller]
+fn prints(args: &str, parts: &[&str]) {
+    let out = sluice(args);
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(out.status.success(), "{args}: {text}");
+    for part in parts {
+        assert!(text.contains(part), "{args}: {part} in\n{text}");
+    }
+}
+
+/// Asserts that a command is refused as bad input, by a message with these parts.
+#[track_caller]
+fn refused(args: &str, parts: &[&str]) {
+    let out = sluice(args);
+    let text = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(2), "{args}: {text}");
+    for part in parts {
+        assert!(text.contains(part), "{args}: {part} in {text}");
+    }
+}
+
+/// Writes a file for a command, and returns its path.
+fn file(name: &str, text: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
 fn calc(args: &str) -> u64 {
     let out = json(&format!("calc {args}"));
     let bits: i64 =
@@ -179,12 +208,7 @@ fn a_rate_below_any_link_is_refused_by_every_verb() {
     let calc = ["ieee", "cisco", "sonic", "mlx5"].map(|model| format!("calc --model {model}"));
     for verb in calc.iter().map(String::as_str).chain(["compare"]) {
         let args = format!("{verb} --length 100m --rate");
-        let refused = sluice(&format!("{args} 400bps"));
-        let why = String::from_utf8_lossy(&refused.stderr);
-        assert_eq!(refused.status.code(), Some(2), "{verb}: {why}");
-        for part in ["--rate", "400bps", "1 Mb/s", "write M or G"] {
-            assert!(why.contains(part), "{verb}: {part}: {why}");
-        }
+        refused(&format!("{args} 400bps"), &["--rate", "400bps", "1 Mb/s", "write M or G"]);
         // The slowest link that the model covers.
         let slow = sluice(&format!("{args} 1M"));
         assert!(!String::from_utf8_lossy(&slow.stderr).contains("is below"), "{verb}");
@@ -274,9 +298,7 @@ fn check_and_calc_and_the_sum_are_one_number() {
 #[test]
 fn a_refusal_has_the_number_of_calc_and_names_its_remedies() {
     let refused = |name: &str, text: &str| {
-        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        std::fs::write(&path, text).unwrap();
-        let out = check(&path);
+        let out = check(file(name, text).as_ref());
         assert_eq!(out.status.code(), Some(2));
         String::from_utf8([out.stderr, out.stdout].concat()).unwrap()
     };
@@ -318,11 +340,8 @@ fn rates_above_400g_have_answers_that_say_what_is_assumed() {
 
 #[test]
 fn the_explanation_has_every_term() {
-    let out = sluice("calc --model ieee --rate 100G --length 100m --explain");
-    let text = String::from_utf8(out.stdout).unwrap();
-    for part in ["42,096", "100,000", "cable both ways", "PCS", "802.1Q Annex N", "2 x interface"] {
-        assert!(text.contains(part), "{part} in\n{text}");
-    }
+    let parts = ["42,096", "100,000", "cable both ways", "PCS", "802.1Q Annex N", "2 x interface"];
+    prints("calc --model ieee --rate 100G --length 100m --explain", &parts);
 }
 
 #[test]
@@ -335,60 +354,43 @@ fn models_stand_side_by_side_with_a_measurement() {
     assert_eq!(of("measured"), Some(41_000));
     assert!(of("cisco") < of("cisco complete") && of("sonic").is_some());
     // A model without a result gives the reason, and the others still give theirs.
-    let out = sluice("compare --rate 50G --length 100m");
-    let text = String::from_utf8(out.stdout).unwrap();
-    assert!(out.status.success() && text.contains("no delay table"), "{text}");
+    prints("compare --rate 50G --length 100m", &["no delay table"]);
 }
 
 #[test]
 fn a_measurement_is_read_from_its_file() {
-    let file = |name: &str, text: &str| {
-        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        std::fs::write(&path, text).unwrap();
-        format!("compare --rate 100G --length 100m --measured-from {}", path.display())
+    let from = |name: &str, text: &str| {
+        format!("compare --rate 100G --length 100m --measured-from {}", file(name, text))
     };
     let good =
         r#"{"rate_bps": 100000000000, "headroom": {"bytes": 41000, "bits": 328000}, "n": 1}"#;
-    let good = file("measured.json", good);
+    let good = from("measured.json", good);
     let out = json(&good);
     assert_eq!((&out[0]["model"], &out[0]["bytes"]), (&"measured".into(), &41_000.into()));
     assert_eq!(out[0]["percent"], 100.0);
     for (name, text) in
         [("empty.json", ""), ("none.json", "{}"), ("null.json", r#"{"headroom": null}"#)]
     {
-        let out = sluice(&file(name, text));
-        let said = String::from_utf8(out.stderr).unwrap();
-        assert_eq!(out.status.code(), Some(2), "{said}");
-        assert!(said.contains(name) && said.contains("headroom measure"), "{said}");
+        refused(&from(name, text), &[name, "headroom measure"]);
     }
     let failed =
         r#"{"rate_bps": 100000000000, "failure": "0 answers to 9 requests", "measurements": []}"#;
-    let out = sluice(&file("failed.json", failed));
-    let said = String::from_utf8(out.stderr).unwrap();
-    assert_eq!(out.status.code(), Some(2), "{said}");
     let part = "has no measurement that succeeded: 0 answers to 9 requests";
-    assert!(said.contains(part), "{said}");
+    refused(&from("failed.json", failed), &[part]);
     // A link of another rate has another headroom.
-    let out = sluice(&good.replace("--rate 100G", "--rate 40G"));
-    let said = String::from_utf8(out.stderr).unwrap();
-    assert_eq!(out.status.code(), Some(2), "{said}");
-    assert!(said.contains("of a link of 100 Gb/s, and --rate is 40 Gb/s"), "{said}");
-    let out = sluice("compare --rate 100G --length 100m --measured-from nowhere.json");
-    assert_eq!(out.status.code(), Some(2));
+    let slower = good.replace("--rate 100G", "--rate 40G");
+    refused(&slower, &["of a link of 100 Gb/s, and --rate is 40 Gb/s"]);
+    refused("compare --rate 100G --length 100m --measured-from nowhere.json", &[]);
     for line in [&format!("{good} --measured 1KB"), "compare --rate 100G --measured 0B"] {
-        assert_eq!(sluice(line).status.code(), Some(2), "{line}");
+        refused(line, &[]);
     }
 }
 
 #[test]
 fn every_sum_is_explained_side_by_side() {
-    let out = sluice("compare --rate 100G --length 100m --explain");
-    let text = String::from_utf8(out.stdout).unwrap();
-    for part in
-        ["ieee = 2 x cable", "cisco complete = ", "mlx5 = (301", "cable both ways", "42,096"]
-    {
-        assert!(text.contains(part), "{part} in\n{text}");
-    }
+    let parts =
+        ["ieee = 2 x cable", "cisco complete = ", "mlx5 = (301", "cable both ways", "42,096"];
+    prints("compare --rate 100G --length 100m --explain", &parts);
     let rows = json("compare --rate 100G --length 100m --explain");
     for row in rows.as_array().unwrap() {
         let bits = |v: &Value| v["bits"].as_i64().unwrap();
@@ -411,12 +413,7 @@ fn refusals_name_the_option_and_the_remedy() {
         ("calc --model ieee --rate 10GB --length 1m", ["--rate", "bits"]),
         ("calc --model ieee --rate 10G --length 1m --macsec-pfc", ["--macsec", "required"]),
     ] {
-        let out = sluice(args);
-        let text = String::from_utf8_lossy(&out.stderr);
-        assert_eq!(out.status.code(), Some(2), "{args}: {text}");
-        for part in parts {
-            assert!(text.contains(part), "{args}: {part} in {text}");
-        }
+        refused(args, &parts);
     }
 }
 
@@ -471,11 +468,8 @@ fn a_cable_has_a_length_by_phy_fec_and_macsec() {
     assert_eq!(rows.len(), 5 * 4, "{rows:?}");
     let all = reached("--headroom 42096B");
     assert!(all.len() > rows.len() && rows.iter().all(|row| all.contains(row)));
-    let text = sluice("reach --headroom 42096B --rate 100G");
-    let text = String::from_utf8(text.stdout).unwrap();
-    for part in ["headroom 42,096 B", "100.000 m", "none", "data and PFC, 32 B", "100GBASE-CR10"] {
-        assert!(text.contains(part), "{part} in\n{text}");
-    }
+    let parts = ["headroom 42,096 B", "100.000 m", "none", "data and PFC, 32 B", "100GBASE-CR10"];
+    prints("reach --headroom 42096B --rate 100G", &parts);
     // No cable is longer than the PHY's own: twinaxial copper, twisted pairs, ER optics.
     let of = |args: &str, name: &str| {
         let rows = reached(args);
@@ -493,10 +487,7 @@ fn a_cable_has_a_length_by_phy_fec_and_macsec() {
         ("reach --headroom 1KB --rate 100G --cell 70000", ["--cell", "65536"]),
         ("reach --rate 100G", ["--headroom", "required"]),
     ] {
-        let out = sluice(args);
-        let text = String::from_utf8_lossy(&out.stderr);
-        assert_eq!(out.status.code(), Some(2), "{args}: {text}");
-        assert!(parts.iter().all(|part| text.contains(part)), "{args}: {text}");
+        refused(args, &parts);
     }
 }
 
@@ -524,19 +515,13 @@ fn errors_of_the_stamps_have_the_published_effect() {
     assert_eq!(rows[1]["quanta"], 19.53125);
     let more = json("sensitivity --rate 10G --length 1m --error 1us --cell 1000 --fec none");
     assert_eq!((&more[0]["bytes"], &more[0]["cell"]), (&1_250.into(), &1_000.into()));
-    let text = String::from_utf8(sluice("sensitivity --rate 100G").stdout).unwrap();
-    for part in ["100G, 500m", "32,992", "203,776", "42,096 B", "2.969 %", "cells of 160 B"] {
-        assert!(text.contains(part), "{part} in\n{text}");
-    }
+    let parts = ["100G, 500m", "32,992", "203,776", "42,096 B", "2.969 %", "cells of 160 B"];
+    prints("sensitivity --rate 100G", &parts);
 }
 
 #[test]
 fn errors_of_a_measurement_are_those_that_it_had() {
-    let file = |name: &str, text: &str| {
-        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        std::fs::write(&path, text).unwrap();
-        format!("sensitivity --from {}", path.display())
-    };
+    let from = |name: &str, text: &str| format!("sensitivity --from {}", file(name, text));
     let measured = |method: &str| {
         format!(
             r#"{{"method": "{method}", "rate_bps": 100000000000, "max_frame": 2000, "measurements": [
@@ -544,7 +529,7 @@ fn errors_of_a_measurement_are_those_that_it_had() {
             {{"min": 100, "mean": 110, "p50": 105, "p90": 120, "p99": 125, "max": 200}}}}]}}"#
         )
     };
-    let rows = json(&file("spread.json", &measured("round_trip")));
+    let rows = json(&from("spread.json", &measured("round_trip")));
     let bytes = |rows: &Value| {
         let all = rows.as_array().unwrap().iter();
         all.map(|row| (row["error"].to_string(), row["bytes"].as_u64().unwrap()))
@@ -554,7 +539,7 @@ fn errors_of_a_measurement_are_those_that_it_had() {
         [("uncertainty", 50), ("max - min", 1_250), ("max - mean", 1_125), ("p99 - p50", 250)];
     assert_eq!(bytes(&rows), expected.map(|(name, n)| (format!("\"{name}\""), n)));
     // The mean path delay of PTP counts in both directions.
-    let rows = json(&file("spread-ptp.json", &measured("ptp")));
+    let rows = json(&from("spread-ptp.json", &measured("ptp")));
     assert_eq!(bytes(&rows), expected.map(|(name, n)| (format!("\"{name}\""), 2 * n)));
     for (name, text) in [
         ("sensitivity-empty.json", "{}"),
@@ -565,11 +550,8 @@ fn errors_of_a_measurement_are_those_that_it_had() {
         ("sensitivity-zero.json", &measured("ptp").replace("336768", "0")),
         ("sensitivity-back.json", &measured("ptp").replace("\"max\": 200", "\"max\": 1")),
     ] {
-        let out = sluice(&file(name, text));
-        let said = String::from_utf8(out.stderr).unwrap();
-        assert_eq!(out.status.code(), Some(2), "{name}: {said}");
-        assert!(said.contains(name), "{said}");
+        refused(&from(name, text), &[name]);
     }
-    assert_eq!(sluice("sensitivity").status.code(), Some(2));
-    assert_eq!(sluice("sensitivity --rate 100G --from x.json").status.code(), Some(2));
+    refused("sensitivity", &[]);
+    refused("sensitivity --rate 100G --from x.json", &[]);
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Output};
 
+use file::testgolden;
 use serde_json::Value;
 
 use crate::run::{self, Dir};
@@ -118,20 +118,8 @@ fn the_results_of_a_small_lab_are_these() {
     for field in ["engine", "version"] {
         found.as_object_mut().unwrap().remove(field);
     }
-    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/lab_tiny.json");
     prune(&mut found);
-    let found = serde_json::to_string_pretty(&found).unwrap() + "\n";
-    let expected = fs::read_to_string(golden).unwrap_or_default();
-    if found != expected {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab_tiny.json");
-        fs::write(&path, &found).unwrap();
-        let line = found.lines().zip(expected.lines()).position(|(a, b)| a != b).unwrap_or(0);
-        panic!(
-            "line {} differs from {golden}; the new results are in {}",
-            line + 1,
-            path.display()
-        );
-    }
+    testgolden::hold("tests/golden/lab_tiny.json", &(format!("{found:#}") + "\n"));
 }
 
 #[test]

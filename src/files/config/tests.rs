@@ -11,6 +11,11 @@ mod refusals;
 use super::*;
 use ground::units::{PortId, PriorityGroup};
 
+/// All examples with their names.
+fn examples() -> Vec<(String, String)> {
+    file::testexamples::all("configs/switch")
+}
+
 /// Parses a text that must be valid; returns the file and its warnings.
 fn good(text: &str) -> (SwitchFile, Vec<String>) {
     match parse("f.yaml", text, &Machine::any()) {

@@ -14,6 +14,10 @@ mod schema;
 pub mod tree;
 mod written;
 
+#[cfg(any(test, feature = "rig"))]
+pub mod testexamples;
+#[cfg(any(test, feature = "rig"))]
+pub mod testfields;
 #[cfg(test)]
 #[path = "../../../tests/shared/testfolder.rs"]
 mod testfolder;

@@ -28,14 +28,19 @@ fn fillers() -> [String; 6] {
     ]
 }
 
-/// Checks that all messages that `said` returns for changed texts are within the bound. `texts` are
-/// YAML; `schema` is that of the file. More than `least` of the texts must be refused.
-pub fn hold<'a>(
-    texts: impl IntoIterator<Item = &'a str>,
+/// Checks that all messages that `said` returns for changed texts are within the bound: those of a golden file of
+/// refusals, and of the examples in a folder. `schema` is that of the file. More than `least` of the texts must be
+/// refused.
+///
+/// # Panics
+/// A message is longer, or too few texts are refused.
+pub fn hold(
+    (golden, folder): (&str, &str),
     schema: Option<&Value>,
     least: usize,
     said: impl Fn(&str) -> Vec<String>,
 ) {
+    let examples = super::testexamples::all(folder).into_iter().map(|(_, text)| text);
     let mut seen = BTreeSet::new();
     let mut refused = 0;
     let mut look = |document: &Value, place: &str| {
@@ -43,8 +48,8 @@ pub fn hold<'a>(
         refused += usize::from(!lines.is_empty());
         lines.iter().for_each(|line| check(line, place));
     };
-    for text in texts {
-        let Ok(root) = super::tree::read(text, "") else { continue };
+    for text in examples.chain(super::testrefusals::texts(golden)) {
+        let Ok(root) = super::tree::read(&text, "") else { continue };
         let whole = value(&root);
         changed(&whole, "", &mut |place, filler, make| {
             if seen.insert((place.to_owned(), filler)) {

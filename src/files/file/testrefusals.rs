@@ -13,14 +13,6 @@ pub fn texts(path: &str) -> Vec<String> {
     cases(&golden).into_iter().map(|(_, text, _)| text.to_owned()).collect()
 }
 
-/// Lists the files of a folder.
-pub fn files(folder: &str) -> Vec<String> {
-    let all = std::fs::read_dir(format!("{ROOT}/{folder}")).unwrap();
-    let paths = all.map(|entry| entry.unwrap().path());
-    let paths = paths.filter(|path| path.extension().is_some_and(|e| e == "yaml"));
-    paths.map(|path| std::fs::read_to_string(path).unwrap()).collect()
-}
-
 /// Parses the cases: name, text and messages.
 fn cases(golden: &str) -> Vec<(&str, &str, &str)> {
     golden

@@ -184,6 +184,22 @@ impl<E: Events + Default> Lab<E> {
         self.port(n).rx.push_back(MemFrame::new(octets));
     }
 
+    pub fn inject_all(&mut self, n: u16, frames: impl IntoIterator<Item = impl AsRef<[u8]>>) {
+        frames.into_iter().for_each(|octets| self.inject(n, octets.as_ref()));
+    }
+
+    /// Frames arrive at once, with all of their consequences.
+    pub fn deliver_all(&mut self, n: u16, frames: impl IntoIterator<Item = impl AsRef<[u8]>>) {
+        self.inject_all(n, frames);
+        self.poll_until_idle();
+    }
+
+    /// A port that was stopped sends again.
+    pub fn open(&mut self, n: u16) {
+        self.port(n).room = usize::MAX;
+        self.poll_until_idle();
+    }
+
     /// A frame arrives, with all of its consequences.
     pub fn deliver(&mut self, n: u16, octets: &[u8]) {
         self.inject(n, octets);

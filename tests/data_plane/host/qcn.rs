@@ -7,21 +7,19 @@ use sluice::congestion::qcn::{QuantizedFeedback, ReactionPlan, ReactionPoint};
 use sluice::frame::Frame;
 use sluice::host::{
     CnmCounters, FlowId, FlowPlan, Headers, PlanError, Rate, ReactionsPlan, RocePlan, StationPlan,
-    Transport, TransportPlan, Udp,
+    Transport, TransportPlan,
 };
-use sluice::pfc::FlowControl;
 use sluice::time::{Duration, Instant};
-use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, PrioritySet};
+use sluice::units::{BitsPerSec, Bytes, Dscp};
 use sluice::wire::ip::Ecn;
 use sluice::wire::roce::U24;
 use sluice::wire::{EtherType, cnm, cnp, ethernet, msdu};
 
-use crate::bench::{Bench, PEER, priority};
+use crate::bench::{Bench, HOST, LINK, PEER, flow, obeying, priority, udp};
+use crate::link;
 use crate::mem_port::MemFrame;
 use crate::messages::frame;
 
-const HOST: Mac = Mac([2, 0, 0, 0, 0, 1]);
-const LINK: BitsPerSec = BitsPerSec::gbps(10);
 /// Rate of a flow after the strongest feedback: 65 of 128 parts of the link.
 const CUT: BitsPerSec = match BitsPerSec::new(5_078_125_000) {
     Some(rate) => rate,
@@ -32,42 +30,12 @@ fn at(us: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(us)
 }
 
-fn flow(id: u32, headers: Headers) -> FlowPlan {
-    FlowPlan {
-        id: FlowId(id),
-        src: HOST,
-        dst: PEER,
-        tag: None,
-        priority: priority(3),
-        headers,
-        size: 1_000,
-        rate: Rate::LineShare(1_000_000),
-        start: Instant::ZERO,
-        stop: Instant::NEVER,
-        frames: None,
-    }
-}
-
 fn udp4(port: u16) -> Headers {
-    Headers::Udp4(Udp {
-        src: [10, 0, 0, 1].into(),
-        dst: [10, 0, 0, 2].into(),
-        src_port: port,
-        dst_port: 9,
-        dscp: Dscp::MIN,
-        ecn: Ecn::NotEct,
-    })
+    udp(false, port, 9)
 }
 
 fn udp6(port: u16) -> Headers {
-    Headers::Udp6(Udp {
-        src: "fd00::1".parse().unwrap(),
-        dst: "fd00::2".parse().unwrap(),
-        src_port: port,
-        dst_port: 9,
-        dscp: Dscp::MIN,
-        ecn: Ecn::NotEct,
-    })
+    udp(true, port, 9)
 }
 
 /// Reaction points without randomness, whose rate rises quickly with time.
@@ -78,13 +46,9 @@ fn reaction() -> ReactionPlan {
 
 fn plan(flows: Vec<FlowPlan>) -> StationPlan {
     StationPlan {
-        flow_control: FlowControl::Pfc {
-            send: PrioritySet::EMPTY,
-            obey: PrioritySet::of(priority(3)),
-        },
         flows,
         reactions: ReactionsPlan { sfc: None, qcn: Some(reaction()) },
-        ..StationPlan::new("host", HOST, LINK)
+        ..obeying(&[3])
     }
 }
 
@@ -92,24 +56,8 @@ fn plan(flows: Vec<FlowPlan>) -> StationPlan {
 fn roce(dcqcn: Option<DcqcnPlan>) -> TransportPlan {
     let qp = |n| U24::new(n).unwrap();
     let timeout = Duration::from_millis(100);
-    TransportPlan {
-        id: FlowId(7),
-        src: HOST,
-        dst: PEER,
-        src_ip: [10, 0, 0, 1].into(),
-        dst_ip: [10, 0, 0, 2].into(),
-        tag: None,
-        priority: priority(3),
-        dscp: Dscp::MIN,
-        ecn: Ecn::Ect0,
-        size: 1_000,
-        rate: None,
-        start: Instant::ZERO,
-        stop: Instant::NEVER,
-        message: None,
-        work: sluice::host::Work::default(),
-        kind: Transport::Roce(RocePlan { dcqcn, timeout, ..RocePlan::new(qp(2), qp(3)) }),
-    }
+    let kind = Transport::Roce(RocePlan { dcqcn, timeout, ..RocePlan::new(qp(2), qp(3)) });
+    TransportPlan { tag: None, dscp: Dscp::MIN, size: 1_000, ..link::flow(7, kind) }
 }
 
 /// A message about a frame whose payload is `msdu`, and whose CN-TAG has `flow_id`.
@@ -386,21 +334,11 @@ proptest! {
             let mut plan = plan(flows);
             plan.senders = vec![roce(None)];
             let mut bench = Bench::new(&plan);
-            let mut stops: Vec<_> = polls.iter().map(|ps| (*ps, None)).collect();
-            stops.extend(messages.iter().map(|(ps, id, n)| (*ps, Some((*id, *n)))));
-            stops.push((500_000_000, None));
-            stops.sort_by_key(|(ps, what)| (*ps, what.is_none(), *what));
-            for (ps, what) in stops {
-                let stop = Instant::from_picos(ps.into());
-                if let Some((id, feedback)) = what {
-                    let before = Instant::from_picos(ps.saturating_sub(1).into());
-                    bench.run_to(before.max(bench.now));
-                    bench.now = bench.now.max(stop);
-                    let octets = octets(&repr(feedback, &[], Some(id)));
-                    bench.far.give(MemFrame::new(&octets));
-                }
-                bench.run_to(stop.max(bench.now));
-            }
+            let given = messages.iter().map(|(ps, id, n)| (*ps, (*id, *n)));
+            bench.run_with(polls, given, 500_000_000, |bench, (id, feedback)| {
+                let octets = octets(&repr(feedback, &[], Some(id)));
+                bench.far.give(MemFrame::new(&octets));
+            });
             let rate = bench.host.senders().next().unwrap().rate;
             (rate, bench.counters(), bench.host.snapshot(bench.now).counters, bench.sent)
         };

@@ -7,30 +7,25 @@ use proptest::prelude::*;
 use sluice::congestion::proxy::Senders;
 use sluice::congestion::{SourceMap, Trusted};
 use sluice::frame::LINE_OVERHEAD_BYTES;
-use sluice::host::plan::stream::{
-    Edit, Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan, Values,
-};
+use sluice::host::plan::stream::{Edit, StreamPlan, Values};
 use sluice::host::{
-    COMMITTED_MAX, FlowId, FlowPlan, Headers, InNetwork, PATH_SPACING, PlanError, Rate,
-    ReactionsPlan, RocePlan, SfcPause, SfcReaction, SfcmCounters, StationPlan, TcpPlan, TesterPlan,
-    Transport, TransportPlan, Udp,
+    COMMITTED_MAX, FlowId, FlowPlan, InNetwork, PATH_SPACING, PlanError, Rate, ReactionsPlan,
+    RocePlan, SfcPause, SfcReaction, SfcmCounters, StationPlan, TcpPlan, TesterPlan, Transport,
+    TransportPlan,
 };
-use sluice::pfc::FlowControl;
 use sluice::time::{Duration, Instant, Total};
-use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, Priority, PrioritySet};
+use sluice::units::{Bytes, Dscp, Mac, Priority};
 use sluice::wire::flow::FiveTuple;
-use sluice::wire::ip::{Ecn, Protocol};
+use sluice::wire::ip::Protocol;
 use sluice::wire::roce::U24;
 use sluice::wire::sfcm::Locator;
 use sluice::wire::sfcm::{Form, PORT_DEFAULT};
 use sluice::wire::{EtherType, msdu};
 
-use crate::bench::{Bench, PEER, priority};
+use crate::bench::{self, Bench, HOST, LINK, PEER, obeying, priority};
 use crate::mem_port::MemFrame;
 use crate::messages::{Message, frame, udp};
 
-const HOST: Mac = Mac([2, 0, 0, 0, 0, 1]);
-const LINK: BitsPerSec = BitsPerSec::gbps(10);
 /// The longest pause of a message here.
 const LONGEST: Duration = Duration::from_micros(500);
 
@@ -47,42 +42,22 @@ fn tuple(id: u32, v6: bool) -> FiveTuple {
     udp(src, 1_000 + id as u16, dst, 2_000)
 }
 
+/// A fifth of the link.
+const FIFTH: Rate = Rate::LineShare(200_000);
+
 /// A flow of a fifth of the link.
 fn flow(id: u32, p: u8, v6: bool) -> FlowPlan {
-    let (dscp, ecn) = (Dscp::MIN, Ecn::NotEct);
     let FiveTuple { src_port, dst_port, .. } = tuple(id, v6);
-    let headers = match (tuple(id, v6).src, tuple(id, v6).dst) {
-        (std::net::IpAddr::V4(src), std::net::IpAddr::V4(dst)) => {
-            Headers::Udp4(Udp { src, dst, src_port, dst_port, dscp, ecn })
-        }
-        (std::net::IpAddr::V6(src), std::net::IpAddr::V6(dst)) => {
-            Headers::Udp6(Udp { src, dst, src_port, dst_port, dscp, ecn })
-        }
-        _ => unreachable!(),
-    };
-    FlowPlan {
-        id: FlowId(id),
-        src: HOST,
-        dst: PEER,
-        tag: None,
-        priority: priority(p),
-        headers,
-        size: 1_000,
-        rate: Rate::LineShare(200_000),
-        start: Instant::ZERO,
-        stop: Instant::NEVER,
-        frames: None,
-    }
+    let headers = bench::udp(v6, src_port, dst_port);
+    FlowPlan { priority: priority(p), rate: FIFTH, ..bench::flow(id, headers) }
 }
 
 fn plan(pause: SfcPause, flows: Vec<FlowPlan>) -> StationPlan {
-    let obey = [3, 4].map(priority).into_iter().collect();
     let sfc = SfcReaction { pause, longest: LONGEST, ..SfcReaction::default() };
     StationPlan {
-        flow_control: FlowControl::Pfc { send: PrioritySet::EMPTY, obey },
         flows,
         reactions: ReactionsPlan { sfc: Some(sfc), qcn: None },
-        ..StationPlan::new("host", HOST, LINK)
+        ..obeying(&[3, 4])
     }
 }
 
@@ -152,25 +127,13 @@ proptest! {
         let run = |polls: &[u64]| {
             let flows = vec![flow(1, 3, false), flow(2, 3, true), flow(3, 4, false)];
             let mut bench = Bench::new(&plan(pause, flows));
-            let mut stops: Vec<_> = polls.iter().map(|ps| (*ps, None)).collect();
-            stops.extend(messages.iter().map(|(ps, id, ns)| (*ps, Some((*id, *ns)))));
-            stops.push((400_000_000, None));
-            // Messages of one time in one order, independent of the polls.
-            stops.sort_by_key(|(ps, what)| (*ps, what.is_none(), *what));
-            for (ps, what) in stops {
-                let stop = Instant::from_picos(ps.into());
-                if let Some((id, nanos)) = what {
-                    // It arrives between two polls, as on a link.
-                    let before = Instant::from_picos(ps.saturating_sub(1).into());
-                    bench.run_to(before.max(bench.now));
-                    bench.now = bench.now.max(stop);
-                    let flow = tuple(id, id == 2);
-                    let p = if id == 3 { 4 } else { 3 };
-                    let pause = Duration::from_nanos(nanos.saturating_sub(5_000));
-                    bench.message(&Message::about(flow, p, pause).frame(HOST, &[]));
-                }
-                bench.run_to(stop.max(bench.now));
-            }
+            let given = messages.iter().map(|(ps, id, ns)| (*ps, (*id, *ns)));
+            bench.run_with(polls, given, 400_000_000, |bench, (id, nanos)| {
+                let flow = tuple(id, id == 2);
+                let p = if id == 3 { 4 } else { 3 };
+                let pause = Duration::from_nanos(nanos.saturating_sub(5_000));
+                bench.message(&Message::about(flow, p, pause).frame(HOST, &[]));
+            });
             (bench.sfcm(), bench.host.snapshot(bench.now).counters, bench.sent)
         };
         prop_assert_eq!(run(&extra), run(&[]));
@@ -462,25 +425,7 @@ fn stream(id: u32, src: Mac) -> StreamPlan {
     let mut headers = [PEER.0, src.0].concat();
     headers.extend([8, 0, 0x45, 0, 3, 0xd4, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
     headers.extend([src_port.to_be_bytes(), dst_port.to_be_bytes(), [3, 0xc0], [0, 0]].concat());
-    StreamPlan {
-        id: FlowId(id),
-        path: Path::Data(priority(3)),
-        template: TemplatePlan {
-            headers,
-            payload: Payload::Zero,
-            edits: vec![],
-            lengths: vec![],
-            checksums: vec![],
-            probe_at: Some(42),
-            run: 0,
-        },
-        recording: None,
-        sizes: Sizes::Fixed(1_000),
-        pace: Pace { rate: Rate::LineShare(200_000), gap: 12, burst: None },
-        limit: Limit::default(),
-        delay: Duration::ZERO,
-        seed: 7,
-    }
+    bench::stream(id, headers, 42, 1_000, FIFTH)
 }
 
 #[test]

@@ -13,39 +13,16 @@ use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, Pcp, PrioritySet, Quanta, Vid}
 use sluice::wire::ip::{self, Ecn};
 use sluice::wire::{mac_control, pause, pfc, udp, vlan};
 
-use crate::bench::{Bench, PEER, priority, probe};
+use crate::bench::{self, Bench, HOST, LINE, LINK, PEER, obeying, priority, probe};
 use crate::mem_port::{MemFrame, MemPort};
 
-const HOST: Mac = Mac([2, 0, 0, 0, 0, 1]);
-const LINK: BitsPerSec = BitsPerSec::gbps(10);
-/// The whole link.
-const LINE: Rate = Rate::LineShare(1_000_000);
-
 fn flow(id: u32, p: u8, size: u32, rate: Rate) -> FlowPlan {
-    FlowPlan {
-        id: FlowId(id),
-        src: HOST,
-        dst: PEER,
-        tag: Some(Tag { vid: None, pcp: Pcp::new(p).unwrap() }),
-        priority: priority(p),
-        headers: Headers::Ethernet,
-        size,
-        rate,
-        start: Instant::ZERO,
-        stop: Instant::NEVER,
-        frames: None,
-    }
+    let tag = Some(Tag { vid: None, pcp: Pcp::new(p).unwrap() });
+    FlowPlan { tag, priority: priority(p), size, rate, ..bench::flow(id, Headers::Ethernet) }
 }
 
 fn plan(flows: Vec<FlowPlan>) -> StationPlan {
-    StationPlan {
-        flow_control: FlowControl::Pfc {
-            send: PrioritySet::EMPTY,
-            obey: [3, 4].map(priority).into_iter().collect(),
-        },
-        flows,
-        ..StationPlan::new("host", HOST, LINK)
-    }
+    StationPlan { flows, ..obeying(&[3, 4]) }
 }
 
 /// Time of a frame of `size` bytes on the link.
@@ -89,21 +66,9 @@ proptest! {
             plan.tester.pause_delay = Quanta(delay);
             plan.tester.meter = Some(MeterPlan::default());
             let mut bench = Bench::new(&plan);
-            let (mut given, end) = (false, at(3_000_000));
-            let mut stops: Vec<_> = polls.iter().map(|ps| at(*ps)).collect();
-            stops.extend([at(pause_at), end]);
-            stops.sort_unstable();
-            for stop in stops {
-                if stop == at(pause_at) && !given {
-                    // It arrives between two polls, as on a link.
-                    bench.run_to(at(pause_at - pause_at.min(1)).max(bench.now));
-                    bench.now = bench.now.max(stop);
-                    bench.pfc(3, quanta);
-                    given = true;
-                }
-                bench.run_to(stop.max(bench.now));
-            }
-            let end = bench.host.snapshot(end);
+            let end = 3_000_000;
+            bench.run_with(polls, [(pause_at, quanta)], end, |bench, quanta| bench.pfc(3, quanta));
+            let end = bench.host.snapshot(at(end));
             (bench.sent, end.counters, end.meter)
         };
         prop_assert_eq!(run(&extra), run(&[]));

@@ -3,49 +3,27 @@
 use proptest::prelude::*;
 use sluice::frame::Frame;
 use sluice::host::plan::stream::{
-    Burst, Checksum, Covered, Edit, Limit, MeterPlan, Pace, Path, Payload, Sizes, StreamPlan,
-    TemplatePlan, Values,
+    Burst, Checksum, Covered, Edit, MeterPlan, Path, Sizes, StreamPlan, TemplatePlan, Values,
 };
 use sluice::host::probe::PROBE_ETHERTYPE;
 use sluice::host::{
     FlowId, PlanError, Rate, Recording, Station, StationPlan, StationSnapshot, StreamState,
     TesterPlan,
 };
-use sluice::pfc::FlowControl;
 use sluice::time::{Duration, Instant};
-use sluice::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
+use sluice::units::{Bytes, Quanta};
 use sluice::wire::{mac_control, pfc};
 
-use crate::bench::{Bench, PEER, priority, probe};
+use crate::bench::{Bench, HOST, LINE, LINK, PEER, obeying, priority, probe, stream};
 use crate::mem_port::{MemFrame, MemPort};
 
-const HOST: Mac = Mac([2, 0, 0, 0, 0, 1]);
-const LINK: BitsPerSec = BitsPerSec::gbps(10);
-const LINE: Rate = Rate::LineShare(1_000_000);
 /// Start of the streams in all tests.
 const EPOCH: Instant = Instant::from_picos(1_000_000);
 
 fn data(id: u32, p: u8, size: u32, rate: Rate) -> StreamPlan {
     let ethertype = PROBE_ETHERTYPE.0.to_be_bytes();
-    StreamPlan {
-        id: FlowId(id),
-        path: Path::Data(priority(p)),
-        template: TemplatePlan {
-            headers: [&PEER.0[..], &HOST.0, &ethertype].concat(),
-            payload: Payload::Zero,
-            edits: vec![],
-            lengths: vec![],
-            checksums: vec![],
-            probe_at: Some(14),
-            run: 0,
-        },
-        recording: None,
-        sizes: Sizes::Fixed(size),
-        pace: Pace { rate, gap: 12, burst: None },
-        limit: Limit::default(),
-        delay: Duration::ZERO,
-        seed: 7,
-    }
+    let headers = [&PEER.0[..], &HOST.0, &ethertype].concat();
+    StreamPlan { path: Path::Data(priority(p)), ..stream(id, headers, 14, size, rate) }
 }
 
 /// Pauses of priority 3 on the control path.
@@ -62,14 +40,7 @@ fn storm(id: u32, rate: Rate) -> StreamPlan {
 }
 
 fn plan(streams: Vec<StreamPlan>) -> StationPlan {
-    StationPlan {
-        flow_control: FlowControl::Pfc {
-            send: PrioritySet::EMPTY,
-            obey: PrioritySet::of(priority(3)),
-        },
-        tester: TesterPlan { streams, ..TesterPlan::default() },
-        ..StationPlan::new("host", HOST, LINK)
-    }
+    StationPlan { tester: TesterPlan { streams, ..TesterPlan::default() }, ..obeying(&[3]) }
 }
 
 impl Bench {

@@ -16,8 +16,8 @@ use sluice::wire::ip::{self, Ecn};
 use sluice::wire::roce::{Opcode, U24};
 use sluice::wire::{EtherType, aeth, cnp, icrc, ipv4, reth, segment, vlan};
 
-use crate::link;
 use crate::mem_port::MemFrame;
+use crate::{bench, link};
 
 #[test]
 fn a_message_takes_its_frames_and_a_round_trip() {
@@ -356,19 +356,8 @@ fn plans_that_cannot_be_run_are_refused() {
 
 /// A background flow without answers, whose frames all have the same length.
 fn open_loop(id: u32) -> FlowPlan {
-    FlowPlan {
-        id: FlowId(id),
-        src: mac(A),
-        dst: mac(B),
-        tag: None,
-        priority: priority(0),
-        headers: Headers::Ethernet,
-        size: 300,
-        rate: Rate::LineShare(200_000),
-        start: Instant::ZERO,
-        stop: Instant::NEVER,
-        frames: None,
-    }
+    let rate = Rate::LineShare(200_000);
+    FlowPlan { priority: priority(0), size: 300, rate, ..bench::flow(id, Headers::Ethernet) }
 }
 
 /// All features of a station at once, in both directions, on a link that loses and marks.

@@ -140,9 +140,42 @@ pub const LONG: &[(&str, &[i32], &str)] = &[
     ("gen --listen 127.0.0.1:0 --no-huge", &[0], ""),
 ];
 
+/// The procedures of `benchmark`, each with a device file of which a run would take long.
+const PROCEDURES: [(&str, &str); 7] = [
+    ("rfc2544", "configs/validate/virtual.yaml"),
+    ("rfc2889", "{tmp}/dut.yaml"),
+    ("rfc7640", "{tmp}/dut.yaml"),
+    ("rfc8239", "{tmp}/dut.yaml"),
+    ("lossless", "{tmp}/dut.yaml"),
+    ("soak", "{tmp}/dut.yaml"),
+    ("mlrsearch", "{tmp}/dut.yaml"),
+];
+
+/// All of [`WRITTEN`], and the outputs that every procedure of `benchmark` has.
+pub fn written() -> Vec<(String, &'static str, String)> {
+    let own = WRITTEN
+        .iter()
+        .map(|(command, option, line)| ((*command).to_owned(), *option, (*line).to_owned()));
+    let benchmarks = PROCEDURES.iter().flat_map(|(procedure, file)| {
+        ["json", "jsonl", "csv", "report", "junit"].map(|option| {
+            let command = format!("benchmark {procedure}");
+            let line = format!("{command} {file} --{option} {{path}}");
+            (command, option, line)
+        })
+    });
+    own.chain(benchmarks).collect()
+}
+
+/// True if an argument names a path that is read, or that is no file.
+pub fn is_read(command: &str, argument: &str) -> bool {
+    let group = command.split(' ').next().unwrap_or_default();
+    let is_it = |(of, arg): &(&str, &str)| *arg == argument && (*of == command || *of == group);
+    READ.iter().any(is_it)
+}
+
 /// Arguments that name files to be written, and a call with each; `{path}` is the file, and the
 /// call would otherwise run for long.
-pub const WRITTEN: &[(&str, &str, &str)] = &[
+const WRITTEN: &[(&str, &str, &str)] = &[
     ("doctor", "json", "doctor --selftest --port ring:x.a --peer ring:x.b --no-huge --json {path}"),
     ("run", "report", "run {tmp}/endless-lab.yaml --report {path}"),
     ("run", "report", "run {tmp}/endless-lab.yaml {tmp}/small.yaml --report {path}"),
@@ -160,53 +193,6 @@ pub const WRITTEN: &[(&str, &str, &str)] = &[
     ("validate", "captures", "validate configs/validate/virtual.yaml --captures {path}"),
     ("validate", "ctrf", "validate configs/validate/virtual.yaml --ctrf {path}"),
     ("validate", "prometheus", "validate configs/validate/virtual.yaml --prometheus {path}"),
-    ("benchmark rfc2544", "json", "benchmark rfc2544 configs/validate/virtual.yaml --json {path}"),
-    (
-        "benchmark rfc2544",
-        "jsonl",
-        "benchmark rfc2544 configs/validate/virtual.yaml --jsonl {path}",
-    ),
-    ("benchmark rfc2544", "csv", "benchmark rfc2544 configs/validate/virtual.yaml --csv {path}"),
-    (
-        "benchmark rfc2544",
-        "report",
-        "benchmark rfc2544 configs/validate/virtual.yaml --report {path}",
-    ),
-    (
-        "benchmark rfc2544",
-        "junit",
-        "benchmark rfc2544 configs/validate/virtual.yaml --junit {path}",
-    ),
-    ("benchmark rfc2889", "json", "benchmark rfc2889 {tmp}/dut.yaml --json {path}"),
-    ("benchmark rfc2889", "jsonl", "benchmark rfc2889 {tmp}/dut.yaml --jsonl {path}"),
-    ("benchmark rfc2889", "csv", "benchmark rfc2889 {tmp}/dut.yaml --csv {path}"),
-    ("benchmark rfc2889", "report", "benchmark rfc2889 {tmp}/dut.yaml --report {path}"),
-    ("benchmark rfc2889", "junit", "benchmark rfc2889 {tmp}/dut.yaml --junit {path}"),
-    ("benchmark rfc7640", "json", "benchmark rfc7640 {tmp}/dut.yaml --json {path}"),
-    ("benchmark rfc8239", "json", "benchmark rfc8239 {tmp}/dut.yaml --json {path}"),
-    ("benchmark rfc7640", "jsonl", "benchmark rfc7640 {tmp}/dut.yaml --jsonl {path}"),
-    ("benchmark rfc8239", "jsonl", "benchmark rfc8239 {tmp}/dut.yaml --jsonl {path}"),
-    ("benchmark rfc7640", "csv", "benchmark rfc7640 {tmp}/dut.yaml --csv {path}"),
-    ("benchmark rfc8239", "csv", "benchmark rfc8239 {tmp}/dut.yaml --csv {path}"),
-    ("benchmark rfc7640", "report", "benchmark rfc7640 {tmp}/dut.yaml --report {path}"),
-    ("benchmark rfc8239", "report", "benchmark rfc8239 {tmp}/dut.yaml --report {path}"),
-    ("benchmark rfc7640", "junit", "benchmark rfc7640 {tmp}/dut.yaml --junit {path}"),
-    ("benchmark rfc8239", "junit", "benchmark rfc8239 {tmp}/dut.yaml --junit {path}"),
-    ("benchmark lossless", "json", "benchmark lossless {tmp}/dut.yaml --json {path}"),
-    ("benchmark lossless", "jsonl", "benchmark lossless {tmp}/dut.yaml --jsonl {path}"),
-    ("benchmark lossless", "csv", "benchmark lossless {tmp}/dut.yaml --csv {path}"),
-    ("benchmark lossless", "report", "benchmark lossless {tmp}/dut.yaml --report {path}"),
-    ("benchmark lossless", "junit", "benchmark lossless {tmp}/dut.yaml --junit {path}"),
-    ("benchmark soak", "json", "benchmark soak {tmp}/dut.yaml --json {path}"),
-    ("benchmark soak", "jsonl", "benchmark soak {tmp}/dut.yaml --jsonl {path}"),
-    ("benchmark soak", "csv", "benchmark soak {tmp}/dut.yaml --csv {path}"),
-    ("benchmark soak", "report", "benchmark soak {tmp}/dut.yaml --report {path}"),
-    ("benchmark soak", "junit", "benchmark soak {tmp}/dut.yaml --junit {path}"),
-    ("benchmark mlrsearch", "json", "benchmark mlrsearch {tmp}/dut.yaml --json {path}"),
-    ("benchmark mlrsearch", "jsonl", "benchmark mlrsearch {tmp}/dut.yaml --jsonl {path}"),
-    ("benchmark mlrsearch", "csv", "benchmark mlrsearch {tmp}/dut.yaml --csv {path}"),
-    ("benchmark mlrsearch", "report", "benchmark mlrsearch {tmp}/dut.yaml --report {path}"),
-    ("benchmark mlrsearch", "junit", "benchmark mlrsearch {tmp}/dut.yaml --junit {path}"),
     ("explore", "report", "explore {tmp}/small.yaml --axis flows.0.size=64,1518 --report {path}"),
     ("run", "csv", "run {tmp}/endless-lab.yaml --csv {path}"),
     #[cfg(feature = "parquet")]
@@ -216,7 +202,7 @@ pub const WRITTEN: &[(&str, &str, &str)] = &[
 ];
 
 /// Arguments with paths that are read, or are not files.
-pub const READ: &[(&str, &str)] = &[
+const READ: &[(&str, &str)] = &[
     ("run", "files"),
     ("explore", "file"),
     ("gen", "file"),
@@ -235,27 +221,9 @@ pub const READ: &[(&str, &str)] = &[
     ("swarm", "replay"),
     ("swarm", "join"),
     ("validate", "file"),
-    ("benchmark rfc2544", "file"),
-    ("benchmark rfc2544", "baseline"),
-    ("benchmark rfc2544", "resume"),
-    ("benchmark rfc2889", "file"),
-    ("benchmark rfc2889", "baseline"),
-    ("benchmark rfc2889", "resume"),
-    ("benchmark rfc7640", "file"),
-    ("benchmark rfc8239", "file"),
-    ("benchmark rfc7640", "baseline"),
-    ("benchmark rfc8239", "baseline"),
-    ("benchmark rfc7640", "resume"),
-    ("benchmark rfc8239", "resume"),
-    ("benchmark lossless", "file"),
-    ("benchmark lossless", "baseline"),
-    ("benchmark lossless", "resume"),
-    ("benchmark soak", "file"),
-    ("benchmark soak", "baseline"),
-    ("benchmark soak", "resume"),
-    ("benchmark mlrsearch", "file"),
-    ("benchmark mlrsearch", "baseline"),
-    ("benchmark mlrsearch", "resume"),
+    ("benchmark", "file"),
+    ("benchmark", "baseline"),
+    ("benchmark", "resume"),
     ("headroom compare", "measured_from"),
     ("headroom sensitivity", "from"),
     ("headroom identify", "capture"),

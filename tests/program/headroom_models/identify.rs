@@ -9,7 +9,7 @@ use sluice::wire::headroom::{
 };
 use text::packets::{Packet, Pcap};
 
-use super::{json, sluice};
+use super::{file, json, refused, sluice};
 
 /// A capture of three requests and their responses, 1 ms apart, in one dialect. The first packet is
 /// of another protocol.
@@ -74,9 +74,8 @@ fn the_readings_of_a_foreign_peer_are_found_in_a_capture() {
     let text = String::from_utf8(out.stdout).unwrap();
     assert_eq!(out.status.code(), Some(1), "{text}");
     assert!(text.contains("3 messages, of which 1 fit no reading"), "{text}");
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("text.pcap");
-    std::fs::write(&path, "no capture at all, but long enough for its header").unwrap();
-    assert_eq!(sluice(&format!("identify {}", path.display())).status.code(), Some(2));
+    let path = file("text.pcap", "no capture at all, but long enough for its header");
+    refused(&format!("identify {path}"), &[]);
 }
 
 #[test]

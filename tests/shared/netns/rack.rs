@@ -96,18 +96,18 @@ impl Rack {
     /// Pauses that a host received, once there are `n`, with the fields of [`PAUSE`].
     pub fn pauses(&self, host: usize, n: usize) -> Vec<Vec<String>> {
         self.paused(host, n);
-        tshark(&self.captures[host], "macc", &PAUSE)
+        tshark(&self.captures[host], "macc", PAUSE)
     }
 
     /// Ends the test: no frame was lost, and no other host received a pause.
     pub fn end(self) -> Value {
         for (n, capture) in self.captures.iter().enumerate() {
             let faults = "_ws.malformed || (macc && _ws.expert.severity >= 0x400000)";
-            let faults = tshark(capture, faults, &["frame.number", "_ws.expert.message"]);
+            let faults = tshark(capture, faults, "frame.number _ws.expert.message");
             // Forged messages are malformed at their sender.
             assert!(n == FABRIC || n == LYING || faults.is_empty(), "{faults:?}");
             if n != PLAIN {
-                assert_eq!(tshark(capture, "macc", &["frame.number"]), [[""; 0]; 0], "host {n}");
+                assert_eq!(tshark(capture, "macc", "frame.number"), [[""; 0]; 0], "host {n}");
             }
         }
         let (status, summary) = self.switch.stop();
@@ -123,26 +123,20 @@ fn message(hosts: &[Host], to: usize, fields: &str) -> String {
 
 /// Fields that tshark with the project's dissector reads in the frames of a capture that match
 /// `filter`.
-pub fn tshark(capture: &Capture, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+pub fn tshark(capture: &Capture, filter: &str, fields: &str) -> Vec<Vec<String>> {
     let script = concat!("lua_script:", env!("CARGO_MANIFEST_DIR"), "/tools/sluice.lua");
     let mut command = Command::new("tshark");
     command.args(["-n", "-X", script, "-o", "udp.check_checksum:TRUE", "-r"]).arg(&capture.path);
     command.args(["-Y", filter, "-T", "fields", "-E", "separator=;"]);
-    command.args(fields.iter().flat_map(|field| ["-e", field]));
+    command.args(fields.split_whitespace().flat_map(|field| ["-e", field]));
     let lines = text(&must(&mut command).stdout);
     lines.lines().map(|line| line.split(';').map(str::to_owned).collect()).collect()
 }
 
 /// Fields of a pause that are compared: destination, length, opcode, the priorities that it names,
 /// and the times of priorities 3 and 4.
-pub const PAUSE: [&str; 6] = [
-    "eth.dst",
-    "frame.len",
-    "macc.opcode",
-    "macc.cbfc.enbv",
-    "macc.cbfc.pause_time.c3",
-    "macc.cbfc.pause_time.c4",
-];
+pub const PAUSE: &str = "eth.dst frame.len macc.opcode macc.cbfc.enbv macc.cbfc.pause_time.c3 \
+    macc.cbfc.pause_time.c4";
 
 /// Values of these fields for a pause of `priority` for `quanta`.
 pub fn pause(priority: usize, quanta: u64) -> Vec<String> {

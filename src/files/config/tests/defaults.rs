@@ -1,9 +1,8 @@
 //! Tests that documented defaults are true: a file with every default of the schema written out
 //! must give the same plan as a file without them.
 
-use std::collections::BTreeMap;
-
 use super::*;
+use file::testfields;
 
 /// A file with only required fields, in every section.
 const SILENT: &str = "
@@ -240,44 +239,11 @@ eal: {hugepages: $Eal.hugepages}
 observe: {telemetry: $Observe.telemetry}
 ";
 
-/// Every field of the schema as `Type.field`, with its description and whether it is required.
-fn fields() -> Vec<(String, String, bool)> {
-    let schema = switch_schema();
-    let mut types = vec![("File".to_owned(), schema.clone())];
-    for (name, t) in schema["$defs"].as_object().unwrap() {
-        types.push((name.clone(), t.clone()));
-    }
-    let mut out = Vec::new();
-    for (name, t) in types {
-        let Some(properties) = t["properties"].as_object() else { continue };
-        let required = t["required"].as_array().cloned().unwrap_or_default();
-        for (field, property) in properties {
-            let text = property["description"].as_str().unwrap_or_default().to_owned();
-            let must = required.iter().any(|r| r == field);
-            out.push((format!("{name}.{field}"), text, must));
-        }
-    }
-    out
-}
-
 #[test]
 fn every_documented_default_is_the_one_of_the_code() {
-    let mut spoken = SPOKEN.to_owned();
-    let mut stated = BTreeMap::new();
-    for (field, text, _) in fields() {
-        if let Some((_, rest)) = text.split_once("Default: `") {
-            stated.insert(field, rest.split('`').next().unwrap().to_owned());
-        }
-    }
-    // Longer names first, because a name may be a prefix of another.
-    for (field, value) in stated.iter().rev() {
-        let name = format!("${field}");
-        assert!(spoken.contains(&name), "{field} has the default {value}: add it to SPOKEN");
-        spoken = spoken.replace(&name, value);
-    }
-    assert!(!spoken.contains('$'), "no default is documented for what is left here:\n{spoken}");
+    let stated = testfields::stated(&testfields::fields(&switch_schema(), "File"));
     assert!(stated.len() > 35, "{stated:?}");
-    let (silent, spoken) = (good(SILENT).0, good(&spoken).0);
+    let (silent, spoken) = (good(SILENT).0, good(&testfields::spoken(SPOKEN, &stated)).0);
     // `stated_rate` is the one field that differs if the default is written out.
     let unstated = format!("{spoken:?}").replace("stated_rate: Some(BitsPerSec(10000000000))", "");
     assert_eq!(format!("{silent:?}").replace("stated_rate: None", ""), unstated);
@@ -286,27 +252,10 @@ fn every_documented_default_is_the_one_of_the_code() {
 #[test]
 fn every_field_is_documented_with_its_default() {
     // Fields without a default: sections, and alternatives of which one is required.
-    const SECTIONS: [&str; 6] =
-        ["File.", "Shared.", "Port.link", "Port.vlan", "Port.maps", "DcbxApplication."];
-    const OTHERS: [&str; 12] = [
-        "Port.device",
-        "Port.queues",
-        "Pfc.send",
-        "Pfc.obey",
-        "Buffer.profiles",
-        "Dcbx.pfc",
-        "Dcbx.ets",
-        "Dcbx.subtypes",
-        "Macsec.protect",
-        "Macsec.replay",
-        "Macsec.delay",
-        "Macsec.transmit",
-    ];
-    for (field, text, must) in fields() {
-        assert!(text.len() > 15, "{field} has no description worth the name: {text:?}");
-        let exempt = SECTIONS.iter().any(|s| field.starts_with(s)) || OTHERS.contains(&&*field);
-        assert!(must || exempt || text.contains("Default:"), "{field} states no default: {text}");
-    }
+    let exempt = "File. Shared. DcbxApplication. Port.link Port.vlan Port.maps Port.device Port.queues \
+                  Pfc.send Pfc.obey Buffer.profiles Dcbx.pfc Dcbx.ets Dcbx.subtypes Macsec.protect \
+                  Macsec.replay Macsec.delay Macsec.transmit";
+    testfields::hold_documented(&testfields::fields(&switch_schema(), "File"), 15, exempt);
 }
 
 #[test]

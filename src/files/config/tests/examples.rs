@@ -15,28 +15,15 @@ use secure::{CipherSuite, PfcAccept};
 use switch::{AttachedKind, Trust};
 use wire::sfcm::Locator;
 
-/// All examples with their names.
-pub(super) fn all() -> Vec<(String, String)> {
-    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../configs/switch");
-    let mut out: Vec<(String, String)> = std::fs::read_dir(dir)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .filter(|p| p.extension().is_some_and(|e| e == "yaml"))
-        .map(|p| (p.display().to_string(), std::fs::read_to_string(&p).unwrap()))
-        .collect();
-    out.sort();
-    assert!(out.len() >= 6, "{out:?}");
-    out
-}
-
 fn example(name: &str) -> SwitchFile {
-    let (_, text) = all().into_iter().find(|(n, _)| n.ends_with(name)).unwrap();
+    let (_, text) = examples().into_iter().find(|(n, _)| n.ends_with(name)).unwrap();
     good(&text).0
 }
 
 #[test]
 fn every_example_is_good_and_warns_of_nothing() {
-    for (name, text) in all() {
+    assert!(examples().len() >= 6);
+    for (name, text) in examples() {
         let (file, warnings) = good(&text);
         assert_eq!(warnings, Vec::<String>::new(), "{name}");
         assert!(Ledger::new(&file.plan.buffer).is_ok(), "{name}");
@@ -46,7 +33,7 @@ fn every_example_is_good_and_warns_of_nothing() {
 
 #[test]
 fn the_same_in_json_gives_the_same_plan() {
-    for (name, text) in all() {
+    for (name, text) in examples() {
         let tree = tree::read(&text, "").unwrap();
         let value: serde_json::Value = de::from_tree(&tree).unwrap();
         let json = serde_json::to_string_pretty(&value).unwrap();
@@ -57,7 +44,7 @@ fn the_same_in_json_gives_the_same_plan() {
 
 #[test]
 fn no_truncation_of_an_example_panics() {
-    for (_, text) in all() {
+    for (_, text) in examples() {
         for (end, _) in text.char_indices() {
             let _ = parse("f", &text[..end], &Machine::any());
         }

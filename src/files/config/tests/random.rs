@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use buffer::{GroupKind, Ledger};
+use file::testexamples::{ODD, with_character, with_value};
 use ground::units::Cells;
 use pfc::FlowControl;
 use runtime::slack_for;
@@ -96,41 +97,15 @@ proptest! {
 
     #[test]
     fn no_change_of_a_character_panics(at in 0usize..6000, c in any::<char>(), n in 0usize..6) {
-        let (_, mut text) = super::examples::all().swap_remove(n);
-        let at = (0..=at % text.len()).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
-        text.insert(at, c);
-        let _ = parse("f", &text, &Machine::any());
+        let (_, text) = examples().swap_remove(n);
+        let _ = parse("f", &with_character(&text, at, c), &Machine::any());
     }
 
     #[test]
     fn no_change_of_a_value_panics(
         field in 0usize..60, value in prop::sample::select(ODD.to_vec()), n in 0usize..6,
     ) {
-        let (_, text) = super::examples::all().swap_remove(n);
-        let mut count = 0;
-        let lines: Vec<String> = text.lines().map(|line| {
-            let Some((key, _)) = line.split_once(": ") else { return line.to_owned() };
-            count += 1;
-            if count == field { format!("{key}: {value}") } else { line.to_owned() }
-        }).collect();
-        let _ = parse("f", &lines.join("\n"), &Machine::any());
+        let (_, text) = examples().swap_remove(n);
+        let _ = parse("f", &with_value(&text, field, value), &Machine::any());
     }
 }
-
-/// Values that are unusual in every field.
-const ODD: [&str; 14] = [
-    "0",
-    "-1",
-    "18446744073709551615",
-    "18446744073709551616",
-    "4GiB",
-    "99999999 GiB",
-    "1e308",
-    "~",
-    "[]",
-    "{}",
-    "[0, 0, 0]",
-    "0-4095",
-    "10Tbps",
-    "1ps",
-];

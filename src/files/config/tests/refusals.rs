@@ -3,9 +3,11 @@
 use super::*;
 use file::{testquoted, testrefusals};
 
+const GOLDEN: &str = "src/files/config/tests/refusals.txt";
+
 #[test]
 fn every_refusal_says_where_what_and_what_to_do() {
-    testrefusals::hold("src/files/config/tests/refusals.txt", 60, |text| bad(text).join("\n"));
+    testrefusals::hold(GOLDEN, 60, |text| bad(text).join("\n"));
 }
 
 #[test]
@@ -14,10 +16,7 @@ fn no_text_of_a_file_comes_back_longer_than_a_message_quotes() {
         Ok((_, warnings)) => warnings.iter().map(|w| w.line("f.yaml")).collect(),
         Err(error) => error.to_string().lines().map(str::to_owned).collect(),
     };
-    let texts = testrefusals::texts("src/files/config/tests/refusals.txt");
-    let files = testrefusals::files("configs/switch");
-    let all = files.iter().chain(&texts).map(String::as_str);
-    testquoted::hold(all, Some(&switch_schema()), 3_000, said);
+    testquoted::hold((GOLDEN, "configs/switch"), Some(&switch_schema()), 3_000, said);
     // Refused before a tree is built.
     for hostile in ["x".repeat(1 << 20), format!("a: &{0} [*{0}]", "x".repeat(70_000))] {
         let said = said(&format!("ports: [{{device: {hostile}}}]\n"));

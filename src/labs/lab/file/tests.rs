@@ -19,6 +19,11 @@ use super::*;
 pub(crate) use defects::SPELLINGS as DEFECT_SPELLINGS;
 use ground::time::Duration;
 
+/// Returns every example of `configs/labs` with its name.
+fn example_labs() -> Vec<(String, String)> {
+    ::file::testexamples::all("configs/labs")
+}
+
 /// Returns the plan of a valid text, and its warnings.
 fn good(text: &str) -> (Resolved, Vec<String>) {
     good_at("f.yaml", text)

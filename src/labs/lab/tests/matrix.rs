@@ -77,30 +77,8 @@ const PLAIN: &[(&str, &str)] = &[
     ),
 ];
 
-const PLACES: &[&str] = &[
-    "BUFFER",
-    "DURATION",
-    "TOP",
-    "PAUSES",
-    "DEFAULTS",
-    "SECTIONS",
-    "FAR",
-    "PROFILES",
-    "SWITCHES",
-    "SWITCH",
-    "HOSTS",
-    "HOST",
-    "LINKS",
-    "LINK",
-    "ELSEWHERE",
-    "TRUNK",
-    "FLOWS",
-    "FLOW",
-    "OBEY",
-    "BESIDE",
-    "FAULTS",
-    "CHECKS",
-];
+const PLACES: &str = "BUFFER DURATION TOP PAUSES DEFAULTS SECTIONS FAR PROFILES SWITCHES SWITCH \
+    HOSTS HOST LINKS LINK ELSEWHERE TRUNK FLOWS FLOW OBEY BESIDE FAULTS CHECKS";
 
 const MACSEC: &str = "macsec: {cipher_suite: gcm-aes-128, key: 000102030405060708090a0b0c0d0e0f}";
 
@@ -203,9 +181,9 @@ const FEATURES: &[Feature] = &[
 /// Returns the lab with a feature and a defect.
 fn text((_, texts): &Feature, defect: &str) -> String {
     let mut text = LAB.replace("DEFECT", defect);
-    for place in PLACES {
+    for place in PLACES.split_whitespace() {
         let of = |list: &[(&str, &'static str)]| {
-            list.iter().find(|(name, _)| name == place).map(|(_, text)| *text)
+            list.iter().find(|(name, _)| *name == place).map(|(_, text)| *text)
         };
         text = text.replace(place, of(texts).or_else(|| of(PLAIN)).unwrap_or(""));
     }

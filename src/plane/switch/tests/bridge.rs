@@ -196,10 +196,7 @@ fn a_link_that_goes_down_takes_its_queue_and_its_addresses_along() {
     lab.sent(0);
     lab.sent(2);
     lab.port(1).room = 0;
-    for _ in 0..50 {
-        lab.inject(0, &frame(host(2), host(1), None, 60));
-    }
-    lab.poll_until_idle();
+    lab.deliver_all(0, (0..50).map(|_| frame(host(2), host(1), None, 60)));
     assert_eq!(lab.switch.held(), 50);
     lab.switch.apply(lab.now, Change::Link { port: port(1), up: false, rate: None }).unwrap();
     assert_eq!(lab.switch.held(), 0);

@@ -21,17 +21,13 @@ fn blocked<E: Events + Default>(lab: &mut Lab<E>) {
 fn a_lossy_group_drops_at_its_shared_limit_and_nothing_else_does() {
     let mut lab: Lab = Lab::new(&plan(3));
     blocked(&mut lab);
-    for _ in 0..5000 {
-        lab.inject(0, &frame(host(2), host(1), None, 60));
-    }
-    lab.poll_until_idle();
+    lab.deliver_all(0, (0..5000).map(|_| frame(host(2), host(1), None, 60)));
     // 4096 cells less 3 x 200 of headroom are shared; alpha 1 lets one group have half of it.
     let held = lab.switch.held();
     assert_eq!(held, (4096 - 600) / 2);
     assert_eq!(lab.drops(), [("shared_limit", 5000 - held)]);
     lab.check();
-    lab.port(1).room = usize::MAX;
-    lab.poll_until_idle();
+    lab.open(1);
     assert_eq!(lab.sent(1).len() as u64, held);
     assert_eq!(lab.switch.ledger().shared_used(), Cells(0));
     lab.check();
@@ -58,18 +54,14 @@ fn a_frame_refused_at_an_idle_port_is_reported_as_dropped_and_not_as_sent() {
     let mut lab: Lab<Told> = Lab::new(&plan(3));
     lab.deliver(2, &frame(host(9), host(3), None, 60));
     blocked(&mut lab);
-    for _ in 0..5000 {
-        lab.inject(0, &frame(host(2), host(1), None, 60));
-    }
-    lab.poll_until_idle();
+    lab.deliver_all(0, (0..5000).map(|_| frame(host(2), host(1), None, 60)));
     // The group of port 0 is at its limit; port 2 is idle. The second frame has a cached decision.
     for _ in 0..2 {
         lab.deliver(0, &frame(host(3), host(1), None, 60));
     }
     let refused = 5002 - lab.switch.held();
     assert_eq!(lab.drops(), [("shared_limit", refused)]);
-    lab.port(1).room = usize::MAX;
-    lab.poll_until_idle();
+    lab.open(1);
     let counters = lab.switch.snapshot(lab.now).ports;
     let priorities = counters.iter().flat_map(|port| &port.counters.priorities);
     let sent: u64 = priorities.map(|counters| counters.tx_frames).sum();
@@ -84,10 +76,7 @@ fn an_egress_queue_keeps_to_its_limit() {
     p.ports[1].queue_limits[0] = SharedLimit::Static(Cells(40));
     let mut lab: Lab = Lab::new(&p);
     blocked(&mut lab);
-    for _ in 0..100 {
-        lab.inject(0, &frame(host(2), host(1), None, 60));
-    }
-    lab.poll_until_idle();
+    lab.deliver_all(0, (0..100).map(|_| frame(host(2), host(1), None, 60)));
     // One burst was scheduled before the port refused; the queue behind it is limited.
     let held = lab.switch.held();
     assert!((40..=72).contains(&held), "{held}");
@@ -103,10 +92,7 @@ fn the_limit_of_a_queue_is_of_cells_and_not_of_bytes() {
     let mut lab: Lab = Lab::new(&p);
     blocked(&mut lab);
     // A frame of 64 bytes takes a cell of 256.
-    for _ in 0..200 {
-        lab.inject(0, &frame(host(2), host(1), None, 60));
-    }
-    lab.poll_until_idle();
+    lab.deliver_all(0, (0..200).map(|_| frame(host(2), host(1), None, 60)));
     let held = lab.switch.held();
     assert!((40..=72).contains(&held), "{held}");
     assert_eq!(lab.drops(), [("queue_limit", 200 - held)]);
@@ -146,8 +132,7 @@ fn a_long_queue_marks_ect_frames_and_never_others() {
             lab.inject(0, &ip_frame(ecn, 60));
         }
         lab.poll_until_idle();
-        lab.port(1).room = usize::MAX;
-        lab.poll_until_idle();
+        lab.open(1);
         let out = lab.sent(1);
         assert_eq!(out.len(), 300);
         let ce: Vec<_> = (0..300).filter(|n| ecn_of(&out[*n]) == Ecn::Ce).collect();
@@ -170,10 +155,7 @@ fn red_drops_what_it_cannot_mark_where_that_is_asked_for() {
     p.ports[1].ecn[0] = Some(curve(MarkAt::Enqueue, NotEct::Drop));
     let mut lab: Lab = Lab::new(&p);
     blocked(&mut lab);
-    for _ in 0..200 {
-        lab.inject(0, &ip_frame(Ecn::NotEct, 60));
-    }
-    lab.poll_until_idle();
+    lab.deliver_all(0, (0..200).map(|_| ip_frame(Ecn::NotEct, 60)));
     assert_eq!(lab.drops(), [("red_not_ect", 200 - lab.switch.held())]);
     lab.check();
 }
@@ -195,8 +177,7 @@ fn a_queue_above_its_upper_limit_is_marked_as_a_whole() {
             lab.inject(0, &ip_frame(ecn, 60));
         }
         lab.poll_until_idle();
-        lab.port(1).room = usize::MAX;
-        lab.poll_until_idle();
+        lab.open(1);
         let out = lab.sent(1);
         let ce = out.iter().filter(|f| ecn_of(f) == Ecn::Ce).count();
         let not_ect = out.iter().filter(|f| ecn_of(f) == Ecn::NotEct).count();
@@ -228,8 +209,7 @@ fn frames_that_cannot_be_marked_are_dropped_by_chance_up_to_the_upper_limit() {
         (0..500).for_each(|_| lab.inject(0, &ip_frame(Ecn::Ect0, 60)));
         (0..100).for_each(|_| lab.deliver(0, &ip_frame(Ecn::NotEct, 60)));
         assert_eq!(lab.drops(), [], "above the limit none is dropped");
-        lab.port(1).room = usize::MAX;
-        lab.poll_until_idle();
+        lab.open(1);
         assert_eq!(lab.sent(1).iter().rev().take(100).filter(|f| ecn_of(f) == above).count(), 100);
         blocked(&mut lab);
         (0..100).for_each(|_| lab.deliver(0, &ip_frame(Ecn::NotEct, 60)));
@@ -250,12 +230,8 @@ fn marking_can_be_changed_while_running() {
     );
     let good = EcnPlan { kmin: Bytes(0), kmax: Bytes(0), ..curve(MarkAt::Enqueue, NotEct::Pass) };
     lab.switch.apply(lab.now, Change::Ecn { port: port(1), class, plan: Some(good) }).unwrap();
-    for _ in 0..40 {
-        lab.inject(0, &ip_frame(Ecn::Ect0, 60));
-    }
-    lab.poll_until_idle();
-    lab.port(1).room = usize::MAX;
-    lab.poll_until_idle();
+    lab.deliver_all(0, (0..40).map(|_| ip_frame(Ecn::Ect0, 60)));
+    lab.open(1);
     assert!(lab.sent(1).iter().any(|f| ecn_of(f) == Ecn::Ce));
 }
 

@@ -50,8 +50,7 @@ fn an_overloaded_group_pauses_its_sender_and_loses_nothing() {
     assert_eq!(lab.drops().len(), 1);
     let snapshot = lab.switch.snapshot(lab.now);
     assert_eq!(snapshot.ports[0].counters.priorities[3].headroom_peak_bytes, 200 * 64);
-    lab.port(1).room = usize::MAX;
-    lab.poll_until_idle();
+    lab.open(1);
     let last = lab.sent(0);
     assert_eq!(pfc::Repr::parse(last.last().unwrap()).unwrap().time(P3), Some(Quanta(0)), "XON");
     lab.check();
@@ -86,10 +85,7 @@ fn a_pause_that_cannot_leave_is_sent_when_it_can_and_says_what_is_true_then() {
     let mut lab = learnt(&plan(3));
     lab.port(1).room = 0;
     lab.port(0).control = 0;
-    for _ in 0..1800 {
-        lab.inject(0, &data(3, 60));
-    }
-    lab.poll_until_idle();
+    lab.deliver_all(0, (0..1800).map(|_| data(3, 60)));
     assert!(lab.sent(0).is_empty());
     lab.port(0).control = 10;
     lab.poll_until_idle();
@@ -221,10 +217,7 @@ fn pause_stops_the_link_where_it_is_configured_and_pfc_is_dropped_there() {
     pause::Repr::new(host(2), Quanta(100)).emit(&mut octets).unwrap();
     lab.inject(1, &octets);
     lab.deliver(1, &pfc(P3, 100));
-    for pcp in 0..8 {
-        lab.inject(0, &data(pcp, 60));
-    }
-    lab.poll_until_idle();
+    lab.deliver_all(0, (0..8).map(|pcp| data(pcp, 60)));
     assert!(lab.sent(1).is_empty());
     lab.advance(Duration::from_nanos(5_120));
     assert_eq!(lab.sent(1).len(), 8);
@@ -245,10 +238,7 @@ fn malformed_control_frames_are_counted_and_pause_nothing() {
     unicast[..6].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
     let mut tagged = good.clone();
     tagged.splice(12..12, [0x81, 0, 0, 1]);
-    for bad in [&opcode, &unicast, &tagged, &good[..40].to_vec()] {
-        lab.inject(1, bad);
-    }
-    lab.poll_until_idle();
+    lab.deliver_all(1, [&opcode, &unicast, &tagged, &good[..40].to_vec()]);
     lab.deliver(0, &data(3, 60));
     assert_eq!(lab.sent(1).len(), 1, "nothing is paused");
     assert!(lab.sent(0).is_empty() && lab.sent(2).is_empty(), "nothing is forwarded");
@@ -417,9 +407,7 @@ fn a_refresh_that_finds_the_line_busy_waits_for_the_line() {
     }
     // A frame of 1,000 bytes takes 816 ns on the line of port 0, and the refresh is due within it.
     lab.now += Duration::from_nanos(1_000);
-    for _ in 0..2 {
-        lab.inject(1, &frame(host(1), host(2), None, 996));
-    }
+    lab.inject_all(1, (0..2).map(|_| frame(host(1), host(2), None, 996)));
     let end = lab.now + Duration::from_nanos(816);
     lab.poll_until_idle();
     lab.now += Duration::from_nanos(500);

@@ -98,10 +98,7 @@ fn learnt(plan: &SwitchPlan) -> Lab {
 /// a third one more is isolated, and the congesting queue is long enough for a CIM after a fifth.
 fn congest(lab: &mut Lab, flow: u16) {
     lab.port(3).room = 0;
-    for number in 1..=42 {
-        lab.inject(0, &packet(1, flow, number, 1_000));
-    }
-    lab.poll_until_idle();
+    lab.deliver_all(0, (1..=42).map(|number| packet(1, flow, number, 1_000)));
 }
 
 /// The peer of a port, with the addresses of host 7.

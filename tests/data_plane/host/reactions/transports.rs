@@ -1,27 +1,16 @@
 //! Reactions of senders with acknowledgements: pauses, and other paths.
 
 use super::*;
+use crate::link;
 
 /// A station with a RoCEv2 flow from port 0xc002 and a TCP-like one from port 77.
 fn acknowledged() -> StationPlan {
     let qp = |n| U24::new(n).unwrap();
     let transport = |id, kind| TransportPlan {
-        id: FlowId(id),
-        src: HOST,
-        dst: PEER,
-        src_ip: [10, 0, 0, 1].into(),
-        dst_ip: [10, 0, 0, 2].into(),
         tag: None,
-        priority: priority(3),
         dscp: Dscp::MIN,
-        ecn: Ecn::Ect0,
         size: 1_066,
-        rate: None,
-        start: Instant::ZERO,
-        stop: Instant::NEVER,
-        message: None,
-        work: sluice::host::Work::default(),
-        kind,
+        ..link::flow(id, kind)
     };
     let mut plan = plan(SfcPause::Flow, vec![]);
     let mut roce = RocePlan::new(qp(2), qp(3));

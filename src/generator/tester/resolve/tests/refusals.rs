@@ -4,6 +4,8 @@ use crate::otg_file::parse;
 use file::{testquoted, testrefusals};
 use ground::units::BitsPerSec;
 
+const GOLDEN: &str = "src/generator/tester/resolve/tests/refusals.txt";
+
 /// Returns all findings of a file: errors, or warnings if there are none.
 fn said(text: &str) -> String {
     let lines: Vec<String> = match parse("f.yaml", text, &|_| Some(BitsPerSec::gbps(10))) {
@@ -17,15 +19,13 @@ fn said(text: &str) -> String {
 
 #[test]
 fn every_refusal_says_where_what_and_what_to_do() {
-    testrefusals::hold("src/generator/tester/resolve/tests/refusals.txt", 50, said);
+    testrefusals::hold(GOLDEN, 50, said);
 }
 
 #[test]
 fn no_text_of_a_file_comes_back_longer_than_a_message_quotes() {
-    let texts = testrefusals::texts("src/generator/tester/resolve/tests/refusals.txt");
-    let files = testrefusals::files("configs/gen");
-    let all = files.iter().chain(&texts).map(String::as_str);
-    testquoted::hold(all, None, 1_000, |text| said(text).lines().map(str::to_owned).collect());
+    let said = |text: &str| said(text).lines().map(str::to_owned).collect();
+    testquoted::hold((GOLDEN, "configs/gen"), None, 1_000, said);
 }
 
 #[test]

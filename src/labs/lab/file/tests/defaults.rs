@@ -1,10 +1,9 @@
 //! Documented defaults equal those of the code: every default that the schema states is written
 //! into a file, and that file resolves to the same plan as one without them.
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::lab_schema;
+use ::file::testfields::{self, Field};
 
 /// A file with the required fields only, in as many sections as there are.
 const SILENT: &str = "
@@ -140,92 +139,22 @@ checks:
   - value: {path: a, expect: 1, tolerance: $Value.tolerance}
 ";
 
-/// Types and defaults of switch files, which have a separate test.
-const OF_SWITCH_FILES: [&str; 49] = [
-    "Buffer.",
-    "Profile2.",
-    "Lossless.",
-    "Shared.",
-    "Maps.",
-    "Pfc.",
-    "Pause.",
-    "Watchdog.",
-    "Queue.",
-    "Ecn.",
-    "AutoHeadroom.",
-    "MacsecShims.",
-    "Measurement.",
-    "Ptp.",
-    "Lldp.",
-    "Dcbx.",
-    "DcbxPfc.",
-    "DcbxEts.",
-    "DcbxIsolation.",
-    "DcbxTopology.",
-    "DcbxSfc.",
-    "DcbxSubtypes.",
-    "DcbxApplication.",
-    "RecommendedTable.",
-    "Sfc.",
-    "SfcMeter.",
-    "SfcQueue.",
-    "SfcProxy.",
-    "SfcProxyAccept.",
-    "SfcProxyCache.",
-    "PausePolicy.",
-    "MessageLimit.",
-    "Aqm.",
-    "CongestionIsolation.",
-    "IsolationQueue.",
-    "CimDialect.",
-    "FastCnp.",
-    "FastCnpQueue.",
-    "QpEntry.",
-    "Qcn.",
-    "QcnQueue.",
-    "Macsec.",
-    "MacsecProtect.",
-    "MacsecReplay.",
-    "MacsecDelay.",
-    "MacsecTransmit.",
-    "MacsecReceive.",
-    "MacsecSci.",
-    "MacsecAssociation.",
-];
-
-/// Returns every field of the schema as `Type.field`, with its description, and true if it is
-/// required.
-fn fields() -> Vec<(String, String, bool)> {
-    let schema = lab_schema();
-    let mut types = vec![("Lab".to_owned(), schema.clone())];
-    for (name, t) in schema["$defs"].as_object().unwrap() {
-        types.push((name.clone(), t.clone()));
-    }
-    let mut out = Vec::new();
-    for (name, t) in types {
-        let Some(properties) = t["properties"].as_object() else { continue };
-        let required = t["required"].as_array().cloned().unwrap_or_default();
-        for (field, property) in properties {
-            let text = property["description"].as_str().unwrap_or_default().to_owned();
-            let must = required.iter().any(|r| r == field);
-            let field = format!("{name}.{field}");
-            if !OF_SWITCH_FILES.iter().any(|t| field.starts_with(t)) {
-                out.push((field, text, must));
-            }
-        }
-    }
-    out
+/// Returns the fields of labs alone: types of switch files have a test of their own.
+fn fields() -> Vec<Field> {
+    let (labs, switches) = (lab_schema(), config::switch_schema());
+    let shared: Vec<_> = switches["$defs"].as_object().unwrap().values().collect();
+    let mut fields = testfields::fields(&labs, "Lab");
+    fields.retain(|field| {
+        let name = field.name.split('.').next().unwrap();
+        // A buffer has the profiles of switch files, by another name of their type.
+        name != "Buffer" && !shared.contains(&&labs["$defs"][name])
+    });
+    fields
 }
 
 #[test]
 fn every_documented_default_is_the_one_of_the_code() {
-    let mut spoken = SPOKEN.to_owned();
-    let mut stated = BTreeMap::new();
-    for (field, text, _) in fields() {
-        if let Some((_, rest)) = text.split_once("Default: `") {
-            stated.insert(field, rest.split('`').next().unwrap().to_owned());
-        }
-    }
+    let mut stated = testfields::stated(&fields());
     // Names derived from other names.
     for field in ["CheckLong.name", "Flow.name", "Link.name"] {
         stated.remove(field).unwrap();
@@ -250,53 +179,17 @@ fn every_documented_default_is_the_one_of_the_code() {
     let [table, ageing] =
         ["Learning.table_size", "Learning.ageing"].map(|f| stated.remove(f).unwrap());
     assert_eq!(bridge(""), bridge(&format!("table_size: {table}, ageing: {ageing}")));
-    // Longer names first, because one name may be a prefix of another.
-    for (field, value) in stated.iter().rev() {
-        let name = format!("${field}");
-        assert!(spoken.contains(&name), "{field} has the default {value}: add it to SPOKEN");
-        spoken = spoken.replace(&name, value);
-    }
-    assert!(!spoken.contains('$'), "no default is documented for what is left here:\n{spoken}");
-    let (silent, spoken) = (good(SILENT).0, good(&spoken).0);
+    let (silent, spoken) = (good(SILENT).0, good(&testfields::spoken(SPOKEN, &stated)).0);
     assert_eq!(format!("{silent:?}"), format!("{spoken:?}"));
 }
 
 #[test]
 fn every_field_is_documented_with_its_default() {
     // Fields without a default: sections, and alternatives of which one is required.
-    const SECTIONS: [&str; 10] = [
-        "LoadLong.",
-        "Topology.",
-        "Defaults.",
-        "Fault.",
-        "Route.",
-        "Amount.",
-        "FlowRateLong.",
-        "TransportLong.",
-        "CheckLong.",
-        "Profile.",
-    ];
-    const OTHERS: [&str; 14] = [
-        "Lab.measure",
-        "Lab.defaults",
-        "Lab.nodes",
-        "Lab.record",
-        "Switch.name",
-        "Host.name",
-        "Switch.clock",
-        "Host.clock",
-        "Link.from",
-        "Link.to",
-        "Value.expect",
-        "Value.at_least",
-        "Value.at_most",
-        "PortDefaults.maps",
-    ];
-    for (field, text, must) in fields() {
-        assert!(text.len() > 8, "{field} has no description worth the name: {text:?}");
-        let exempt = SECTIONS.iter().any(|s| field.starts_with(s)) || OTHERS.contains(&&*field);
-        assert!(must || exempt || text.contains("Default:"), "{field} states no default: {text}");
-    }
+    let exempt = "LoadLong. Topology. Defaults. Fault. Route. Amount. FlowRateLong. TransportLong. CheckLong. \
+                  Profile. Lab.measure Lab.defaults Lab.nodes Lab.record Switch.name Host.name Switch.clock \
+                  Host.clock Link.from Link.to Value.expect Value.at_least Value.at_most PortDefaults.maps";
+    testfields::hold_documented(&fields(), 8, exempt);
 }
 
 /// The reaction of the defaults reaches senders that have a transport of their own, and a default that reaches

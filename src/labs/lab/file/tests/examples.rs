@@ -8,26 +8,13 @@ use crate::study::{Changes, Row, Studied, Study};
 use crate::{Options, World, run};
 use sim::Network;
 
-/// Returns every example with its name.
-pub(super) fn all() -> Vec<(String, String)> {
-    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../configs/labs");
-    let mut out: Vec<(String, String)> = std::fs::read_dir(dir)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .filter(|p| p.extension().is_some_and(|e| e == "yaml"))
-        .map(|p| (p.display().to_string(), std::fs::read_to_string(&p).unwrap()))
-        .collect();
-    out.sort();
-    out
-}
-
 fn raw_of(text: &str) -> raw::Lab {
     config::de::from_tree(&config::tree::read(text, EMPTY).unwrap()).unwrap()
 }
 
 #[test]
 fn every_example_is_good_and_warns_of_nothing_but_a_capture_and_measured_hosts() {
-    for (name, text) in all() {
+    for (name, text) in example_labs() {
         let (lab, warnings) = good_at(&name, &text);
         let told = match () {
             // Its generator's file has a capture, which a lab does not write.
@@ -44,7 +31,7 @@ fn every_example_is_good_and_warns_of_nothing_but_a_capture_and_measured_hosts()
 
 #[test]
 fn what_is_written_back_is_the_same_lab() {
-    for (name, text) in all() {
+    for (name, text) in example_labs() {
         let mut lab = raw_of(&text);
         // The serialised text is not in the example's folder.
         if let Some(file) = lab.otg.as_mut().and_then(|otg| otg.file.as_mut()) {
@@ -59,7 +46,7 @@ fn what_is_written_back_is_the_same_lab() {
 
 #[test]
 fn an_incast_runs_and_loses_nothing() {
-    let (_, text) = all().into_iter().find(|(n, _)| n.ends_with("incast.yaml")).unwrap();
+    let (_, text) = example_labs().into_iter().find(|(n, _)| n.ends_with("incast.yaml")).unwrap();
     let (lab, _) = good(&text);
     let mut network = Network::new(&lab.plan.network, ()).unwrap();
     network.run_until(ground::time::Instant::ZERO + lab.plan.duration);
@@ -70,7 +57,7 @@ fn an_incast_runs_and_loses_nothing() {
 
 #[test]
 fn every_example_runs_to_good_verdicts() {
-    for (name, text) in all() {
+    for (name, text) in example_labs() {
         let (lab, _) = good_at(&name, &text);
         let run = run(&lab.plan, World::Virtual, Options::default(), |_| ()).unwrap();
         let outcome = run.outcome;
@@ -84,7 +71,7 @@ fn every_example_runs_to_good_verdicts() {
 /// What the variants of a study compare acts: each reaction is seen, and takes pauses away.
 #[test]
 fn the_variants_of_the_example_studies_differ_by_what_they_compare() {
-    for (name, text) in all() {
+    for (name, text) in example_labs() {
         let study = Study::new(LabFile::parse(&name, &text).unwrap(), Changes::default()).unwrap();
         if study.sweep().is_none() || study.file().variants().len() == 0 {
             continue;

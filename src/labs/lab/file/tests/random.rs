@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use ::file::testexamples::{ODD, with_character, with_value};
 use sim::Network;
 
 fn topology() -> impl Strategy<Value = String> {
@@ -137,49 +138,15 @@ proptest! {
 
     #[test]
     fn no_change_of_a_character_panics(at in 0usize..4000, c in any::<char>(), n in 0usize..9) {
-        let (_, mut text) = super::examples::all().swap_remove(n);
-        let at = (0..=at % text.len()).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
-        text.insert(at, c);
-        let _ = parse("f", &text);
+        let (_, text) = example_labs().swap_remove(n);
+        let _ = parse("f", &with_character(&text, at, c));
     }
 
     #[test]
     fn no_change_of_a_value_panics(
         field in 0usize..40, value in prop::sample::select(ODD.to_vec()), n in 0usize..9,
     ) {
-        let (_, text) = super::examples::all().swap_remove(n);
-        let mut count = 0;
-        let lines: Vec<String> = text.lines().map(|line| {
-            let Some((key, _)) = line.split_once(": ").filter(|(k, _)| !k.contains('#')) else {
-                return line.to_owned();
-            };
-            count += 1;
-            if count == field { format!("{key}: {value}") } else { line.to_owned() }
-        }).collect();
-        let _ = parse("f", &lines.join("\n"));
+        let (_, text) = example_labs().swap_remove(n);
+        let _ = parse("f", &with_value(&text, field, value));
     }
 }
-
-/// Unusual values for any field.
-const ODD: [&str; 20] = [
-    "0",
-    "-1",
-    "18446744073709551615",
-    "18446744073709551616",
-    "4GiB",
-    "1e308",
-    "~",
-    "[]",
-    "{}",
-    "[0, 0, 0]",
-    "0-4095",
-    "10Tbps",
-    "1ps",
-    "100d",
-    "all",
-    "{hosts: 4294967295}",
-    "{star: {hosts: 1000000}}",
-    "{fat_tree: {k: 32}}",
-    "{parking_lot: {switches: 1024, hosts_per_switch: 1000}}",
-    "{name: s1, from: s1, to: s1, at: 0s}",
-];

@@ -3,6 +3,8 @@
 use super::*;
 use file::{testquoted, testrefusals};
 
+const GOLDEN: &str = "src/labs/lab/file/tests/refusals.txt";
+
 /// Returns the errors of an invalid text.
 fn bad(text: &str) -> String {
     match parse("f.yaml", text) {
@@ -13,7 +15,7 @@ fn bad(text: &str) -> String {
 
 #[test]
 fn every_refusal_says_where_what_and_what_to_do() {
-    testrefusals::hold("src/labs/lab/file/tests/refusals.txt", 60, bad);
+    testrefusals::hold(GOLDEN, 60, bad);
 }
 
 #[test]
@@ -22,10 +24,7 @@ fn no_text_of_a_file_comes_back_longer_than_a_message_quotes() {
         Ok((_, warnings)) => warnings.iter().map(|w| w.line("f.yaml")).collect(),
         Err(error) => error.to_string().lines().map(str::to_owned).collect(),
     };
-    let texts = testrefusals::texts("src/labs/lab/file/tests/refusals.txt");
-    let files = testrefusals::files("configs/labs");
-    let all = files.iter().chain(&texts).map(String::as_str);
-    testquoted::hold(all, Some(&crate::lab_schema()), 3_000, said);
+    testquoted::hold((GOLDEN, "configs/labs"), Some(&crate::lab_schema()), 3_000, said);
 }
 
 #[test]

@@ -91,8 +91,7 @@ fn a_congesting_flow_pauses_its_class_first_and_its_priority_if_the_peer_goes_on
     }
     lab.poll_until_idle();
     assert!(lab.drops().is_empty());
-    lab.port(3).room = usize::MAX;
-    lab.poll_until_idle();
+    lab.open(3);
     let left: Vec<_> = lab.sent(3).iter().map(|octets| read(octets).1).collect();
     assert_eq!(left, (1..=number).collect::<Vec<_>>());
     // Both are resumed.
@@ -111,14 +110,10 @@ fn a_lossy_class_has_no_pause_of_its_own() {
         lab.switch.apply(lab.now, Change::Group { port: port(n), group, plan }).unwrap();
     }
     lab.port(3).room = 0;
-    for number in 1..=60 {
-        lab.inject(0, &packet(1, 5, number, 1_000));
-    }
-    lab.poll_until_idle();
+    lab.deliver_all(0, (1..=60).map(|number| packet(1, 5, number, 1_000)));
     assert!(lab.switch.queue_bytes(port(3), CONGESTING) > 0);
     assert_eq!(lab.switch.ledger().usage(port(0), PriorityGroup::ALL[5]).used.0, 0);
-    lab.port(3).room = usize::MAX;
-    lab.poll_until_idle();
+    lab.open(3);
     lab.check();
 }
 
@@ -132,10 +127,7 @@ fn isolated_frames_have_the_limit_of_the_class_that_they_came_for() {
         let mut lab = learnt(&plan);
         lab.inject(3, &cims::cim_about(5, CimType::L2, host(7), true));
         lab.deliver(3, &pause(OWN, 60_000));
-        for number in 1..=20 {
-            lab.inject(0, &packet(1, 5, number, 200));
-        }
-        lab.poll_until_idle();
+        lab.deliver_all(0, (1..=20).map(|number| packet(1, 5, number, 200)));
         let queued = lab.switch.queue_bytes(port(3), CONGESTING);
         assert!(queued > 0 && lab.drops().iter().any(|(why, _)| *why == "queue_limit") == dropped);
         lab.check();

@@ -45,8 +45,7 @@ fn a_cim_leaves_by_the_port_of_the_flow_in_the_peers_form_and_in_the_same_poll()
         assert_eq!((seen.ports[0].sent, seen.counters.sent_add, seen.streams), (1, 1, 1));
         let queue = seen.queues.iter().find(|queue| queue.port == 3).unwrap();
         assert!(queue.class == 5 && queue.bytes > 1_500 && queue.peak_bytes == queue.bytes);
-        lab.port(3).room = usize::MAX;
-        lab.poll_until_idle();
+        lab.open(3);
         lab.check();
     }
 }
@@ -61,18 +60,14 @@ fn the_peer_is_told_when_it_is_over() {
     lab.advance(Duration::from_micros(20));
     // The next packets find a stopped port but no congestion.
     lab.port(3).room = 0;
-    for number in 43..=76 {
-        lab.inject(0, &packet(1, 5, number, 64));
-    }
-    lab.poll_until_idle();
+    lab.deliver_all(0, (43..=76).map(|number| packet(1, 5, number, 64)));
     let cims = lab.sent(0);
     let message = cim::Repr::parse(EtherType::CIM, &cims[0][14..], &cim::Dialect::default());
     assert!(!message.unwrap().add);
     let snapshot = lab.switch.snapshot(lab.now);
     assert_eq!(snapshot.ports[0].counters.priorities[6].tx_frames, 2);
     assert_eq!(lab.switch.isolation().unwrap().flows().count(), 0);
-    lab.port(3).room = usize::MAX;
-    lab.poll_until_idle();
+    lab.open(3);
     lab.check();
 }
 
@@ -113,8 +108,7 @@ fn class_of(lab: &mut Lab, flow: u16) -> TrafficClass {
     lab.poll_until_idle();
     let grown = |c: &TrafficClass| lab.switch.queue_bytes(port(3), *c) > before[c.index()];
     let class = TrafficClass::ALL.into_iter().rfind(grown).unwrap();
-    lab.port(3).room = usize::MAX;
-    lab.poll_until_idle();
+    lab.open(3);
     class
 }
 
@@ -213,16 +207,12 @@ fn cims_to_somebody_else_are_data() {
 fn frames_without_ip_are_isolated_by_their_addresses() {
     let mut lab = learnt(&with_peer(0, CimType::L2));
     lab.port(3).room = 0;
-    for _ in 0..42 {
-        lab.inject(0, &frame(host(9), host(1), Some((3, 0)), 1_000));
-    }
-    lab.poll_until_idle();
+    lab.deliver_all(0, (0..42).map(|_| frame(host(9), host(1), Some((3, 0)), 1_000)));
     assert!(lab.switch.queue_bytes(port(3), CONGESTING) > 2_000);
     let cims = lab.sent(0);
     let message = cim::Repr::parse(EtherType::CIM, &cims[0][14..], &cim::Dialect::default());
     let message = message.unwrap();
     assert_eq!((message.flow(), message.dst, message.src), (None, host(9), host(1)));
-    lab.port(3).room = usize::MAX;
-    lab.poll_until_idle();
+    lab.open(3);
     lab.check();
 }

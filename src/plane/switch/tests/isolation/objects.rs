@@ -91,13 +91,8 @@ fn the_stream_table_is_read_page_by_page() {
     use crate::managed::Streams;
     let mut lab = lab();
     lab.port(3).room = 0;
-    for number in 1..=40 {
-        lab.inject(0, &packet(1, 5, number, 1_000));
-    }
-    for flow in 6..16 {
-        lab.inject(0, &packet(1, flow, 1, 1_000));
-    }
-    lab.poll_until_idle();
+    lab.inject_all(0, (1..=40).map(|number| packet(1, 5, number, 1_000)));
+    lab.deliver_all(0, (6..16).map(|flow| packet(1, flow, 1, 1_000)));
     let count = lab.switch.isolation().unwrap().flows().count();
     assert!(count > 5, "{count}");
     let (mut from, mut places) = (Some(0), vec![]);

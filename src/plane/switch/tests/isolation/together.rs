@@ -53,7 +53,6 @@ fn congestion_that_outlasts_isolation_is_told_to_its_source_and_other_flows_are_
     let flow = FiveTuple::of_frame(&about).unwrap();
     assert_eq!(message.form, Form::Simplified(flow));
     assert!(message.pause > Duration::ZERO);
-    lab.port(3).room = usize::MAX;
-    lab.poll_until_idle();
+    lab.open(3);
     lab.check();
 }

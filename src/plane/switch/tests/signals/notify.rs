@@ -34,9 +34,7 @@ fn fast(source_qp: SourceQp) -> SwitchPlan {
 
 /// Data of a flow that congests the queue to host 2.
 fn burst(lab: &mut Lab, n: usize) {
-    for _ in 0..n {
-        lab.inject(0, &rdma(1, 2, 7, Opcode::RC_WRITE_MIDDLE, qp(3)));
-    }
+    lab.inject_all(0, (0..n).map(|_| rdma(1, 2, 7, Opcode::RC_WRITE_MIDDLE, qp(3))));
     lab.switch.poll(lab.now);
 }
 
@@ -87,9 +85,7 @@ fn a_configured_queue_pair_needs_no_acknowledgement() {
 fn acknowledgements_and_notifications_are_not_notified() {
     let mut lab = lab(&fast(SourceQp::Learnt));
     for opcode in [Opcode::RC_ACKNOWLEDGE, Opcode::CNP] {
-        for _ in 0..5 {
-            lab.inject(0, &rdma(1, 2, 7, opcode, qp(3)));
-        }
+        lab.inject_all(0, (0..5).map(|_| rdma(1, 2, 7, opcode, qp(3))));
     }
     lab.inject(0, &packet(((1, v4(1)), (2, v4(2))), Some((3, 0)), (7, 9), 978));
     lab.switch.poll(lab.now);

@@ -73,9 +73,7 @@ fn messages_over_ipv6_have_the_source_address_of_the_object() {
     let mut lab = lab(&monitored());
     write(&mut lab, "sfc.from", "own");
     write(&mut lab, "sfcmIPv6Address", "fd00::99");
-    for _ in 0..5 {
-        lab.inject(0, &packet(((1, v6(1)), (2, v6(2))), Some((3, 0)), (7, 9), 978));
-    }
+    lab.inject_all(0, (0..5).map(|_| packet(((1, v6(1)), (2, v6(2))), Some((3, 0)), (7, 9), 978)));
     lab.switch.poll(lab.now);
     let sent = lab.sent(0);
     let (_, message) = tagged(&sent[0]);

@@ -100,9 +100,7 @@ fn the_other_form_quotes_the_frame_from_its_ethertype_on() {
 #[test]
 fn ipv6_is_answered_over_ipv6() {
     let mut lab = lab(&monitored());
-    for _ in 0..5 {
-        lab.inject(0, &packet(((1, v6(1)), (2, v6(2))), Some((3, 0)), (7, 9), 978));
-    }
+    lab.inject_all(0, (0..5).map(|_| packet(((1, v6(1)), (2, v6(2))), Some((3, 0)), (7, 9), 978)));
     lab.switch.poll(lab.now);
     let sent = lab.sent(0);
     let repr = parsed(&sent[0]);
@@ -125,9 +123,7 @@ fn a_message_stays_in_the_vlan_and_says_its_own_priority_in_the_tag() {
         lab.advance(Duration::from_micros(1));
     }
     lab.sent(0);
-    for _ in 0..5 {
-        lab.inject(0, &packet(BOTH, Some((3, 5)), (7, 9), 978));
-    }
+    lab.inject_all(0, (0..5).map(|_| packet(BOTH, Some((3, 5)), (7, 9), 978)));
     lab.switch.poll(lab.now);
     let sent = lab.sent(0);
     assert_eq!(sent[0][..18], [2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 0, 1, 0x81, 0, 0xc0, 5, 8, 0]);
@@ -141,9 +137,7 @@ fn a_message_stays_in_the_vlan_and_says_its_own_priority_in_the_tag() {
 fn what_cannot_be_answered_is_counted_by_its_reason() {
     let mut lab = lab(&monitored());
     // Not IP.
-    for _ in 0..5 {
-        lab.inject(0, &frame(host(2), host(1), Some((3, 0)), 996));
-    }
+    lab.inject_all(0, (0..5).map(|_| frame(host(2), host(1), Some((3, 0)), 996)));
     // About messages: to the UDP port of SFCMs, and a CNM.
     lab.inject(0, &packet(BOTH, Some((3, 0)), (PORT, PORT), 978));
     lab.inject(0, &framed((host(1), host(2)), Some((3, 0)), EtherType::CNM, &[0; 900]));

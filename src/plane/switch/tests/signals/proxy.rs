@@ -212,8 +212,7 @@ fn the_ports_own_resumption_never_ends_a_pause_of_the_proxy_and_the_reverse() {
     lab.advance(us(50));
     assert_eq!(times(&mut lab, 0), [1_000], "refreshed, for longer than the proxy still wants");
     // It drains: the proxy's remaining pause replaces the XON. 50 us are 976.56 quanta.
-    lab.port(1).room = usize::MAX;
-    lab.poll_until_idle();
+    lab.open(1);
     assert_eq!(times(&mut lab, 0), [977]);
     // If only the group is over its limit the proxy adds nothing, and the group sends XON.
     lab.advance(us(60));
@@ -222,8 +221,7 @@ fn the_ports_own_resumption_never_ends_a_pause_of_the_proxy_and_the_reverse() {
         lab.deliver(0, &frame(host(2), host(1), Some((3, 0)), 1_000));
     }
     assert_eq!(times(&mut lab, 0), [1_000]);
-    lab.port(1).room = usize::MAX;
-    lab.poll_until_idle();
+    lab.open(1);
     assert_eq!(times(&mut lab, 0), [0]);
     lab.check();
 }
