@@ -96,7 +96,8 @@ enum Command {
     Ctl(ctl::Args),
     #[cfg(feature = "instruments")]
     Check(check::CheckArgs),
-    Headroom(Box<headroom::HeadroomArgs>),
+    #[command(subcommand)]
+    Headroom(Box<headroom::Command>),
     #[cfg(feature = "instruments")]
     #[command(name = "gen")]
     Generate(Box<generate::GenerateArgs>),
@@ -106,7 +107,8 @@ enum Command {
     #[cfg(feature = "instruments")]
     Validate(validate::ValidateArgs),
     #[cfg(feature = "instruments")]
-    Benchmark(benchmark::BenchmarkArgs),
+    #[command(subcommand)]
+    Benchmark(benchmark::Procedure),
     #[cfg(feature = "instruments")]
     Pics(pics::PicsArgs),
 }
@@ -254,7 +256,7 @@ pub fn main() -> ExitCode {
         Command::Ctl(args) => ctl::run(args),
         #[cfg(feature = "instruments")]
         Command::Check(args) => check::run(&args),
-        Command::Headroom(args) => headroom::run(&args),
+        Command::Headroom(command) => headroom::run(&command),
         #[cfg(feature = "instruments")]
         Command::Generate(args) => generate::run(&args),
         Command::Run(args) => run::run(&args),
@@ -263,7 +265,7 @@ pub fn main() -> ExitCode {
         #[cfg(feature = "instruments")]
         Command::Validate(args) => validate::run(&args),
         #[cfg(feature = "instruments")]
-        Command::Benchmark(args) => benchmark::run(&args),
+        Command::Benchmark(procedure) => benchmark::run(&procedure),
         #[cfg(feature = "instruments")]
         Command::Pics(args) => pics::run(&args),
     };

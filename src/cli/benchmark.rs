@@ -35,7 +35,7 @@ use validate::bench::{Bench, TrialError};
 use validate::evidence::Testbed;
 use validate::file::Dut;
 
-pub use args::BenchmarkArgs;
+pub use args::Procedure;
 
 /// Returns the tests to run: all without a selection.
 fn selected<O: Copy, T: Clone + From<O>>(only: &[O], all: &[T]) -> Vec<T> {
@@ -52,8 +52,8 @@ type Step<'a> = &'a mut dyn FnMut(&str) -> bool;
 ///
 /// # Errors
 /// An error in the file or an argument, or the machine lacks something.
-pub fn run(args: &BenchmarkArgs) -> Result<ExitCode> {
-    match &args.procedure {
+pub fn run(procedure: &Procedure) -> Result<ExitCode> {
+    match procedure {
         Procedure::Rfc2544 { only, common } => {
             let tests = selected(only, &rfc2544::Test::ALL);
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {

@@ -46,7 +46,7 @@ fn real(
     let adapter = access.map(|access| -> Box<dyn Adapter> {
         match access {
             Access::Ctl(path) => Box::new(super::adapter::Ctl::new(path)),
-            Access::Command(commands) => Box::new(Command::new(commands)),
+            Access::Command(commands) => Box::new(Command::new(commands, setup.lossless)),
         }
     });
     let bench = validate::real_bench::RealBench::new(setup, eal, adapter, Arc::clone(stop))?;

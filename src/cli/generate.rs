@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{ArgGroup, Args};
 
 use crate::cli::machine::MachineArgs;
 use crate::cli::{SCRAPE_DEFAULT, address};
@@ -19,6 +19,7 @@ use crate::config::quantity::Span;
 use files::{Files, Format};
 #[cfg(feature = "dpdk")]
 pub(super) use serve::eal_options;
+use tester::memory::World;
 use tester::plan::Location;
 
 const EXAMPLES: &str = "\
@@ -108,15 +109,6 @@ pub struct GenerateArgs {
     /// EAL options and idle mode.
     #[command(flatten)]
     pub machine: MachineArgs,
-}
-
-/// World in which a generator file runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum World {
-    /// On the ports at its locations.
-    Real,
-    /// In exact virtual time, with a link of the ports' speed for every pair in memory.
-    Virtual,
 }
 
 /// Parses `NAME=LOCATION`.

@@ -15,7 +15,7 @@ mod sensitivity;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 pub use calc::calculate;
 
@@ -23,15 +23,8 @@ pub use calc::calculate;
 ///
 /// Several models, side by side or one by its terms, a measurement over ports, the longest cable for a
 /// headroom, and the effect of errors.
-#[derive(Args, Clone, Debug)]
-pub struct HeadroomArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
-/// Subcommands.
 #[derive(Subcommand, Clone, Debug)]
-enum Command {
+pub enum Command {
     Calc(calc::CalcArgs),
     Compare(compare::CompareArgs),
     Reach(reach::ReachArgs),
@@ -45,8 +38,8 @@ enum Command {
 ///
 /// # Errors
 /// An invalid argument.
-pub fn run(args: &HeadroomArgs) -> Result<ExitCode> {
-    match &args.command {
+pub fn run(command: &Command) -> Result<ExitCode> {
+    match command {
         Command::Calc(args) => calc::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Reach(args) => reach::run(args),

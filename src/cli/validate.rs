@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use chrono::DateTime;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use lab::World;
 use report::{ValidationPage, validation_html, validation_metrics};
 use serde::Serialize;
@@ -55,8 +55,8 @@ pub struct ValidateArgs {
     #[arg(value_name = "DUT", required_unless_present_any = ["list", "describe", "prove"])]
     pub file: Option<PathBuf>,
     /// Extent of the run.
-    #[arg(long, value_enum, default_value_t = Extent::Quick)]
-    pub level: Extent,
+    #[arg(long, value_enum, default_value_t = Level::Quick)]
+    pub level: Level,
     /// World of a virtual device: exact virtual time, or real time with real frames on ports in memory. Other
     /// devices are in the real one.
     #[arg(long, value_enum)]
@@ -126,24 +126,6 @@ pub struct ValidateArgs {
     pub machine: MachineArgs,
 }
 
-/// Extent of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Extent {
-    /// The most important tests, with one priority each.
-    Quick,
-    /// All tests, with all priorities and values.
-    Full,
-}
-
-impl From<Extent> for Level {
-    fn from(extent: Extent) -> Self {
-        match extent {
-            Extent::Quick => Self::Quick,
-            Extent::Full => Self::Full,
-        }
-    }
-}
-
 /// Runs the tests and prints their results. The exit status is the verdict's.
 ///
 /// # Errors
@@ -155,8 +137,7 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     if args.prove {
         return run_proof(args);
     }
-    let selection =
-        Selection { level: args.level.into(), only: args.only.clone(), retry: args.retry };
+    let selection = Selection { level: args.level, only: args.only.clone(), retry: args.retry };
     refuse_unknown("--only", &selection.unknown())?;
     let tests = selection.tests();
     // The parser requires a file, or one of the options that need none.

@@ -16,7 +16,7 @@ use sluice::host::plan::stream::{
     StreamPlan, TemplatePlan, Values,
 };
 use sluice::host::{
-    FlowId, Message, PauseAsk, PausePlan, Rate, Recovery, RocePlan, SinkCounters, Station,
+    Demand, FlowId, Message, PausePlan, Rate, Recovery, RocePlan, SinkCounters, Station,
     StationPlan, TcpPlan, TesterPlan, Transport, TransportPlan,
 };
 use sluice::link::AgentsPlan;
@@ -354,7 +354,7 @@ fn no_arrival_costs_an_allocation_in_order_or_not() {
     let (near, mut far) = MemPort::pair(256);
     let mut plan = probed::sink(FLOWS as u32);
     plan.pauses.push(PausePlan {
-        ask: PauseAsk::pfc(PrioritySet::ALL, Quanta(100)),
+        ask: Demand::pfc(PrioritySet::ALL, Quanta(100)),
         start: Instant::ZERO,
         every: Duration::from_micros(3),
         frames: u64::MAX,

@@ -22,16 +22,9 @@ durations and flows. Exit status 0: the run is complete. 1: the tester cannot be
 worse than that of --baseline. 4: the run was interrupted, or the machine disturbed it.";
 
 /// Measure the speed of a device: throughput, latency, loss, bursts.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
-pub struct BenchmarkArgs {
-    #[command(subcommand)]
-    pub(super) procedure: Procedure,
-}
-
-/// Procedures.
 #[derive(Subcommand, Clone, Debug)]
-pub(super) enum Procedure {
+#[command(after_help = EXAMPLES)]
+pub enum Procedure {
     /// RFC 2544: throughput, latency, frame loss rate, back-to-back frames (RFC 9004), recovery, reset
     /// (RFC 6201).
     Rfc2544 {
@@ -85,7 +78,7 @@ pub(super) enum Procedure {
 
 /// Arguments of all procedures.
 #[derive(Args, Clone, Debug)]
-pub(super) struct Common {
+pub struct Common {
     /// Benchmark file, or DUT file.
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
@@ -123,7 +116,7 @@ pub(super) struct Common {
 
 /// Tests of RFC 2544, section 26.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum Only {
+pub enum Only {
     Throughput,
     Latency,
     LatencyByLoad,
@@ -149,7 +142,7 @@ impl From<Only> for rfc2544::Test {
 
 /// Tests of RFC 2889, section 5.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum Lan {
+pub enum Lan {
     Mesh,
     Congestion,
     Pressure,
@@ -173,7 +166,7 @@ impl From<Lan> for rfc2889::Test {
 
 /// Tests of RFC 7640.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum Management {
+pub enum Management {
     BurstHunt,
     Queues,
 }
@@ -189,7 +182,7 @@ impl From<Management> for rfc7640::Test {
 
 /// Tests of RFC 8239.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum DataCentre {
+pub enum DataCentre {
     LineRate,
     Buffer,
     Microburst,

@@ -9,16 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Result, anyhow};
 use tester::drive::{Limits, Ran, Runner, Why, drive};
 use tester::judge::verdict;
-use tester::memory;
+use tester::memory::{self, World};
 use tester::otg_file::{TestFile, load_placed};
 use tester::plan::FlowKind;
 use tester::report::Report;
 use tester::virtual_run::VirtualTest;
 
+use super::GenerateArgs;
 use super::files::{self, Format};
 #[cfg(feature = "dpdk")]
 use super::serve::whose;
-use super::{GenerateArgs, World};
 use crate::cli::kind::Kind;
 use crate::cli::terminal::{self, say};
 use crate::cli::{bad_input, exit, quoted, serve_metrics, stop_on_signals};
@@ -70,12 +70,12 @@ pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
 
 /// Refuses a test that needs more than `available` bytes of memory in its world.
 fn fits(args: &GenerateArgs, file: &Path, test: &TestFile, machine: &Machine) -> Result<()> {
-    let (world, available) = match args.world {
-        World::Real => (memory::World::Real, machine.memory),
-        World::Virtual => (memory::World::Virtual, machine.heap),
+    let available = match args.world {
+        World::Real => machine.memory,
+        World::Virtual => machine.heap,
     };
     let file = file.display().to_string();
-    memory::refuse_memory(&file, &test.plan, world, available).map_err(bad_input)
+    memory::refuse_memory(&file, &test.plan, args.world, available).map_err(bad_input)
 }
 
 #[cfg(feature = "dpdk")]
@@ -255,7 +255,7 @@ mod tests {
             fits(&args, Path::new(file), &test, &machine)
         };
         let needed = |world| memory::memory_needed(&test.plan, world);
-        let (real, simulated) = (needed(memory::World::Real), needed(memory::World::Virtual));
+        let (real, simulated) = (needed(World::Real), needed(World::Virtual));
         // The virtual world has no pools, which take most of it.
         assert!(real > 10 * simulated, "{real} {simulated}");
         for (world, needed) in [("real", real), ("virtual", simulated)] {

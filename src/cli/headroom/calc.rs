@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, Command, FromArgMatches, ValueEnum};
 use serde::Serialize;
 
 use super::inputs::LinkArgs;
@@ -110,19 +110,15 @@ fn view(args: &CalcArgs) -> Result<View> {
 /// # Errors
 /// A sentence about an invalid argument.
 pub fn calculate(arguments: &[String]) -> Result<String, String> {
-    #[derive(Parser)]
-    #[command(no_binary_name = true, disable_help_flag = true)]
-    struct Calc {
-        #[command(flatten)]
-        args: CalcArgs,
-    }
-    let parsed = Calc::try_parse_from(arguments).map_err(|error| {
+    let command = Command::new("calc").no_binary_name(true).disable_help_flag(true);
+    let found = CalcArgs::augment_args(command).try_get_matches_from(arguments);
+    let parsed = found.and_then(|found| CalcArgs::from_arg_matches(&found)).map_err(|error| {
         // The lines before the first empty one are the error, those behind it the usage.
         let text = error.to_string();
         let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
         lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
     })?;
-    let view = view(&parsed.args).map_err(|error| format!("{error:#}"))?;
+    let view = view(&parsed).map_err(|error| format!("{error:#}"))?;
     serde_json::to_string(&view).map_err(|error| error.to_string())
 }
 

@@ -26,6 +26,7 @@ use serde_json::{Map, Value};
 
 use crate::bench::TrialError;
 use crate::counters::{Counter, Counters, PortCounters};
+use crate::file::{Commands, span};
 use crate::trial::ResetKind;
 
 /// An action on a device, which runs beside the traffic.
@@ -92,44 +93,32 @@ pub trait Adapter {
 }
 
 /// Default of the time after which a command is killed.
-pub const TIMEOUT: StdDuration = StdDuration::from_secs(10);
+const TIMEOUT: StdDuration = StdDuration::from_secs(10);
+
+/// Default of the time until counters are current: switches poll those of their chip each second.
+const SETTLE: Duration = Duration::from_secs(2);
 
 /// Longest version in characters.
 const VERSION_MAX: usize = 200;
 
-/// Command lines, each a program and its arguments.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Commands {
-    /// Prints counters as JSON: of the port with `{port}`, else of all ports.
-    pub counters: Option<Vec<String>>,
-    /// Prints one counter of a port, and of a priority, as a number.
-    pub numbers: BTreeMap<Counter, Vec<String>>,
-    /// Sets counters to zero.
-    pub clear: Option<Vec<String>>,
-    pub set: Option<Vec<String>>,
-    /// Reset the device.
-    pub resets: BTreeMap<ResetKind, Vec<String>>,
-    /// Prints the version of the device.
-    pub version: Option<Vec<String>>,
-    /// Prints the memory that the device uses, in bytes.
-    pub memory: Option<Vec<String>>,
-    /// Time after which a command is killed.
-    pub timeout: StdDuration,
-    /// Time after traffic until the counters are current.
-    pub settle: Duration,
-    /// Priorities whose counters are read one by one.
-    pub priorities: PrioritySet,
-}
-
 /// A device that commands reach.
 #[derive(Debug)]
-pub struct Command(Commands);
+pub struct Command {
+    commands: Commands,
+    /// Priorities whose counters are read one by one.
+    priorities: PrioritySet,
+}
 
 impl Command {
     /// The device of these commands.
     #[must_use]
-    pub const fn new(commands: Commands) -> Self {
-        Self(commands)
+    pub const fn new(commands: Commands, priorities: PrioritySet) -> Self {
+        Self { commands, priorities }
+    }
+
+    fn timeout(&self) -> StdDuration {
+        let given = self.commands.timeout;
+        given.map_or(TIMEOUT, |span| StdDuration::from_nanos(span.0.as_nanos()))
     }
 
     /// Runs a command with these replacements, and returns what it prints.
@@ -146,7 +135,7 @@ impl Command {
             })
         };
         let line: Vec<String> = line.iter().map(argument).collect();
-        run_process(&line, self.0.timeout)
+        run_process(&line, self.timeout())
             .map_err(|why| TrialError::Error(format!("adapter.command.{field}: {why}")))
     }
 
@@ -171,7 +160,7 @@ impl Command {
         port: &str,
         to: &mut PortCounters,
     ) -> Result<(), TrialError> {
-        let line = &self.0.numbers[&counter];
+        let line = &self.commands.numbers[&counter];
         let field = format!("numbers.{}", counter.name());
         let read = |with: &[(&str, &str)]| {
             let text = self.run(&field, line, with)?;
@@ -182,7 +171,7 @@ impl Command {
             to.port.extend(read(&[("port", port)])?.map(|n| (counter, n)));
             return Ok(());
         }
-        for priority in self.0.priorities.iter() {
+        for priority in self.priorities.iter() {
             let n = read(&[("port", port), ("priority", &priority.to_string())])?;
             to.priorities[priority.index()].extend(n.map(|n| (counter, n)));
         }
@@ -197,15 +186,15 @@ pub(crate) fn has_placeholder(line: &[String], name: &str) -> bool {
 
 impl Adapter for Command {
     fn settle(&self) -> Duration {
-        self.0.settle
+        span(self.commands.settle, SETTLE)
     }
 
     fn read(&mut self, ports: &[&str]) -> Result<Counters, TrialError> {
-        let mut all = match &self.0.counters {
+        let mut all = match &self.commands.counters {
             Some(line) => self.printed(line, ports)?,
             None => vec![PortCounters::default(); ports.len()],
         };
-        for counter in self.0.numbers.keys() {
+        for counter in self.commands.numbers.keys() {
             for (port, counters) in ports.iter().zip(&mut all) {
                 self.number(*counter, port, counters)?;
             }
@@ -215,16 +204,16 @@ impl Adapter for Command {
 
     fn clear(&mut self) -> Result<(), TrialError> {
         // Without the command counters go on: those of a trial are differences anyway.
-        let Some(line) = &self.0.clear else { return Ok(()) };
+        let Some(line) = &self.commands.clear else { return Ok(()) };
         self.run("clear", line, &[]).map(drop)
     }
 
     fn can_read(&self) -> bool {
-        self.0.counters.is_some() || !self.0.numbers.is_empty()
+        self.commands.counters.is_some() || !self.commands.numbers.is_empty()
     }
 
     fn version(&mut self) -> Result<Option<String>, TrialError> {
-        let Some(line) = &self.0.version else { return Ok(None) };
+        let Some(line) = &self.commands.version else { return Ok(None) };
         let text = self.run("version", line, &[])?;
         let first = text.lines().map(str::trim).find(|line| !line.is_empty());
         // What a device prints is not trusted: it is shown in a terminal and written to reports.
@@ -232,28 +221,28 @@ impl Adapter for Command {
     }
 
     fn can_read_memory(&self) -> bool {
-        self.0.memory.is_some()
+        self.commands.memory.is_some()
     }
 
     fn memory(&mut self) -> Result<Option<u64>, TrialError> {
-        let Some(line) = &self.0.memory else { return Ok(None) };
+        let Some(line) = &self.commands.memory else { return Ok(None) };
         let text = self.run("memory", line, &[])?;
         number(&text).map_err(|why| TrialError::Error(format!("adapter.command.memory: {why}")))
     }
 
     fn reset(&self, kind: ResetKind) -> Option<Action> {
-        let (line, timeout) = (self.0.resets.get(&kind)?.clone(), self.0.timeout);
+        let (line, timeout) = (self.commands.resets.get(&kind)?.clone(), self.timeout());
         let failed =
             move |why| TrialError::Error(format!("adapter.command.resets.{}: {why}", kind.name()));
         Some(Box::new(move || run_process(&line, timeout).map(drop).map_err(failed)))
     }
 
     fn can_set(&self) -> bool {
-        self.0.set.is_some()
+        self.commands.set.is_some()
     }
 
     fn set(&mut self, port: &str, name: &str, value: &str) -> Result<(), TrialError> {
-        let Some(line) = &self.0.set else {
+        let Some(line) = &self.commands.set else {
             return Err(TrialError::Missing(
                 "adapter.command.set is missing; add it to the file".into(),
             ));

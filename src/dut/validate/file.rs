@@ -6,18 +6,17 @@ mod expectation;
 mod raw;
 mod resolve;
 
-pub use raw::DutFile;
+pub use raw::{Commands, DutFile};
+pub(crate) use resolve::span;
 
-use core::time::Duration as StdDuration;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use config::{ConfigError, Cx, Place, Warning, de, read_text, schema_of, tree};
 use ground::time::Duration;
 use lab::raw::Lab;
-use resolve::span;
 
-use crate::adapter::{Commands, TIMEOUT, has_placeholder};
+use crate::adapter::has_placeholder;
 use crate::setup::Setup;
 use crate::trial::ResetKind;
 use crate::virtual_bench::Reports;
@@ -81,9 +80,6 @@ pub fn schema() -> serde_json::Value {
     schema_of::<DutFile>("Sluice DUT file")
 }
 
-/// Default of the time until counters are current: switches poll those of their chip each second.
-const SETTLE: Duration = Duration::from_secs(2);
-
 /// Characters of a port's name beside letters and digits: none has a meaning to a shell at the far end of
 /// `ssh`.
 const PLAIN: &str = "_-./:";
@@ -103,7 +99,10 @@ pub(super) fn access(
     // Both at once could contradict each other.
     match (&raw.ctl, &raw.command) {
         (Some(path), None) => Some(Access::Ctl(path.clone())),
-        (None, Some(raw)) => Some(Access::Command(commands(cx, &place.key("command"), raw, setup))),
+        (None, Some(raw)) => {
+            check(cx, &place.key("command"), raw, setup);
+            Some(Access::Command(raw.clone()))
+        }
         _ => {
             cx.error(place, "an adapter is exactly one of `ctl` and `command`");
             None
@@ -111,7 +110,8 @@ pub(super) fn access(
     }
 }
 
-fn commands(cx: &mut Cx, place: &Place<'_>, raw: &raw::Commands, setup: &Setup) -> Commands {
+/// Refuses commands that cannot work.
+fn check(cx: &mut Cx, place: &Place<'_>, raw: &Commands, setup: &Setup) {
     // Benchmarks need no counters: a device that is only reset, or asked for its memory, is enough for them.
     let others = !raw.resets.is_empty() || raw.version.is_some() || raw.memory.is_some();
     if raw.counters.is_none() && raw.numbers.is_empty() && !others {
@@ -143,19 +143,6 @@ fn commands(cx: &mut Cx, place: &Place<'_>, raw: &raw::Commands, setup: &Setup) 
         if has_placeholder(line, "port") {
             names(cx, &place, setup);
         }
-    }
-    let timeout = span(raw.timeout, Duration::from_nanos(TIMEOUT.as_nanos() as u64));
-    Commands {
-        counters: raw.counters.clone(),
-        numbers: raw.numbers.clone(),
-        clear: raw.clear.clone(),
-        set: raw.set.clone(),
-        resets: raw.resets.clone(),
-        version: raw.version.clone(),
-        memory: raw.memory.clone(),
-        timeout: StdDuration::from_nanos(timeout.as_nanos()),
-        settle: span(raw.settle, SETTLE),
-        priorities: setup.lossless,
     }
 }
 

@@ -23,7 +23,7 @@ pub use ::file::{
     ConfigError, Finding, Mark, Warning, de, hex_octets, key_of, memory, names, quantity, read_key,
     read_key_from, read_text, schema_of, sparse, tree, unknown_name, without_nulls, word_or,
 };
-pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
+pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Machine, SwitchFile, WorkerPlan};
 pub use raw::Core;
 pub use resolve::{
     Congestion, Context, Cx, HeadroomRule, NamedPhy, OWN, Place, ProfileChange, Said, SecuredPort,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Written;
 use super::memory::{self, Need};
-use super::raw::Core;
+use super::raw::{Core, Hugepages};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Cells, PRIORITIES, PortId, PriorityGroup};
 use headroom::{DelayInputs, Required, SoftwareTerms};
@@ -164,17 +164,6 @@ pub struct EalPlan {
     pub memory_mib: Option<u32>,
     /// Additional EAL arguments.
     pub args: Vec<String>,
-}
-
-/// Page type of DPDK's memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Hugepages {
-    /// Huge pages if enough are free, otherwise ordinary pages.
-    Auto,
-    /// Huge pages; an error if there are too few.
-    On,
-    /// Ordinary pages.
-    Off,
 }
 
 /// Required and configured headroom of one lossless group.

@@ -33,9 +33,9 @@ pub use measurement::{
 };
 pub use port::{
     Action, Core, Ecn, Link, Maps, MarkPoint, Pause, Pfc, PhyName, Port, Queue, Refresh, Shaping,
-    Trust, Vlan, Watchdog,
+    Vlan, Watchdog,
 };
-pub use switch::AttachedKind;
+pub use switch::{AttachedKind, Trust};
 pub use values::{EtherTypeName, HexText, MacsecSci, Range, VlanRange};
 
 use std::collections::BTreeMap;

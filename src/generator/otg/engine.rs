@@ -43,9 +43,6 @@ impl JsonText {
     }
 }
 
-/// A capture file.
-pub struct CaptureFile(pub Vec<u8>);
-
 /// The test engine.
 pub trait Engine: Send + Sync + 'static {
     /// Replaces the configuration (`Config`) and stops the running test first. If the new
@@ -108,7 +105,7 @@ pub trait Engine: Send + Sync + 'static {
     ///
     /// # Errors
     /// Unknown ports and ports without a capture.
-    fn capture(&self, request: &Value) -> Result<CaptureFile, Refusal>;
+    fn capture(&self, request: &Value) -> Result<Vec<u8>, Refusal>;
 }
 
 impl Refusal {

@@ -24,7 +24,7 @@ use crate::plan::{FlowKind, Place};
 use crate::resolve::resolve;
 use config::memory::available;
 use dpdk::{Eal, EalOptions, give_back_memory};
-use otg::engine::{CaptureFile, Engine, JsonText, Refusal, RefusalKind, Warnings};
+use otg::engine::{Engine, JsonText, Refusal, RefusalKind, Warnings};
 use otg::model::control::{ConfigAppend, ConfigDelete, ConfigUpdate};
 use otg::model::metrics::MetricsRequest;
 use otg::model::{Config, parse};
@@ -395,7 +395,7 @@ impl Engine for TesterEngine {
         give_back_memory();
     }
 
-    fn capture(&self, request: &Value) -> Result<CaptureFile, Refusal> {
+    fn capture(&self, request: &Value) -> Result<Vec<u8>, Refusal> {
         let request = parse(request)?;
         self.captured(&request)
     }

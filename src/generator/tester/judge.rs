@@ -141,10 +141,10 @@ fn received(course: &Course<'_>, asked: &FlowPlan, flow: &Flow) -> (Verdict, Str
     let lost = wanted.saturating_sub(got);
     let excusable = lost > 0 && duplicates + flow.damaged + reordered == 0;
     let busy = excusable.then(|| unpolled(course, asked)).flatten();
-    let own = own_losses(course, asked, lost);
-    let excused = own.most >= lost && excusable;
+    let (most, by_device) = own_losses(course, asked, lost);
+    let excused = most >= lost && excusable;
     let verdict = Verdict::unless(held, busy.is_some() || excused);
-    for reason in own.by_device.into_iter().chain(busy) {
+    for reason in by_device.into_iter().chain(busy) {
         what = format!("{what}; {reason}");
     }
     (verdict, what)
@@ -163,42 +163,34 @@ fn is_ordered(asked: &FlowPlan) -> bool {
     matches!(&asked.kind, FlowKind::Stream(stream) if stream.template.edits.is_empty())
 }
 
-/// Frames that the tester's own devices lost.
-struct OwnLosses {
-    /// Maximum number of the flow's frames that they may have lost.
-    most: u64,
-    /// A sentence for each device with losses.
-    by_device: Vec<String>,
-}
-
-/// Returns the losses of the devices of a flow's ports, of any flow. A device without a counter
-/// may have lost all of them.
-fn own_losses(course: &Course<'_>, asked: &FlowPlan, lost: u64) -> OwnLosses {
-    let mut own = OwnLosses { most: 0, by_device: Vec::new() };
+/// Returns the maximum number of the flow's frames that the devices of its ports may have lost, and a sentence for
+/// each device with losses, of any flow. A device without a counter may have lost all of them.
+fn own_losses(course: &Course<'_>, asked: &FlowPlan, lost: u64) -> (u64, Vec<String>) {
+    let (mut most, mut by_device) = (0, Vec::new());
     let port = |n: usize| course.report.ports.get(n);
     if let Some(port) = port(asked.tx).filter(|port| port.tx_dropped > 0) {
-        own.most += port.tx_dropped;
+        most += port.tx_dropped;
         let (name, n) = (&port.name, port.tx_dropped);
-        own.by_device.push(format!("{n} frames sent by port {name} were dropped by its device"));
+        by_device.push(format!("{n} frames sent by port {name} were dropped by its device"));
     }
     for port in asked.rx.iter().filter_map(|n| port(*n)) {
         let name = &port.name;
         match port.rx_missed {
             Some(0) => {}
             Some(n) => {
-                own.most += n;
-                own.by_device.push(format!("the device of port {name} missed {n} frames"));
+                most += n;
+                by_device.push(format!("the device of port {name} missed {n} frames"));
             }
             None if lost > 0 => {
                 // It may have lost all of them.
-                own.most = own.most.max(lost);
+                most = most.max(lost);
                 let what = format!("the device of port {name} does not count what it misses");
-                own.by_device.push(what);
+                by_device.push(what);
             }
             None => {}
         }
     }
-    own
+    (most, by_device)
 }
 
 /// Returns the gap between polls that overflows a receiver's ring at the flow's rate, if there

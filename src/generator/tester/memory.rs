@@ -10,6 +10,7 @@ use super::capture::CAPTURE_BYTES;
 use super::plan::{FlowKind, Place, PortPlan, TestPlan};
 use config::memory::{Need, sum_refusal};
 use config::{ConfigError, Finding};
+use ground::named;
 use host::Spares;
 use host::plan::stream::{Sizes, StreamPlan, Values};
 
@@ -51,13 +52,15 @@ const FIELDS: &str = "ports, flows";
 const REMEDY: &str = "configure fewer `flows`, `ports` or `captures`, or run the test where there \
                       is more memory";
 
-/// The world in which a test runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum World {
-    /// On ports, whose frames are in mempools.
-    Real,
-    /// In a simulation.
-    Virtual,
+named! {
+    /// World in which a test runs.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum World {
+        /// On the ports at its locations.
+        Real = "real",
+        /// In exact virtual time, with a link of the ports' speed for every pair in memory.
+        Virtual = "virtual",
+    }
 }
 
 /// Returns the maximum frame length of each port in bytes, FCS included.

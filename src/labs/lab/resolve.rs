@@ -90,11 +90,15 @@ pub(super) fn resolve(
     };
     // Flows come after the generator, whose flows have the first numbers, and whose hosts they may not use.
     let flows = flows::flows(&mut cx, at, lab, &context, &mut nodes);
-    let network =
-        ties::Network { graph: &graph, specs: &specs, switches: &switches, nodes: &nodes };
-    ties::warn_of_ties(&mut cx, at, &network, &flows.list);
     keep_messages(&mut nodes, lab.record.messages);
-    let context = Faults { graph: &graph, switches: &switches, profiles: &profiles, nodes: &nodes };
+    let context = Faults {
+        graph: &graph,
+        specs: &specs,
+        switches: &switches,
+        profiles: &profiles,
+        nodes: &nodes,
+    };
+    ties::warn_of_ties(&mut cx, at, &context, &flows.list);
     let faults = faults::faults(&mut cx, at, lab, &context);
     let checks = checks::checks(&mut cx, at, lab, &flows, any_lossless(&switches, &faults));
     let record = checks::record(&mut cx, at, &lab.record, &graph);

@@ -19,7 +19,7 @@ use contracts::stats::DropReason;
 use ground::time::{Duration, Instant};
 use ground::units::{PortId, Priority, PrioritySet, Quanta};
 use ground::verdict::Verdict;
-use host::{PauseAsk, PausePlan};
+use host::{Demand, PausePlan};
 use labrun::{run_changed, run_divided};
 use sim::defect::{Defect, Obeying};
 use sim::teststar::RATE;
@@ -168,7 +168,7 @@ fn what_is_recorded_on_the_way_changes_no_result() {
 fn too_little_headroom_is_told_to_the_frame() {
     let mut plan = incast(1, 1_000);
     // The receiver pauses permanently, so no frame leaves the buffer.
-    let pfc = PauseAsk::pfc(PrioritySet::of(Priority::ALL[3]), Quanta::MAX);
+    let pfc = Demand::pfc(PrioritySet::of(Priority::ALL[3]), Quanta::MAX);
     let every = Duration::from_micros(100);
     let storm = PausePlan { ask: pfc, start: Instant::ZERO, every, frames: 10 };
     let star::Parts { switch, receiver } = star::parts(&mut plan);
@@ -200,7 +200,7 @@ fn a_line_that_is_idle_while_frames_wait_makes_the_verdict_bad() {
     let mut plan = incast(2, 2_000);
     plan.duration = Duration::from_millis(1);
     // 100 quanta at 100 Gb/s are half a microsecond.
-    let pfc = PauseAsk::pfc(PrioritySet::of(Priority::ALL[3]), Quanta(100));
+    let pfc = Demand::pfc(PrioritySet::of(Priority::ALL[3]), Quanta(100));
     let (start, every) = (Instant::ZERO + Duration::from_micros(20), Duration::MAX);
     let star::Parts { receiver, .. } = star::parts(&mut plan);
     receiver.pauses.push(PausePlan { ask: pfc, start, every, frames: 1 });

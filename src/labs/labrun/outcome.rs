@@ -31,7 +31,7 @@ pub(super) use figures::completions;
 #[cfg(any(test, feature = "rig"))]
 pub use figures::distances;
 pub use figures::{CompletionOutcome, CompletionTimes, Completions, Figures, HopOutcome, Signals};
-pub use flows::{CollectiveOutcome, LoadOutcome, TransportOutcome, WorkloadOutcome};
+pub use flows::{CollectiveOutcome, TransportOutcome, WorkloadOutcome};
 pub use gather::CheckOutcome;
 pub(super) use gather::{flow_counts, gather};
 pub use losses::{LosslessFlows, LossyWay};

@@ -5,6 +5,7 @@ use congestion::EcnPlan;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PortId, Priority};
 use host::{FlowId, StationPlan, TransportPlan};
+use serde::Serialize;
 use sim::{Direction, LinkId, NetworkPlan, NodeId, NodeKind, NodePlan};
 use tester::plan::TestPlan;
 use wire::ip::Ecn;
@@ -122,23 +123,28 @@ pub struct Workload {
     pub collective: Option<Collective>,
 }
 
-/// Offered load of a workload.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// Offered load of a workload, as in results.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct OfferedLoad {
-    /// Configured share of each link, as a fraction.
-    pub share: f64,
     /// Links whose share it is.
     pub of: Side,
+    /// Configured share of each link, as a fraction.
+    #[serde(rename = "configured")]
+    pub share: f64,
     /// Share that the messages take that were drawn, the mean of all links: a fraction.
+    #[serde(rename = "offered")]
     pub drawn: f64,
     /// Number of links.
+    #[serde(skip)]
     pub links: usize,
     /// Time in which messages become due.
+    #[serde(skip)]
     pub span: Duration,
 }
 
 /// End of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Side {
     Sender,
     Receiver,
@@ -156,7 +162,7 @@ impl Side {
 }
 
 /// A collective operation of several hosts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Collective {
     /// Pattern in the file: `ring` or `exchange`.
     pub pattern: &'static str,
@@ -165,6 +171,7 @@ pub struct Collective {
     /// Data of each host in bytes.
     pub bytes: u64,
     /// Bytes of each message.
+    #[serde(rename = "chunk_bytes")]
     pub chunk: u64,
     /// Number of steps.
     pub steps: u64,

@@ -16,8 +16,8 @@ use crate::real::{self, RealError};
 use crate::record::{CaptureError, Captures, Detail, Looks, MOMENTS_MAX, Recorder};
 use crate::verdict;
 use crate::workers::{Threads, Workers, divide};
-use clap::ValueEnum;
 use contracts::frame::Frame;
+use ground::named;
 use ground::time::{Duration, Instant};
 use host::{FlowId, probe_of};
 use sim::check::{Checkers, Finding};
@@ -416,24 +416,15 @@ impl RunError {
     }
 }
 
-/// World in which a lab is run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum World {
-    /// Discrete-event simulation in exact time, with the real data plane.
-    #[default]
-    Virtual,
-    /// DPDK ports and real frames.
-    Real,
-}
-
-impl World {
-    /// Returns the name in results and on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Virtual => "virtual",
-            Self::Real => "real",
-        }
+named! {
+    /// World in which a lab is run.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum World {
+        /// Discrete-event simulation in exact time, with the real data plane.
+        #[default]
+        Virtual = "virtual",
+        /// DPDK ports and real frames.
+        Real = "real",
     }
 }
 

@@ -238,7 +238,7 @@ pub(super) fn with_cable(inputs: &DelayInputs, cable_bits: u64) -> DelayValue {
     ];
     for s in inputs.interface.sublayers() {
         // A table has transmit and receive of one node; the PFC frame and the data each cross both nodes once.
-        terms.push(term(s.name, 2 * s.bits, s.source));
+        terms.push(Term { bits: 2 * s.bits, ..s });
     }
     let higher = bits_in(rate, inputs.higher_layer.as_picos());
     terms.push(term("higher layer of the peer", higher, ANNEX_N));

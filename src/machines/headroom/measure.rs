@@ -36,21 +36,22 @@ use wire::headroom::{Adjustment, Message, Request, Response, is_protected};
 /// apart, so one that fills this queue is not measuring.
 const WAITING_MAX: usize = 8;
 
-/// Result of a measurement. The figures are in [`Measurer::round_trips`].
+/// Result of a measurement of round trips or of the peer delay. The figures are in [`Measurer::round_trips`] and in
+/// [`PeerDelay::estimate`](super::peer_delay::PeerDelay::estimate).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// All round trips were measured.
+    /// All rounds were answered.
     Done,
-    /// The last request has expired, or M times T have passed.
+    /// The last request has expired, or the time for all requests has passed (M times T of the proposal).
     Failed {
-        /// Round trips measured.
+        /// Rounds answered.
         rounds: u16,
         /// Requests sent.
-        requests: u16,
+        requests: u32,
     },
 }
 
-/// State of a port's measurement.
+/// State of a port's measurement of round trips or of the peer delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// The link is down.
@@ -61,10 +62,10 @@ pub enum State {
     Failed,
     /// A measurement is running.
     Running {
-        /// Round trips so far (n of the proposal).
+        /// Answered rounds so far (n of the proposal).
         rounds: u16,
         /// Requests so far (i of the proposal).
-        requests: u16,
+        requests: u32,
     },
 }
 
@@ -345,7 +346,7 @@ impl Measurer {
                 let Running { rounds, requests, .. } = *running;
                 self.counters.failed += 1;
                 self.abandon();
-                self.end(deadline, Event::Failed { rounds, requests });
+                self.end(deadline, Event::Failed { rounds, requests: requests.into() });
             }
         }
         if now >= self.again {
@@ -449,7 +450,7 @@ impl Measurer {
             _ if !self.up => State::Stopped,
             None if self.failed => State::Failed,
             None => State::Idle,
-            Some(r) => State::Running { rounds: r.rounds, requests: r.requests },
+            Some(r) => State::Running { rounds: r.rounds, requests: r.requests.into() },
         }
     }
 

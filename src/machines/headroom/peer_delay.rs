@@ -16,6 +16,7 @@ mod exchange;
 use arrayvec::ArrayVec;
 use exchange::{Exchange, Outcome};
 
+pub use super::measure::{Event, State};
 use super::{SAMPLES_MAX, Samples};
 use ground::counters;
 use ground::time::{Duration, Instant};
@@ -28,33 +29,6 @@ const WAITING_MAX: usize = 8;
 /// Maximum number of requests per round, after which a set of exchanges has failed. The standard
 /// repeats requests forever, but callers need a definite failure.
 const REQUESTS_PER_ROUND: u32 = 2;
-
-/// Result of a set of exchanges. The figures are in [`PeerDelay::estimate`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Event {
-    /// All its rounds were answered.
-    Done,
-    /// Not all rounds were answered.
-    Failed {
-        /// Exchanges answered.
-        rounds: u16,
-        /// Requests sent.
-        requests: u32,
-    },
-}
-
-/// State of a port's peer delay as a requester.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    /// The link is down.
-    Stopped,
-    /// No requests are sent; the peer's may be answered.
-    Idle,
-    /// The last set of exchanges failed.
-    Failed,
-    /// A set of exchanges runs: answered exchanges so far.
-    Running(u16),
-}
 
 /// A request of the peer and the state of its response.
 #[derive(Clone, Copy)]
@@ -358,7 +332,7 @@ impl PeerDelay {
             _ if !self.up => State::Stopped,
             Instant::NEVER => State::Idle,
             _ if self.failed => State::Failed,
-            _ => State::Running(self.current.count() as u16),
+            _ => State::Running { rounds: self.current.count() as u16, requests: self.requests },
         }
     }
 

@@ -12,6 +12,7 @@ use core::fmt;
 
 use thiserror::Error;
 
+use crate::Term;
 use ground::named;
 use ground::time::Duration;
 use ground::units::BitsPerSec;
@@ -100,14 +101,6 @@ pub enum InterfaceError {
         /// Selected extender.
         extender: Extender,
     },
-}
-
-/// Delay of one sublayer of one node.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sublayer {
-    pub(super) name: &'static str,
-    pub(super) bits: u64,
-    pub(super) source: &'static str,
 }
 
 impl Phy {
@@ -311,16 +304,16 @@ impl Interface {
     /// interfaces in one direction of a link with equal ends.
     #[must_use]
     pub fn delay(self) -> Duration {
-        let bits = self.sublayers().iter().map(|s| s.bits).sum();
-        self.phy.rate().time_for_bits(bits)
+        let bits: i64 = self.sublayers().iter().map(|s| s.bits).sum();
+        self.phy.rate().time_for_bits(bits.unsigned_abs())
     }
 
     /// Returns the delay of each sublayer of one node, transmit and receive together. Sublayers
     /// without delay are omitted, except that a virtual link has a single entry of 0.
-    pub(super) fn sublayers(self) -> Vec<Sublayer> {
+    pub(super) fn sublayers(self) -> Vec<Term> {
         let ([mac, pcs, pma, pmd], source) = self.phy.sublayers();
         let whole_phy = matches!(self.phy, Phy::Base10T);
-        let entry = |name, bits| Sublayer { name, bits, source };
+        let entry = |name, bits| Term::new(name, bits, source);
         if let Phy::Virtual(_) = self.phy {
             return vec![entry("interface", 0)];
         }
@@ -343,9 +336,9 @@ impl Interface {
 mod tests {
     use super::*;
 
-    fn quanta(phy: Phy, fec: Fec, extender: Extender) -> u64 {
+    fn quanta(phy: Phy, fec: Fec, extender: Extender) -> i64 {
         let one_node = Interface::new(phy, fec, extender).unwrap().sublayers();
-        one_node.iter().map(|s| s.bits).sum::<u64>() / 512
+        one_node.iter().map(|s| s.bits).sum::<i64>() / 512
     }
 
     /// The worst PHY of each speed adds up to the reaction time that 802.3 31B.3.7 allows, in

@@ -125,13 +125,21 @@ pub struct WatchdogPlan {
 /// The storm watchdogs of one port, by traffic class.
 pub type WatchdogPlans = [Option<WatchdogPlan>; PRIORITIES];
 
-/// A flow-control frame to be sent now.
+/// Request of a flow-control frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Demand {
-    /// A PFC frame.
+    /// A PFC frame, with the time of each enabled priority; 0 resumes.
     Pfc(PauseVector),
     /// An 802.3x PAUSE frame with this time; 0 resumes.
     Pause(Quanta),
+}
+
+impl Demand {
+    /// PFC with the same time for every priority of `set`.
+    #[must_use]
+    pub const fn pfc(set: PrioritySet, quanta: Quanta) -> Self {
+        Self::Pfc(PauseVector { enabled: set, time: [quanta; PRIORITIES] })
+    }
 }
 
 /// Exact pause times of one direction of a port.

@@ -94,23 +94,26 @@ pub struct SecySnapshot {
     /// Counters of the SecY as a whole.
     pub counters: SecyCounters,
     /// Transmit channel.
-    pub transmit: TransmitSnapshot,
+    pub transmit: ChannelSnapshot<TransmitCounters, TransmitSaSnapshot>,
+    /// Number of the association used for transmission, if it exists.
+    pub encoding: An,
     /// Receive channels, in order of creation; `None` after the last.
     pub receive: [Option<ReceiveSnapshot>; SecyPlan::CHANNELS_MAX],
 }
 
-/// Snapshot of the transmit channel.
+/// Snapshot of a channel, with its counters and its associations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TransmitSnapshot {
+pub struct ChannelSnapshot<C, A> {
     /// SCI of the channel.
     pub sci: Sci,
-    /// Number of the association used for transmission, if it exists.
-    pub encoding: An,
     /// Counters of the channel.
-    pub counters: TransmitCounters,
+    pub counters: C,
     /// Associations, by number.
-    pub associations: [Option<TransmitSaSnapshot>; 4],
+    pub associations: [Option<A>; 4],
 }
+
+/// Snapshot of a receive channel.
+pub type ReceiveSnapshot = ChannelSnapshot<ReceiveCounters, ReceiveSaSnapshot>;
 
 /// Snapshot of a transmit association, as in results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -141,17 +144,6 @@ impl TransmitSaSnapshot {
         let nearly_used_up = used * 100 >= u128::from(last) * NEARLY;
         Self { an: an.get(), in_use, next_pn, left, nearly_used_up }
     }
-}
-
-/// Snapshot of a receive channel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ReceiveSnapshot {
-    /// SCI of the channel.
-    pub sci: Sci,
-    /// Counters of the channel.
-    pub counters: ReceiveCounters,
-    /// Associations, by number.
-    pub associations: [Option<ReceiveSaSnapshot>; 4],
 }
 
 /// Snapshot of a receive association, as in results.

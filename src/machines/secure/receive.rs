@@ -2,8 +2,8 @@
 
 use super::association::{Age, Associations, Cipher, Live, SaFault, Window};
 use super::{
-    An, ConfidentialityOffset, PfcAccept, ReceiveCounters, ReceiveSaSnapshot, ReceiveSnapshot,
-    SaPlan, Sci, SecyCounters, SecyPlan, Validate,
+    An, ChannelSnapshot, ConfidentialityOffset, PfcAccept, ReceiveCounters, ReceiveSaSnapshot,
+    ReceiveSnapshot, SaPlan, Sci, SecyCounters, SecyPlan, Validate,
 };
 use ground::units::Mac;
 use wire::macsec::{self, Channel, ICV_LEN, TAG_OFFSET};
@@ -317,7 +317,7 @@ impl Receive {
                 Some(ReceiveSaSnapshot { an: an.get(), next_pn, lowest_pn })
             };
             let associations = An::ALL.map(show);
-            *shown = Some(ReceiveSnapshot { sci: sc.sci, counters: sc.counters, associations });
+            *shown = Some(ChannelSnapshot { sci: sc.sci, counters: sc.counters, associations });
         }
         all
     }

@@ -239,6 +239,7 @@ impl Secy {
             suite: self.kind.suite,
             counters: self.counters,
             transmit: self.transmit.snapshot(),
+            encoding: self.transmit.encoding(),
             receive: self.receive.snapshot(),
         }
     }

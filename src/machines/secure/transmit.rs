@@ -5,8 +5,8 @@ use arrayvec::ArrayVec;
 use super::association::{Associations, Cipher, Live, SaFault};
 use super::cipher::part;
 use super::{
-    An, BATCH, ConfidentialityOffset, Job, SaPlan, Sci, SciForm, SecyPlan, TransmitCounters,
-    TransmitSaSnapshot, TransmitSnapshot,
+    An, BATCH, ChannelSnapshot, ConfidentialityOffset, Job, SaPlan, Sci, SciForm, SecyPlan,
+    TransmitCounters, TransmitSaSnapshot,
 };
 use wire::macsec::{self, Channel, ICV_LEN, SHORT, TAG_OFFSET};
 
@@ -251,16 +251,11 @@ impl Transmit {
         }
     }
 
-    pub(super) fn snapshot(&self) -> TransmitSnapshot {
+    pub(super) fn snapshot(&self) -> ChannelSnapshot<TransmitCounters, TransmitSaSnapshot> {
         let show = |an: An| {
             let sa = self.associations.get(an)?;
             Some(TransmitSaSnapshot::new(an, an == self.encoding, sa.next_pn(), sa.last))
         };
-        TransmitSnapshot {
-            sci: self.sci,
-            encoding: self.encoding,
-            counters: self.counters,
-            associations: An::ALL.map(show),
-        }
+        ChannelSnapshot { sci: self.sci, counters: self.counters, associations: An::ALL.map(show) }
     }
 }

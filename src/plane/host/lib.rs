@@ -41,11 +41,12 @@ pub use histogram::Spares;
 pub use latency::{Latency, LatencyFigures};
 pub use meter::{ControlCounters, MeterCounters, PauseTimes};
 pub use pauses::SharedPauses;
+pub use pfc::Demand;
 pub use plan::{
     FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, IN_FLIGHT_MAX, InNetwork,
-    ListedMessage, Marking, Message, MessageList, OnOffPlan, Operation, PATH_SPACING, PauseAsk,
-    PausePlan, PlanError, Rate, ReactionsPlan, Recording, Recovery, RocePlan, SfcPause,
-    SfcReaction, StationPlan, Tag, TcpPlan, TesterPlan, Transport, TransportPlan, Udp, Work,
+    ListedMessage, Marking, Message, MessageList, OnOffPlan, Operation, PATH_SPACING, PausePlan,
+    PlanError, Rate, ReactionsPlan, Recording, Recovery, RocePlan, SfcPause, SfcReaction,
+    StationPlan, Tag, TcpPlan, TesterPlan, Transport, TransportPlan, Udp, Work,
 };
 pub use reactions::{CnmCounters, ReactionCounters, SfcmCounters};
 pub use sink::SinkCounters;

@@ -8,7 +8,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::plan::{PauseAsk, PausePlan};
+use super::Demand;
+use super::plan::PausePlan;
 use ground::time::{Duration, Instant};
 use ground::units::{Mac, PRIORITIES, PauseVector, Priority, PrioritySet, Quanta};
 use wire::{group, mac_control, pause, pfc};
@@ -27,17 +28,15 @@ impl PauseSource {
     pub(super) fn new(plan: &PausePlan, mac: Mac) -> Self {
         let mut octets = [0; mac_control::FRAME_LEN];
         let repr = match plan.ask {
-            PauseAsk::Pfc(times) => {
+            Demand::Pfc(vector) => {
                 let mut repr = pfc::Repr::new(mac);
-                for (p, time) in Priority::ALL.into_iter().zip(times) {
-                    if let Some(time) = time {
-                        // A time of 0 enables the priority, too: it resumes it.
-                        repr.set(p, time);
-                    }
+                for p in vector.enabled.iter() {
+                    // A time of 0 enables the priority, too: it resumes it.
+                    repr.set(p, vector.time[p.index()]);
                 }
                 mac_control::Repr::Pfc(repr)
             }
-            PauseAsk::Pause(time) => {
+            Demand::Pause(time) => {
                 mac_control::Repr::Pause(pause::Repr { dst: group::MAC_CONTROL, src: mac, time })
             }
         };

@@ -18,11 +18,9 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use super::probe::PROBE_LEN;
 use contracts::frame::FCS_BYTES;
 use ground::time::{Duration, Instant};
-use ground::units::{
-    BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
-};
+use ground::units::{BitsPerSec, Bytes, Dscp, Mac, Pcp, Priority, Vid};
 use link::AgentsPlan;
-use pfc::FlowControl;
+use pfc::{Demand, FlowControl};
 use schedule::{Line, LinePlan};
 use secure::SecyPlan;
 use stream::NEIGHBOURS_MAX;
@@ -105,30 +103,13 @@ pub enum Rate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PausePlan {
     /// Request of every frame.
-    pub ask: PauseAsk,
+    pub ask: Demand,
     /// Time at which the first is due.
     pub start: Instant,
     /// Interval between frames. Not zero.
     pub every: Duration,
     /// Number of frames.
     pub frames: u64,
-}
-
-/// Request of a pause frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PauseAsk {
-    /// PFC, with the time of each enabled priority; 0 resumes.
-    Pfc([Option<Quanta>; PRIORITIES]),
-    /// Link-wide PAUSE; 0 resumes.
-    Pause(Quanta),
-}
-
-impl PauseAsk {
-    /// PFC with the same time for every priority of `set`.
-    #[must_use]
-    pub fn pfc(set: PrioritySet, quanta: Quanta) -> Self {
-        Self::Pfc(Priority::ALL.map(|p| set.contains(p).then_some(quanta)))
-    }
 }
 
 /// An end station on one link.

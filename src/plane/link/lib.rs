@@ -20,8 +20,8 @@ mod tests;
 
 pub use auto::AutoState;
 pub use news::{
-    AgentsSnapshot, Failure, Found, MeasureSnapshot, News, PathDelaySnapshot, PeerReaction,
-    ReactionSource, Sources, Spread,
+    AgentsSnapshot, Failure, Found, MeasureSnapshot, News, PeerReaction, ReactionSource, Sources,
+    Spread,
 };
 pub use plan::*;
 

@@ -104,8 +104,8 @@ impl PortAgents {
             if self.auto.as_ref().is_none_or(|auto| auto.is_used(Method::RoundTrip)) {
                 let most = self.measurer.as_ref().and_then(|measurer| measurer.requests_max());
                 // A peer that leaves most requests without an answer fails for that, however late they were sent.
-                let answers = 2 * u32::from(rounds) >= u32::from(requests);
-                let failure = match answers && most.is_some_and(|most| requests < most) {
+                let answers = 2 * u32::from(rounds) >= requests;
+                let failure = match answers && most.is_some_and(|most| requests < u32::from(most)) {
                     true => Failure::Late { rounds, requests },
                     false => Failure::NoAnswer { rounds, requests },
                 };

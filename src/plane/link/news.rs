@@ -137,7 +137,7 @@ pub enum Failure {
         /// Valid answers.
         rounds: u16,
         /// Requests sent.
-        requests: u16,
+        requests: u32,
     },
     /// The time for all requests passed before they had left: this end was late.
     #[error(
@@ -148,7 +148,7 @@ pub enum Failure {
         /// Valid answers.
         rounds: u16,
         /// Requests sent.
-        requests: u16,
+        requests: u32,
     },
     /// PTP's peer delay was not answered.
     #[error("the peer does not answer PTP's peer delay requests; turn PTP on there")]
@@ -166,9 +166,9 @@ pub struct AgentsSnapshot {
     /// State of the automatic headroom, if configured, and the method that it uses.
     pub auto: Option<(AutoState, Method)>,
     /// Measurement of the round trip.
-    pub measure: Option<MeasureSnapshot>,
+    pub measure: Option<MeasureSnapshot<measure::Counters>>,
     /// PTP's peer delay.
-    pub path_delay: Option<PathDelaySnapshot>,
+    pub path_delay: Option<MeasureSnapshot<peer_delay::Counters>>,
     /// Neighbours found by LLDP.
     pub neighbours: Vec<Neighbour>,
     /// Configuration resolved by DCBX.
@@ -180,28 +180,17 @@ pub struct AgentsSnapshot {
     pub counters: AgentCounters,
 }
 
-/// Measurement of the round trip.
+/// Measurement of the round trip or of the peer delay.
 #[derive(Clone, Debug)]
-pub struct MeasureSnapshot {
+pub struct MeasureSnapshot<C> {
     pub state: measure::State,
-    /// The last complete measurement, as it was when it ended.
+    /// The last complete measurement, as it was when it ended. A peer delay is one way.
     pub found: Option<Found>,
-    /// Turnaround times of the peer in it.
+    /// Turnaround times of the peer in it; `None` for a peer delay.
     pub turnaround: Option<Spread>,
     /// All delays of that measurement in the reading that headroom uses.
     pub samples: Option<Samples>,
-    pub counters: measure::Counters,
-}
-
-/// PTP's peer delay.
-#[derive(Clone, Debug)]
-pub struct PathDelaySnapshot {
-    pub state: peer_delay::State,
-    /// The last complete set of exchanges, as it was when it ended. Its delay is one way.
-    pub found: Option<Found>,
-    /// All delays of those exchanges.
-    pub samples: Option<Samples>,
-    pub counters: peer_delay::Counters,
+    pub counters: C,
 }
 
 impl PortAgents {
@@ -217,9 +206,10 @@ impl PortAgents {
             samples: self.delays(),
             counters: *m.counters(),
         });
-        let path_delay = self.peer_delay.as_ref().map(|p| PathDelaySnapshot {
+        let path_delay = self.peer_delay.as_ref().map(|p| MeasureSnapshot {
             state: p.state(),
             found: path,
+            turnaround: None,
             samples: p.estimate().cloned(),
             counters: *p.counters(),
         });

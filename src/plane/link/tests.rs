@@ -257,7 +257,7 @@ fn an_end_that_was_late_itself_does_not_blame_its_peer() {
         _ => None,
     });
     let Some(Failure::Late { rounds, requests }) = failure else { panic!("{:?}", pair.news) };
-    assert!(rounds <= requests && requests < 200, "{rounds} of {requests}");
+    assert!(u32::from(rounds) <= requests && requests < 200, "{rounds} of {requests}");
 }
 
 #[test]

@@ -264,9 +264,9 @@ pub struct CongestionIsolationPlan {
 
 /// A congestion isolation point: cip-mac-address, cip-ipv4-address, cip-ipv6-address, cip-cim-port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct IsolationPoint {
+pub struct IsolationPoint<M = Option<Mac>> {
     /// `None` is the MAC address of the port.
-    pub mac: Option<Mac>,
+    pub mac: M,
     /// Source and destination of CIMs in IPv4.
     pub ipv4: Option<Ipv4Addr>,
     /// Source and destination of CIMs in IPv6.

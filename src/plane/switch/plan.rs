@@ -13,6 +13,7 @@ use congestion::{EcnPlan, SourceMap, Trusted};
 use discovery::{
     CongestionIsolation, DcbxPlan, FamilyWidth, Role, SourceFlowControl, TopologyPlan,
 };
+use ground::named;
 use ground::time::Duration;
 use ground::units::{
     BitsPerSec, Bytes, Mac, PRIORITIES, PortId, Priority, PriorityGroup, Quanta, TrafficClass, Vid,
@@ -323,19 +324,22 @@ impl PortPlan {
     }
 }
 
-/// Field of a frame that decides its priority.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Trust {
-    /// The PCP of the outer tag, else the port default.
-    Pcp,
-    /// The DSCP of an IPv4 or IPv6 packet, else the port default.
-    Dscp,
-    /// The PCP of the outer tag, else the DSCP, else the port default.
-    PcpThenDscp,
-    /// The DSCP, else the PCP, else the port default.
-    DscpThenPcp,
-    /// The port default alone.
-    Port,
+named! {
+    /// Fields of a frame that set its priority.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Trust {
+        /// PCP of the VLAN tag, otherwise the port's default.
+        Pcp = "pcp",
+        /// DSCP of an IP packet, otherwise the port's default.
+        Dscp = "dscp",
+        /// PCP, otherwise DSCP, otherwise the port's default.
+        #[default]
+        PcpThenDscp = "pcp_then_dscp",
+        /// DSCP, otherwise PCP, otherwise the port's default.
+        DscpThenPcp = "dscp_then_pcp",
+        /// Always the port's default.
+        Port = "port",
+    }
 }
 
 /// Classification maps of one port.

@@ -254,7 +254,7 @@ impl Reconciler {
         if core::mem::take(&mut self.written) {
             self.announce(now, &mut apply);
         }
-        let due: Vec<_> = self.again.extract_if_due(now);
+        let due: Vec<_> = extract_if_due(&mut self.again, now);
         for port in due {
             // PFC first, which sets the headroom of the groups, too.
             match self.pfc_again[port.index()] {
@@ -348,18 +348,12 @@ impl Reconciler {
     }
 }
 
-/// Removal of the entries that are due from a list of ports.
-trait Due {
-    fn extract_if_due(&mut self, now: Instant) -> Vec<PortId>;
-}
-
-impl Due for Vec<(Instant, PortId)> {
-    fn extract_if_due(&mut self, now: Instant) -> Vec<PortId> {
-        // A port may be refused again at once: its new entry must not be among those of this call.
-        let due = self.iter().filter(|(at, _)| *at <= now).map(|(_, port)| *port).collect();
-        self.retain(|(at, _)| *at > now);
-        due
-    }
+/// Removes the entries that are due from a list of ports.
+fn extract_if_due(list: &mut Vec<(Instant, PortId)>, now: Instant) -> Vec<PortId> {
+    // A port may be refused again at once: its new entry must not be among those of this call.
+    let due = list.iter().filter(|(at, _)| *at <= now).map(|(_, port)| *port).collect();
+    list.retain(|(at, _)| *at > now);
+    due
 }
 
 /// Returns the measured delay value of a port's link, with or without MACsec in the path.

@@ -169,8 +169,8 @@ fn workload(of: &WorkloadOutcome) -> String {
         line += &format!(", {} complete", count(of.completed));
     }
     if let Some(load) = of.load {
-        let (percent, of) = (100.0 * load.offered, load.of);
-        let configured = 100.0 * load.configured;
+        let (percent, of) = (100.0 * load.drawn, load.of.name());
+        let configured = 100.0 * load.share;
         line += &format!("; offered {percent:.1} % of each {of}'s link, {configured} % configured");
     }
     if let Some(of) = of.collective {
@@ -178,7 +178,10 @@ fn workload(of: &WorkloadOutcome) -> String {
             || "not complete at the end".into(),
             |took| format!("complete after {took}"),
         );
-        line += &format!("; {} of {} hosts in {} steps, {took}", of.pattern, of.hosts, of.steps);
+        line += &format!(
+            "; {} of {} hosts in {} steps, {took}",
+            of.plan.pattern, of.plan.hosts, of.plan.steps
+        );
     }
     line
 }

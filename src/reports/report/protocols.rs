@@ -283,14 +283,14 @@ mod tests {
     use super::*;
     use ground::units::Mac;
     use secure::{
-        An, CipherSuite, ReceiveCounters, ReceiveSaSnapshot, ReceiveSnapshot, Sci, SecyCounters,
-        SecySnapshot, TransmitCounters, TransmitSaSnapshot, TransmitSnapshot,
+        An, ChannelSnapshot, CipherSuite, ReceiveCounters, ReceiveSaSnapshot, Sci, SecyCounters,
+        SecySnapshot, TransmitCounters, TransmitSaSnapshot,
     };
 
     fn snapshot(suite: CipherSuite, next_pn: Option<u64>) -> SecySnapshot {
         let sci = |n| Sci { mac: Mac([2, 0, 0, 0, 0, n]), port: 1 };
         let sa = TransmitSaSnapshot::new(An::ALL[0], true, next_pn, suite.last_pn());
-        let received = ReceiveSnapshot {
+        let received = ChannelSnapshot {
             sci: sci(2),
             counters: ReceiveCounters { in_pkts_late: 7, ..ReceiveCounters::default() },
             associations: [
@@ -307,9 +307,9 @@ mod tests {
             cipher: "aws-lc-rs",
             declined: 0,
             counters: SecyCounters { in_pause_plain: 3, ..SecyCounters::default() },
-            transmit: TransmitSnapshot {
+            encoding: An::ALL[0],
+            transmit: ChannelSnapshot {
                 sci: sci(1),
-                encoding: An::ALL[0],
                 counters: TransmitCounters { out_pkts_encrypted: 5, ..TransmitCounters::default() },
                 associations: [Some(sa), None, None, None],
             },

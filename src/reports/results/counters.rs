@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use contracts::stats::{CongestionSnapshot, PortSnapshot};
-use secure::{ReceiveSaSnapshot, ReceiveSnapshot, SecySnapshot, TransmitSaSnapshot};
+use secure::{
+    ChannelSnapshot, ReceiveSaSnapshot, ReceiveSnapshot, SecySnapshot, TransmitSaSnapshot,
+};
 use text::count;
 
 /// Counters by name.
@@ -55,50 +57,52 @@ pub struct MacsecSummary {
     /// 802.1AE-2018 10.7.
     pub counters: Counters,
     /// The transmit channel.
-    pub transmit: TransmitSummary,
+    pub transmit: ChannelSummary<TransmitSaSnapshot>,
     /// The receive channels.
-    pub receive: Vec<ReceiveSummary>,
+    pub receive: Vec<ChannelSummary<ReceiveSaSnapshot>>,
 }
 
-/// The transmit secure channel of a port.
+/// A secure channel of a port.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct TransmitSummary {
-    /// The SCI: address and port.
-    pub sci: String,
-    /// The AN of the association in use, if there is one.
-    pub encoding_sa: u8,
-    pub counters: Counters,
-    pub associations: Vec<TransmitSaSnapshot>,
-}
-
-/// A receive secure channel of a port.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ReceiveSummary {
+pub struct ChannelSummary<A> {
     /// The SCI: address and port of the sender.
     pub sci: String,
+    /// The AN of the association in use, if there is one; for the transmit channel alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding_sa: Option<u8>,
     pub counters: Counters,
-    pub associations: Vec<ReceiveSaSnapshot>,
+    pub associations: Vec<A>,
+}
+
+impl<A> ChannelSummary<A> {
+    fn new<C>(
+        channel: ChannelSnapshot<C, A>,
+        encoding_sa: Option<u8>,
+        counters: impl Fn(&C) -> Counters,
+    ) -> Self {
+        Self {
+            sci: channel.sci.to_string(),
+            encoding_sa,
+            counters: counters(&channel.counters),
+            associations: channel.associations.into_iter().flatten().collect(),
+        }
+    }
 }
 
 impl MacsecSummary {
     #[must_use]
     pub fn new(of: &SecySnapshot) -> Self {
-        let receive = |channel: &ReceiveSnapshot| ReceiveSummary {
-            sci: channel.sci.to_string(),
-            counters: by_name(channel.counters.iter()),
-            associations: channel.associations.into_iter().flatten().collect(),
+        let receive = |channel: &ReceiveSnapshot| {
+            ChannelSummary::new(*channel, None, |all| by_name(all.iter()))
         };
         Self {
             cipher_suite: of.suite.name().to_owned(),
             cipher: of.cipher.to_owned(),
             cipher_declined: of.declined,
             counters: by_name(of.counters.iter()),
-            transmit: TransmitSummary {
-                sci: of.transmit.sci.to_string(),
-                encoding_sa: of.transmit.encoding.get(),
-                counters: by_name(of.transmit.counters.iter()),
-                associations: of.transmit.associations.into_iter().flatten().collect(),
-            },
+            transmit: ChannelSummary::new(of.transmit, Some(of.encoding.get()), |all| {
+                by_name(all.iter())
+            }),
             receive: of.receive.iter().flatten().map(receive).collect(),
         }
     }

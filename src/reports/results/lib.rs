@@ -7,7 +7,7 @@ mod protocols;
 mod summary;
 
 pub use checks::{CheckSummary, PollsSummary};
-pub use counters::{CongestionSummary, Counters, MacsecSummary, ReceiveSummary, TransmitSummary};
+pub use counters::{ChannelSummary, CongestionSummary, Counters, MacsecSummary};
 pub use protocols::{
     AgentsSummary, DcbxSummary, EtsSummary, HeadroomSummary, NeedSummary, NeighbourSummary,
     SaidSummary, SfcSummary, SourcesSummary, StampsSummary, TimesSummary,

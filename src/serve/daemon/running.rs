@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use anyhow::Result;
-use config::{DevicePlan, Hugepages, SwitchFile};
+use config::raw::Hugepages;
+use config::{DevicePlan, SwitchFile};
 use dpdk::{Eal, EalOptions, HardwarePfc, Memory, PortOptions, TelemetryCommand};
 use report::Scrape;
 use results::Summary;

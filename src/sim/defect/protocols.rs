@@ -88,10 +88,6 @@ pub enum Telling {
     AnyFlow,
 }
 
-/// The state of such a defect: it has none.
-#[derive(Debug)]
-pub(super) struct TellingState(Telling);
-
 /// Offset of the first TLV.
 const TLVS: usize = 14;
 
@@ -108,12 +104,6 @@ const SHARE: usize = 9;
 /// A TLV of CEE's DCBX with its control TLV alone.
 const CEE: [u8; 18] =
     [0xfe, 0x10, 0x00, 0x1b, 0x21, 0x02, 0x02, 0x0a, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
-
-impl TellingState {
-    pub(super) const fn new(what: Telling) -> Self {
-        Self(what)
-    }
-}
 
 fn is_lldp(head: &[u8]) -> bool {
     head.get(12..TLVS) == Some(&[0x88, 0xcc])
@@ -143,10 +133,10 @@ fn all(head: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     )
 }
 
-impl<F: Frame + fmt::Debug + Send> Act<F> for TellingState {
+impl<F: Frame + fmt::Debug + Send> Act<F> for Telling {
     fn tx(&mut self, cx: &mut Context<'_, F>, mut frame: F) {
         let head = frame.head();
-        match self.0 {
+        match *self {
             Telling::BothDialects if is_lldp(head) => {
                 // The new TLV stands in front of the end TLV.
                 let (end, _) = all(head).last().unwrap_or((TLVS + 2, 0));
@@ -176,13 +166,13 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for TellingState {
 
     fn rx(&mut self, cx: &mut Context<'_, F>, mut frame: F) {
         let head = frame.head();
-        if self.0 == Telling::ReadsBeyondTlv && is_lldp(head) {
+        if *self == Telling::ReadsBeyondTlv && is_lldp(head) {
             if let Some((at, len)) = find(head, &PFC).filter(|(_, len)| *len == PFC_LEN - 1) {
                 // The length's low byte is the last one before the string.
                 frame.head_mut()[at - 1] = len as u8 + 1;
             }
         }
-        if self.0 == Telling::AnyFlow {
+        if *self == Telling::AnyFlow {
             if let Some(at) = sfcm(frame.head()) {
                 // An address of IPv4 is two words, each with its change of the checksum.
                 for n in [0, 2] {

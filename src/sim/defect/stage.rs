@@ -56,7 +56,7 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
             Defect::Sending(what) => Box::new(sending::State::new(what)),
             Defect::Holding(what) => Box::new(holding::State::new(what)),
             Defect::Forwarding(what) => Box::new(forwarding::State::new(what)),
-            Defect::Telling(what) => Box::new(protocols::TellingState::new(what)),
+            Defect::Telling(what) => Box::new(what),
             Defect::Securing(what) => Box::new(protocols::SecuringState::new(what)),
             Defect::Storing(what) => Box::new(forwarding::Leaking::new(what)),
         });

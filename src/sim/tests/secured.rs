@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::teststar::host;
-use ::host::{FlowId, FlowPlan, PauseAsk};
+use ::host::{Demand, FlowId, FlowPlan};
 use ::secure::{An, SecyPlan};
 use ::wire::mac_control::FRAME_LEN;
 use contracts::memory::secy;
@@ -265,7 +265,7 @@ fn a_sender_without_numbers_left_sends_nothing_protected() {
         secy.receive[0].associations[0].as_mut().unwrap().pn = u64::from(u32::MAX) - 1;
     });
     host(&mut plan, 0).pauses.push(::host::PausePlan {
-        ask: PauseAsk::pfc(PrioritySet::of(Priority::ALL[3]), Quanta(10)),
+        ask: Demand::pfc(PrioritySet::of(Priority::ALL[3]), Quanta(10)),
         start: Instant::ZERO,
         every: Duration::from_micros(1),
         frames: 5,

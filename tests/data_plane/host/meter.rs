@@ -2,7 +2,7 @@
 
 use sluice::host::plan::stream::MeterPlan;
 use sluice::host::{
-    FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PauseTimes, PlanError, Rate, StationPlan,
+    Demand, FlowId, FlowPlan, Headers, PausePlan, PauseTimes, PlanError, Rate, StationPlan,
     StationSnapshot, Tag,
 };
 use sluice::pfc::FlowControl;
@@ -63,7 +63,7 @@ fn pair() -> [StationPlan; 2] {
 
 fn pauses(quanta: u16, start: u64, every: u64, frames: u64) -> PausePlan {
     PausePlan {
-        ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta(quanta)),
+        ask: Demand::pfc(PrioritySet::of(P3), Quanta(quanta)),
         start: at(start),
         every: Duration::from_nanos(every),
         frames,

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sluice::frame::{BURST, Frame, LINE_OVERHEAD_BYTES};
 use sluice::host::plan::stream::MeterPlan;
 use sluice::host::{
-    COMMITTED_MAX, FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PlanError, Rate, Station,
+    COMMITTED_MAX, Demand, FlowId, FlowPlan, Headers, PausePlan, PlanError, Rate, Station,
     StationPlan, Tag, Udp,
 };
 use sluice::pfc::FlowControl;
@@ -366,7 +366,7 @@ fn what_is_no_flows_frame_is_counted_by_what_it_is() {
 fn planned_pauses_go_out_on_time_and_ahead_of_data() {
     let mut plan = plan(vec![flow(1, 3, 1500, LINE)]);
     plan.pauses.push(PausePlan {
-        ask: PauseAsk::pfc(PrioritySet::of(priority(4)), Quanta(77)),
+        ask: Demand::pfc(PrioritySet::of(priority(4)), Quanta(77)),
         start: at(3_000_000),
         every: Duration::from_micros(5),
         frames: 3,

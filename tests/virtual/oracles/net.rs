@@ -2,7 +2,7 @@
 //! that have one lossless priority.
 
 use sluice::buffer::{BufferPlan, GroupKind, GroupPlan, GroupUsage, SharedLimit};
-use sluice::host::{FlowId, FlowPlan, Headers, PauseAsk, PausePlan, Rate, StationPlan, Udp};
+use sluice::host::{Demand, FlowId, FlowPlan, Headers, PausePlan, Rate, StationPlan, Udp};
 use sluice::pfc::{FlowControl, PfcPlan};
 use sluice::schedule::{ClassPlan, LinePlan, SchedulePlan};
 use sluice::sim::{
@@ -194,7 +194,7 @@ impl Net {
         let host = &self.hosts[n];
         let obey = if host.obeys { PrioritySet::of(LOSSLESS) } else { PrioritySet::EMPTY };
         let blocks = PausePlan {
-            ask: PauseAsk::pfc(PrioritySet::of(LOSSLESS), Quanta::MAX),
+            ask: Demand::pfc(PrioritySet::of(LOSSLESS), Quanta::MAX),
             start: Instant::ZERO,
             every: Quanta::MAX.at(host.rate).div(2),
             frames: u64::MAX,

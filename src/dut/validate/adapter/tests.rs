@@ -1,5 +1,6 @@
 use super::*;
 use crate::trial::{DETECTION, Port};
+use config::quantity::Span;
 use ground::units::Priority;
 
 fn line(words: &[&str]) -> Vec<String> {
@@ -7,22 +8,16 @@ fn line(words: &[&str]) -> Vec<String> {
 }
 
 fn commands() -> Commands {
-    Commands {
-        counters: None,
-        numbers: BTreeMap::new(),
-        clear: None,
-        set: None,
-        resets: BTreeMap::new(),
-        version: None,
-        memory: None,
-        timeout: TIMEOUT,
-        settle: Duration::ZERO,
-        priorities: PrioritySet(0b1000),
-    }
+    Commands { settle: Some(Span(Duration::ZERO)), ..Commands::default() }
+}
+
+/// A device whose counters of priority 3 are read one by one.
+fn adapter(commands: Commands) -> Command {
+    Command::new(commands, PrioritySet(0b1000))
 }
 
 fn read(commands: Commands) -> Result<Counters, String> {
-    Command::new(commands).read(&["Ethernet0", "Ethernet4"]).map_err(|trouble| trouble.to_string())
+    adapter(commands).read(&["Ethernet0", "Ethernet4"]).map_err(|trouble| trouble.to_string())
 }
 
 fn printed(text: &str) -> Result<Counters, String> {
@@ -78,6 +73,11 @@ fn what_is_no_counter_is_an_error_that_names_it() {
 }
 
 #[test]
+fn counters_are_current_after_two_seconds_by_default() {
+    assert_eq!(adapter(Commands::default()).settle(), Duration::from_secs(2));
+}
+
+#[test]
 fn a_command_that_fails_or_never_ends_is_an_error() {
     let counters = |words: &[&str]| Commands { counters: Some(line(words)), ..commands() };
     let why = read(counters(&["cat", "/nowhere/counters"])).unwrap_err();
@@ -85,7 +85,7 @@ fn a_command_that_fails_or_never_ends_is_an_error() {
     assert!(why.contains("/nowhere/counters"), "{why}");
     let why = read(counters(&["a-program-that-is-not-there"])).unwrap_err();
     assert!(why.contains("cannot be started"), "{why}");
-    let timeout = StdDuration::from_millis(100);
+    let timeout = Some(Span(Duration::from_millis(100)));
     let why = read(Commands { timeout, ..counters(&["sleep", "60"]) }).unwrap_err();
     assert!(why.contains("`sleep` does not end within 100 ms"), "{why}");
     let why = read(counters(&["head", "-c", "1100000", "/dev/zero"])).unwrap_err();
@@ -96,7 +96,7 @@ fn a_command_that_fails_or_never_ends_is_an_error() {
 fn a_reset_is_a_command_of_its_kind() {
     let with = |words: &[&str]| {
         let resets = [(ResetKind::Software, line(words))].into();
-        Command::new(Commands { resets, ..commands() })
+        adapter(Commands { resets, ..commands() })
     };
     let reset = |words: &[&str]| with(words).reset(ResetKind::Software).expect("it is there")();
     assert_eq!(reset(&["true"]), Ok(()));
@@ -110,7 +110,7 @@ fn a_reset_is_a_command_of_its_kind() {
 fn version_and_memory_are_those_that_commands_print() {
     let with = |version: &[&str], memory: &[&str]| {
         let (version, memory) = (Some(line(version)), Some(line(memory)));
-        Command::new(Commands { version, memory, ..commands() })
+        adapter(Commands { version, memory, ..commands() })
     };
     let mut device = with(&["printf", "\\n SONiC 202505\\t1 \\nmore\\n"], &["echo", "1,048,576"]);
     assert_eq!(device.version(), Ok(Some("SONiC 2025051".to_owned())));
@@ -121,7 +121,7 @@ fn version_and_memory_are_those_that_commands_print() {
         panic!("it is no number")
     };
     assert_eq!(why, "adapter.command.memory: `much` is no number");
-    let mut device = Command::new(commands());
+    let mut device = adapter(commands());
     assert_eq!((device.version(), device.memory()), (Ok(None), Ok(None)));
     assert!(!device.can_read_memory());
 }
@@ -129,14 +129,14 @@ fn version_and_memory_are_those_that_commands_print() {
 #[test]
 fn a_setting_is_an_argument_and_no_shell_sees_it() {
     let run = |words: &[&str]| {
-        let mut command = Command::new(Commands { set: Some(line(words)), ..commands() });
+        let mut command = adapter(Commands { set: Some(line(words)), ..commands() });
         command.set("Ethernet0", DETECTION, "500us; echo $HOME")
     };
     let expected =
         ["test", "{port} {name}={value}", "=", "Ethernet0 watchdog.detection=500us; echo $HOME"];
     assert_eq!(run(&expected), Ok(()));
     assert!(matches!(run(&["false"]), Err(TrialError::Error(_))));
-    let mut none = Command::new(commands());
+    let mut none = adapter(commands());
     assert!(
         !none.can_set()
             && matches!(none.set("Ethernet0", DETECTION, "1ms"), Err(TrialError::Missing(_)))

@@ -156,7 +156,7 @@ fn load(cx: &mut Cx, place: &Place<'_>, given: Option<Ratio>) -> f64 {
     load
 }
 
-pub(super) fn span(given: Option<Span>, default: Duration) -> Duration {
+pub(crate) fn span(given: Option<Span>, default: Duration) -> Duration {
     given.map_or(default, |span| span.0)
 }
 

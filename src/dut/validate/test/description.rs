@@ -3,7 +3,7 @@
 use super::{Context, Topology};
 use crate::bench::TrialError;
 use crate::setup::{Setup, Tolerances};
-use serde::Serialize;
+use ground::named;
 
 /// A test: its description and its procedure.
 #[derive(Clone, Copy, Debug)]
@@ -100,21 +100,19 @@ pub enum Scope {
     Device,
 }
 
-/// Extent of a run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// The most important tests, with one priority and one pair of ports each.
-    Quick,
-    /// All tests, with all priorities and values.
-    Full,
+named! {
+    /// Extent of a run.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum Level {
+        /// The most important tests, with one priority each.
+        Quick = "quick",
+        /// All tests, with all priorities and values.
+        Full = "full",
+    }
 }
 
 impl core::fmt::Display for Level {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::Quick => "quick",
-            Self::Full => "full",
-        })
+        f.write_str(self.name())
     }
 }

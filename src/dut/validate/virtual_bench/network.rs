@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use ground::time::{Duration, Instant};
 use ground::units::{Mac, PRIORITIES, PortId, PrioritySet, Quanta, TrafficClass};
-use host::{FlowId, PauseAsk, PausePlan, StationPlan, StationSnapshot, Transport};
+use host::{Demand, FlowId, PausePlan, StationPlan, StationSnapshot, Transport};
 use lab::LabTester;
 use schedule::ClassPlan;
 use sim::{End, Fault, FaultKind, LinkId, NetworkPlan, Node, NodeId, NodeKind, ObservedNetwork};
@@ -97,7 +97,7 @@ pub(super) fn set_reading(
     let mut none = true;
     for node in behind {
         let NodeKind::Host(station) = &mut network.nodes[node.index()].kind else { continue };
-        let ask = PauseAsk::pfc(PrioritySet::ALL, Quanta::MAX);
+        let ask = Demand::pfc(PrioritySet::ALL, Quanta::MAX);
         // Renewed at half of its time, so that no gap is left.
         let every = Quanta::MAX.at(station.rate).div(2);
         station.pauses.push(PausePlan { ask, start: Instant::ZERO, every, frames: u64::MAX });

@@ -14,7 +14,7 @@ use crate::quantity::{Length, LinkRate, Ratio, Size, Span, Threshold};
 use ::file::word_or;
 use congestion::NotEct;
 use headroom::Fec;
-use switch::AttachedKind;
+use switch::{AttachedKind, Trust};
 
 /// A port. Only `device` is required.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
@@ -225,23 +225,6 @@ pub struct Vlan {
     /// VLANs whose frames are sent untagged. Default: the PVID.
     #[serde(default)]
     pub untagged: Vec<VlanRange>,
-}
-
-/// Fields of a frame that set its priority.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Trust {
-    /// PCP of the VLAN tag, otherwise the port's default.
-    Pcp,
-    /// DSCP of an IP packet, otherwise the port's default.
-    Dscp,
-    /// PCP, otherwise DSCP, otherwise the port's default.
-    #[default]
-    PcpThenDscp,
-    /// DSCP, otherwise PCP, otherwise the port's default.
-    DscpThenPcp,
-    /// Always the port's default.
-    Port,
 }
 
 /// Maps of a port, as `{from: to}`; `from` may be a range, and values without an entry keep their

@@ -7,11 +7,12 @@ use std::path::Path;
 
 use super::{Cx, Place};
 use crate::memory::Need;
-use crate::plan::{DevicePlan, EalPlan, Hugepages, LESS_SLOTS, Machine, WorkerPlan};
+use crate::plan::{DevicePlan, EalPlan, LESS_SLOTS, Machine, WorkerPlan};
 use crate::raw::{self, Core};
 use buffer::BufferPlan;
 use contracts::frame::BURST;
 use ground::units::{Mac, PortId};
+use switch::Trust;
 use text::captures::{self, CaptureError};
 
 /// Range of descriptors that NIC drivers accept.
@@ -155,7 +156,7 @@ fn device_plan(
             format!("{text} is virtual and has no hardware to do it"),
         );
     }
-    if hardware_pfc && raw.trust != Some(raw::Trust::Pcp) {
+    if hardware_pfc && raw.trust != Some(Trust::Pcp) {
         let what = "the NIC finds the queue of a frame by the PCP of its tag, and a pause in the queue \
                     of another priority would stop the wrong one: write `trust: pcp`";
         cx.error(&at.key("hardware_pfc"), what);
@@ -317,12 +318,7 @@ pub fn eal(cx: &mut Cx, at: &Place<'_>, raw: &raw::Eal) -> EalPlan {
         }
         mib
     });
-    let hugepages = match raw.hugepages {
-        raw::Hugepages::Auto => Hugepages::Auto,
-        raw::Hugepages::On => Hugepages::On,
-        raw::Hugepages::Off => Hugepages::Off,
-    };
-    EalPlan { hugepages, memory_mib, args: raw.args.clone() }
+    EalPlan { hugepages: raw.hugepages, memory_mib, args: raw.args.clone() }
 }
 
 /// Returns the warnings about the files of `rx_pcap` in the arguments of a device, or the reason for

@@ -18,7 +18,7 @@ use ground::units::{
 };
 use headroom::{DelayInputs, Extender, Fec, Interface, Phy, SoftwareTerms};
 use pfc::{FlowControl, PfcPlan, StormAction, WatchdogPlan, WatchdogPlans};
-use switch::{ClassifyPlan, PortPlan, Trust, VlanMember, VlanPlan};
+use switch::{ClassifyPlan, PortPlan, VlanMember, VlanPlan};
 
 /// Default of the longest gap between polls, and of the response time of a software peer. A choice:
 /// a core without other work nearly always keeps to it, and at 10 Gb/s 125 KB arrive within it.
@@ -180,13 +180,7 @@ pub fn classify(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port) -> ClassifyPlan {
     map("priority_to_group", &maps.priority_to_group, grouped, &mut group);
     map("priority_to_queue", &maps.priority_to_queue, |n| n, &mut class);
     ClassifyPlan {
-        trust: match raw.trust.unwrap_or_default() {
-            raw::Trust::Pcp => Trust::Pcp,
-            raw::Trust::Dscp => Trust::Dscp,
-            raw::Trust::PcpThenDscp => Trust::PcpThenDscp,
-            raw::Trust::DscpThenPcp => Trust::DscpThenPcp,
-            raw::Trust::Port => Trust::Port,
-        },
+        trust: raw.trust.unwrap_or_default(),
         pcp: pcp.map(priority),
         dscp: dscp.map(priority),
         default: priority(default),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::engine::{CaptureFile, Engine, JsonText, Refusal, Warnings};
+use crate::engine::{Engine, JsonText, Refusal, Warnings};
 
 /// A call of the API, by the name of gRPC's method.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +74,7 @@ impl Call {
             Self::SetControlAction => engine.control_action(request).map(Reply::Json),
             Self::GetMetrics => engine.metrics(request).map(Reply::Text),
             Self::GetStates => engine.states(request).map(Reply::Json),
-            Self::GetCapture => engine.capture(request).map(|CaptureFile(f)| Reply::Octets(f)),
+            Self::GetCapture => engine.capture(request).map(Reply::Octets),
             Self::GetVersion => Ok(Reply::Json(json!({
                 "api_spec_version": SPECIFICATION,
                 "sdk_version": WRITTEN_BY,

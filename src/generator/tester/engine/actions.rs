@@ -10,7 +10,7 @@ use super::{TesterEngine, flow_names, lock, named, port_names, refusal};
 use crate::plan::FlowKind;
 use crate::session::SessionError;
 use host::FlowId;
-use otg::engine::{CaptureFile, Refusal, Warnings};
+use otg::engine::{Refusal, Warnings};
 use otg::model::capture::{CaptureRequest, Packets, Slice};
 use otg::model::control::{
     ActionIpv4, ActionIpv6, ActionProtocol, ActionResponse, ControlAction, ControlActionResponse,
@@ -197,7 +197,7 @@ impl TesterEngine {
     }
 
     /// Returns the capture of a port.
-    pub(super) fn captured(&self, request: &CaptureRequest) -> Result<CaptureFile, Refusal> {
+    pub(super) fn captured(&self, request: &CaptureRequest) -> Result<Vec<u8>, Refusal> {
         let session = self.session()?;
         let names = port_names(session.plan());
         let places = named(slice::from_ref(&request.port_name), names, "port_name", "port")?;
@@ -223,8 +223,7 @@ impl TesterEngine {
             }
             Some(Packets::Other { name, .. }) => return Err(unknown("packets.", name)),
         };
-        let file = session.captured(port, first, count).map_err(|error| refusal(&error))?;
-        Ok(CaptureFile(file))
+        session.captured(port, first, count).map_err(|error| refusal(&error))
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::changes::{check_changes, ecn, group, object, scheduler};
 use super::defects::defect;
 use super::graph::Graph;
-use super::links::errors;
+use super::links::{LinkSpec, errors};
 use super::switches::{Profiles, Switches};
 use crate::raw::{self, WhichName};
 use config::quantity::Span;
@@ -249,9 +249,10 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     digits.map(octet).collect()
 }
 
-/// Context of all faults.
+/// Context of all faults, and the network of the flows.
 pub(super) struct Context<'r, 'g> {
     pub graph: &'r Graph<'g>,
+    pub specs: &'r [LinkSpec],
     pub switches: &'r Switches,
     pub profiles: &'r Profiles<'g>,
     pub nodes: &'r [NodePlan],

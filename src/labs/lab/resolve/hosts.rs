@@ -12,9 +12,9 @@ use congestion::proxy::{PausePolicy, Senders};
 use congestion::qcn::ReactionPlan;
 use congestion::sfc::SfcPlan;
 use ground::time::{Duration, Instant};
-use ground::units::{Bytes, PRIORITIES, Priority, PrioritySet, Quanta};
+use ground::units::{Bytes, Priority, PrioritySet, Quanta};
 use host::{
-    InNetwork, PATH_SPACING, PauseAsk, PausePlan, ReactionsPlan, SfcPause, SfcReaction, StationPlan,
+    Demand, InNetwork, PATH_SPACING, PausePlan, ReactionsPlan, SfcPause, SfcReaction, StationPlan,
 };
 use pfc::FlowControl;
 use sim::{ClockPlan, CpuPlan, NodeKind, NodePlan};
@@ -136,10 +136,10 @@ fn storm_plan(
     end: Duration,
 ) -> PausePlan {
     let quanta = Quanta(said.quanta.unwrap_or(u16::MAX));
-    let mut asked = [None; PRIORITIES];
+    let mut asked = PrioritySet::EMPTY;
     for (i, n) in said.priorities.iter().enumerate() {
-        match asked.get_mut(usize::from(*n)) {
-            Some(slot) => *slot = Some(quanta),
+        match Priority::new(*n) {
+            Some(priority) => asked.insert(priority),
             None => {
                 let what = format!("there is no priority {n}; choose 0 to 7");
                 cx.error(&at.key("priorities").index(i), what);
@@ -162,7 +162,7 @@ fn storm_plan(
     // Without a number of frames the storm lasts until the end of the run.
     let fit = rest.div_ceil(every.as_picos().max(1));
     PausePlan {
-        ask: if all_of_it { PauseAsk::Pause(quanta) } else { PauseAsk::Pfc(asked) },
+        ask: if all_of_it { Demand::Pause(quanta) } else { Demand::pfc(asked, quanta) },
         start: Instant::ZERO.saturating_add(start),
         every,
         frames: said.frames.unwrap_or(fit),

@@ -1,14 +1,12 @@
 //! Warns of ties: flows whose frames arrive in the same order for the whole run.
 
-use super::graph::Graph;
-use super::links::LinkSpec;
-use super::switches::Switches;
+use super::faults::Context;
 use crate::LabFlow;
 use buffer::{GroupKind, GroupPlan, SharedLimit};
 use config::{Cx, Place};
 use ground::units::{Cells, Priority};
 use host::{FlowPlan, Rate};
-use sim::{Direction, NodeKind, NodePlan};
+use sim::{Direction, NodeKind};
 
 /// Maximum number of flows that are compared.
 const SENDERS_MAX: usize = 64;
@@ -21,21 +19,13 @@ struct Sender<'a> {
     drift_ppb: i32,
 }
 
-/// The network of the flows.
-pub(super) struct Network<'a, 'g> {
-    pub graph: &'a Graph<'g>,
-    pub specs: &'a [LinkSpec],
-    pub switches: &'a Switches,
-    pub nodes: &'a [NodePlan],
-}
-
 /// Warns of lossy flows of two hosts with one frame size and one rate that overload a line together and compete
 /// for one limit of the buffer. Every place that is freed meets the same flow, so one of them may lose
 /// everything, in every seed.
 pub(super) fn warn_of_ties(
     cx: &mut Cx,
     at: &Place<'_>,
-    network: &Network<'_, '_>,
+    network: &Context<'_, '_>,
     flows: &[LabFlow],
 ) {
     let senders = flows.iter().filter_map(|flow| network.sender(flow));
@@ -76,7 +66,7 @@ fn offered(senders: &[Sender<'_>], line: Direction, priority: Priority) -> u128 
     there.map(|sender| sender.bits).sum()
 }
 
-impl Network<'_, '_> {
+impl Context<'_, '_> {
     fn sender<'a>(&'a self, flow: &'a LabFlow) -> Option<Sender<'a>> {
         let node = &self.nodes[flow.from.index()];
         let NodeKind::Host(station) = &node.kind else { return None };

@@ -143,7 +143,7 @@ fn a_run_on_two_threads_reports_progress_and_can_be_stopped() {
 fn a_bug_that_a_check_finds_is_found_on_several_threads() {
     let mut plan = incast(2, 2_000);
     plan.duration = Duration::from_millis(1);
-    let pfc = PauseAsk::pfc(PrioritySet::of(Priority::ALL[3]), Quanta(100));
+    let pfc = Demand::pfc(PrioritySet::of(Priority::ALL[3]), Quanta(100));
     let (start, every) = (Instant::ZERO + Duration::from_micros(20), Duration::MAX);
     let star::Parts { receiver, .. } = star::parts(&mut plan);
     receiver.pauses.push(PausePlan { ask: pfc, start, every, frames: 1 });

@@ -1,6 +1,7 @@
 //! Workloads in the virtual world: offered load, slowdown, collectives, ON and OFF periods.
 
 use super::*;
+use crate::Side;
 use crate::testfolder::Folder;
 
 /// Profile with lossless priority 3.
@@ -131,7 +132,7 @@ fn the_offered_load_is_the_configured_one_within_statistical_bounds() {
         for pattern in ["pattern: random", "pattern: all_to_all"] {
             let run = run_text(&loaded("40%", pattern, seed));
             let load = workload(&run).load.unwrap();
-            let off = load.offered / 0.4 - 1.0;
+            let off = load.drawn / 0.4 - 1.0;
             assert!(off.abs() < bound, "seed {seed} {pattern}: {load:?}");
             // The bounds tell a load of 50 % from one of 40 %.
             let other = run_text(&loaded("50%", pattern, seed));
@@ -140,11 +141,11 @@ fn the_offered_load_is_the_configured_one_within_statistical_bounds() {
             // The hosts have sent it.
             let sent = sent_shares(&run);
             let mean = sent.iter().sum::<f64>() / 5.0;
-            assert!((mean / load.offered - 1.0).abs() < 0.02, "seed {seed}: {sent:?} {load:?}");
+            assert!((mean / load.drawn - 1.0).abs() < 0.02, "seed {seed}: {sent:?} {load:?}");
             for share in sent {
                 assert!((share / 0.4 - 1.0).abs() < 5.0 * 0.037, "seed {seed}: {share}");
             }
-            assert_eq!((load.of, load.configured), ("sender", 0.4));
+            assert_eq!((load.of, load.share), (Side::Sender, 0.4));
         }
     }
 }
@@ -154,14 +155,14 @@ fn a_load_of_the_receivers_links_is_that_of_the_receivers() {
     for seed in [1, 2] {
         let run = run_text(&loaded("{receiver: 60%}", "from: h1..h4, to: h5", seed));
         let load = workload(&run).load.unwrap();
-        assert!((load.offered / 0.6 - 1.0).abs() < 5.0 * 0.031, "seed {seed}: {load:?}");
+        assert!((load.drawn / 0.6 - 1.0).abs() < 5.0 * 0.031, "seed {seed}: {load:?}");
         // Four senders share it.
         for share in &sent_shares(&run)[..4] {
             assert!((0.09..0.21).contains(share), "seed {seed}: {share}");
         }
         let sender = run_text(&loaded("{sender: 20%}", "from: h1..h4, to: h5", seed));
         let load = workload(&sender).load.unwrap();
-        assert!((load.offered / 0.2 - 1.0).abs() < 5.0 * 0.026, "seed {seed}: {load:?}");
+        assert!((load.drawn / 0.2 - 1.0).abs() < 5.0 * 0.026, "seed {seed}: {load:?}");
     }
 }
 
@@ -314,7 +315,7 @@ fn ring(hosts: u32, more: &str) -> String {
 fn a_ring_waits_for_every_step() {
     let run = run_text(&ring(4, ""));
     let found = workload(&run).collective.unwrap();
-    assert_eq!((found.hosts, found.steps, found.chunk_bytes), (4, 6, 100_000));
+    assert_eq!((found.plan.hosts, found.plan.steps, found.plan.chunk), (4, 6, 100_000));
     assert_eq!((workload(&run).messages, workload(&run).completed), (24, 24));
     let records = &run.messages.as_ref().unwrap().records;
     // Data on its way from host to host: 100,000 bytes at 100 Gb/s alone.
@@ -351,7 +352,7 @@ fn an_exchange_is_complete_when_all_parts_have_arrived() {
          pattern: exchange, transport: {tcp: {}}, duration: {bytes: 400KB}}]\n",
     );
     let found = workload(&run).collective.unwrap();
-    assert_eq!((run.outcome.flows.len(), found.steps, found.chunk_bytes), (12, 1, 100_000));
+    assert_eq!((run.outcome.flows.len(), found.plan.steps, found.plan.chunk), (12, 1, 100_000));
     let took = found.completion_ns.unwrap();
     let last = run.outcome.flows.iter().filter_map(|f| f.fct_ns).max().unwrap();
     // The last acknowledgement comes after the last byte.

@@ -1,7 +1,7 @@
 //! Results of each flow, of its transport, and of workloads and collectives.
 
 use super::*;
-use crate::plan::{self, Collective, Ends, LabFlow, LabPlan, Source, Workload, ends};
+use crate::plan::{self, Collective, Ends, LabFlow, LabPlan, OfferedLoad, Source, Workload, ends};
 use crate::population::{Counted, Ended, HostCounts, Population, Window, station};
 use crate::record::Recorder;
 use ground::time::{Duration, Instant};
@@ -229,36 +229,17 @@ pub struct WorkloadOutcome {
     pub completed: u64,
     /// Offered load, if the messages are due at random times.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub load: Option<LoadOutcome>,
+    pub load: Option<OfferedLoad>,
     /// Collective, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collective: Option<CollectiveOutcome>,
 }
 
-/// Offered load of a workload.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct LoadOutcome {
-    /// Links whose share it is: those of `sender` or `receiver`.
-    pub of: &'static str,
-    /// Configured share of each link, a fraction.
-    pub configured: f64,
-    /// Share that the drawn messages take, the mean of all links, a fraction.
-    pub offered: f64,
-}
-
-/// A collective.
+/// A collective and the time that it took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct CollectiveOutcome {
-    /// Pattern: `ring` or `exchange`.
-    pub pattern: &'static str,
-    /// Number of hosts.
-    pub hosts: u64,
-    /// Data of each host in bytes.
-    pub bytes: u64,
-    /// Bytes of each message.
-    pub chunk_bytes: u64,
-    /// Number of steps.
-    pub steps: u64,
+    #[serde(flatten)]
+    pub plan: Collective,
     /// Time from the start of the first flow to the arrival of the last chunk, in network time;
     /// `None` if one had not arrived at the end of the run.
     pub completion_ns: Option<Duration>,
@@ -285,11 +266,6 @@ fn workload(
         let Source::Answered(n, _) = ends.source else { continue };
         completed += station(nodes, ends.from).sender(n).map_or(0, |s| s.completions.messages);
     }
-    let load = of.load.map(|load| LoadOutcome {
-        of: load.of.name(),
-        configured: load.share,
-        offered: load.drawn,
-    });
     WorkloadOutcome {
         name: of.name.clone(),
         sizes: of.sizes.clone(),
@@ -297,7 +273,7 @@ fn workload(
         messages: of.messages,
         bytes: of.bytes,
         completed,
-        load,
+        load: of.load,
         collective: of.collective.map(|of| collective(plan, of, ends, nodes)),
     }
 }
@@ -320,11 +296,7 @@ fn collective(
     // None if any flow has not finished.
     let finished: Option<Vec<Instant>> = ends.iter().map(finished).collect();
     CollectiveOutcome {
-        pattern: of.pattern,
-        hosts: of.hosts,
-        bytes: of.bytes,
-        chunk_bytes: of.chunk,
-        steps: of.steps,
+        plan: of,
         completion_ns: finished.and_then(|all| Some(all.into_iter().max()?.since(start))),
     }
 }

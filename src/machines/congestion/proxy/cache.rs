@@ -26,7 +26,7 @@ pub struct CacheCounters {
     pub hits: u64,
 }
 
-/// Entry of the cache, read-only.
+/// Entry of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cached {
     /// Congested destination.
@@ -37,23 +37,13 @@ pub struct Cached {
     pub pause: Duration,
     /// End of the pause.
     pub until: Instant,
-    /// End of the entry.
+    /// End of the entry. Entries that were never used ended at time zero.
     pub dies: Instant,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    destination: IpAddr,
-    priority: Priority,
-    pause: Duration,
-    until: Instant,
-    /// Expiry time. Entries that were never used expired at time zero.
-    dies: Instant,
 }
 
 #[derive(Debug)]
 pub(super) struct Cache {
-    entries: Box<[[Entry; WAYS]]>,
+    entries: Box<[[Cached; WAYS]]>,
     plan: CachePlan,
     seed: u64,
     counters: CacheCounters,
@@ -61,7 +51,7 @@ pub(super) struct Cache {
 
 impl Cache {
     pub(super) fn new(plan: CachePlan, seed: u64) -> Self {
-        let never = Entry {
+        let never = Cached {
             destination: IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED),
             priority: Priority::MIN,
             pause: Duration::ZERO,
@@ -100,7 +90,7 @@ impl Cache {
             self.counters.full += 1;
             return;
         };
-        set[slot] = Entry { destination, priority, pause, until, dies };
+        set[slot] = Cached { destination, priority, pause, until, dies };
         self.counters.updated += u64::from(known.is_some());
         self.counters.created += u64::from(known.is_none());
     }
@@ -135,17 +125,14 @@ impl Cache {
         most: usize,
     ) -> impl Iterator<Item = Cached> {
         let slots = self.entries.iter().flatten().skip(from).take(most);
-        slots.filter(move |entry| entry.dies > now).map(|entry| {
-            let Entry { destination, priority, pause, until, dies } = *entry;
-            Cached { destination, priority, pause, until, dies }
-        })
+        slots.filter(move |entry| entry.dies > now).copied()
     }
 
     pub(super) const fn counters(&self) -> CacheCounters {
         self.counters
     }
 
-    fn set(&mut self, destination: IpAddr) -> &mut [Entry; WAYS] {
+    fn set(&mut self, destination: IpAddr) -> &mut [Cached; WAYS] {
         let key = match destination {
             IpAddr::V4(a) => u128::from(a.to_bits()),
             IpAddr::V6(a) => a.to_bits(),
@@ -159,7 +146,7 @@ impl Cache {
     }
 }
 
-impl Entry {
+impl Cached {
     fn is_for(&self, now: Instant, destination: IpAddr, priority: Priority) -> bool {
         self.dies > now && self.destination == destination && self.priority == priority
     }

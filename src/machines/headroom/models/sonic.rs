@@ -169,13 +169,8 @@ fn ceil_kib(octets: f64) -> f64 {
     (octets / KIB).ceil() * KIB
 }
 
-/// Bytes in flight, by part in the script's order, and their sum.
-struct OnTheWay {
-    parts: [(&'static str, f64, &'static str); 6],
-    sum: f64,
-}
-
-fn on_the_way(i: &Inputs) -> OnTheWay {
+/// Bytes in flight, by part in the script's order.
+fn on_the_way(i: &Inputs) -> [(&'static str, f64, &'static str); 6] {
     let newer = matches!(i.formula, Formula::Current | Formula::From202405);
     let speed = i.rate.get() as f64 / 1e6;
     let metres = i.length_mm as f64 / 1000.0;
@@ -195,17 +190,14 @@ fn on_the_way(i: &Inputs) -> OnTheWay {
     // 120 ns at the rate of the port, for Spectrum-4 and 5 (kb_on_tile).
     let tile =
         if newer && matches!(i.asic.spectrum, 4 | 5) { speed / 1000.0 * 120.0 / 8.0 } else { 0.0 };
-    OnTheWay {
-        parts: [
-            ("port MTU", mtu, "port"),
-            ("cable both ways", cable, "198,000 km/s"),
-            ("gearbox, both ways", 2.0 * gearbox, "gearbox"),
-            ("MAC and PHY", mac_phy, "chip"),
-            ("response of the peer", peer, peer_source),
-            ("tile", tile, "Spectrum-4 and 5"),
-        ],
-        sum: mtu + cable + 2.0 * gearbox + mac_phy + peer + tile,
-    }
+    [
+        ("port MTU", mtu, "port"),
+        ("cable both ways", cable, "198,000 km/s"),
+        ("gearbox, both ways", 2.0 * gearbox, "gearbox"),
+        ("MAC and PHY", mac_phy, "chip"),
+        ("response of the peer", peer, peer_source),
+        ("tile", tile, "Spectrum-4 and 5"),
+    ]
 }
 
 /// Returns the bytes of cells per byte: on average, and if all packets were small.
@@ -237,17 +229,18 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     inputs.check()?;
     let i = inputs;
     let current = i.formula == Formula::Current;
-    let way = on_the_way(i);
+    let on_the_way = on_the_way(i);
+    let in_flight: f64 = on_the_way.iter().map(|(_, octets, _)| octets).sum();
     let (occupancy, worst) = occupancy(i);
     let lossless = i.lossless_mtu.0 as f64;
-    let exact = lossless + way.sum * occupancy;
+    let exact = lossless + in_flight * occupancy;
     let mut xoff = ceil_kib(exact);
     let rounded = xoff;
     let spectrum_6 = if current && i.asic.spectrum == 6 { SPECTRUM_6 } else { 0.0 };
     xoff += spectrum_6;
     let mut compensation = 0.0;
     if current && !i.shared_pool && i.small_packets != 100.0 {
-        let full = ceil_kib(lossless + way.sum * worst);
+        let full = ceil_kib(lossless + in_flight * worst);
         // Only where the reduced share saves more than 2 KiB of the full worst case.
         if xoff + COMPENSATION < full {
             compensation = COMPENSATION;
@@ -266,10 +259,10 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
         bits
     };
     let mut sum = add("lossless MTU", lossless, "traffic pattern");
-    for (name, octets, source) in way.parts {
+    for (name, octets, source) in on_the_way {
         sum += add(name, octets, source);
     }
-    sum += add("cells that short packets waste", way.sum * (occupancy - 1.0), "cell, share");
+    sum += add("cells that short packets waste", in_flight * (occupancy - 1.0), "cell, share");
     let rounding = (rounded * 8.0) as u64 - sum;
     add("rounding up to 1 KiB", rounding as f64 / 8.0, "math.ceil");
     add("accounting of the packet buffer", spectrum_6, "Spectrum-6");

@@ -115,7 +115,7 @@ named! {
     }
 }
 
-/// Marking of acknowledgements or CNPs.
+/// Marking of the frames of a flow, of its acknowledgements or of CNPs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Marking {
     /// Priority that pauses them at their station, and the PCP of their tag if the flow has one.

@@ -6,7 +6,7 @@
 //! in by the port whose queue holds its flow, so the worker that serves the queue receives it and no
 //! other worker needs it.
 
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::IpAddr;
 
 use super::Signals;
 use crate::admit::Origin;
@@ -45,27 +45,20 @@ pub(crate) struct Cims {
     pub(super) counters: Box<[CimPortCounters]>,
 }
 
-/// Congestion isolation point with its default addresses resolved.
-#[derive(Clone, Copy)]
-pub(super) struct Point {
-    pub(super) mac: Mac,
-    pub(super) ipv4: Option<Ipv4Addr>,
-    pub(super) ipv6: Option<Ipv6Addr>,
-    /// UDP destination port of CIMs; 0 for none.
-    pub(super) cim_port: u16,
-}
+/// Congestion isolation point with the default of its address resolved.
+type Point = IsolationPoint<Mac>;
 
-impl Point {
-    fn new(plan: &IsolationPoint, own: Mac) -> Self {
-        let IsolationPoint { mac, ipv4, ipv6, cim_port } = *plan;
-        Self { mac: mac.unwrap_or(own), ipv4, ipv6, cim_port }
+impl IsolationPoint {
+    fn resolved(self, own: Mac) -> Point {
+        let Self { mac, ipv4, ipv6, cim_port } = self;
+        Point { mac: mac.unwrap_or(own), ipv4, ipv6, cim_port }
     }
 }
 
 impl Cims {
     pub(super) fn new(plan: &SwitchPlan, isolation: &CongestionIsolationPlan) -> Self {
         let point = |(n, port): (usize, &PortPlan)| {
-            Point::new(&isolation.points.get(n).copied().unwrap_or_default(), port.mac)
+            isolation.points.get(n).copied().unwrap_or_default().resolved(port.mac)
         };
         let points: Box<[Point]> = plan.ports.iter().enumerate().map(point).collect();
         Self {
@@ -87,7 +80,7 @@ impl Cims {
         (self.priority, self.dscp) = (plan.cim_tx_priority, plan.dscp());
         self.min_header_octets = plan.min_header_octets;
         for (n, (point, own)) in self.points.iter_mut().zip(macs).enumerate() {
-            *point = Point::new(&plan.points.get(n).copied().unwrap_or_default(), own);
+            *point = plan.points.get(n).copied().unwrap_or_default().resolved(own);
         }
     }
 

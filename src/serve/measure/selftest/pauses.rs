@@ -7,7 +7,8 @@ use contracts::port::Port;
 use dpdk::SourcePort;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Pcp, Priority, PrioritySet, Quanta};
-use host::plan::{FlowPlan, Headers, PauseAsk, PausePlan, Tag};
+use host::Demand;
+use host::plan::{FlowPlan, Headers, PausePlan, Tag};
 use host::{FlowId, Rate, Station, StationPlan};
 use pfc::FlowControl;
 
@@ -198,7 +199,7 @@ fn stations(pair: Pair, rate: BitsPerSec, clock: dpdk::TscClock) -> Result<Obeye
     };
     let (time, every) = pause_of(rate);
     let pauses = PausePlan {
-        ask: PauseAsk::pfc([paused].into_iter().collect(), time),
+        ask: Demand::pfc([paused].into_iter().collect(), time),
         start: at(1),
         every,
         frames: PHASE.as_picos() / every.as_picos(),

@@ -4,7 +4,7 @@
 use super::fixture::{self, *};
 use crate::check::{Check, Finding};
 use crate::*;
-use ::host::{FlowId, Headers, PauseAsk, PausePlan};
+use ::host::{Demand, FlowId, Headers, PausePlan};
 use ground::time::{Duration, Instant};
 use ground::units::*;
 use ground::verdict::Verdict;
@@ -113,7 +113,7 @@ fn stormed(
     obey(&mut plan, PrioritySet(p2.0 | PrioritySet::of(P3).0));
     let pauses = &mut host(&mut plan, 4).pauses;
     pauses[0].start = at(60);
-    let ask = PauseAsk::pfc(p2, Quanta(40_000));
+    let ask = Demand::pfc(p2, Quanta(40_000));
     pauses.push(PausePlan { ask, ..storm(0, 5, 100, 4) });
     plan
 }

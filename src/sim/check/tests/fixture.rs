@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use crate::check::{Check, Checkers, Finding};
 pub(super) use crate::teststar::{host, the_switch};
 use crate::*;
-use ::host::{FlowId, FlowPlan, Headers, PauseAsk, PausePlan, Rate, StationPlan, Udp};
+use ::host::{Demand, FlowId, FlowPlan, Headers, PausePlan, Rate, StationPlan, Udp};
 use ::wire::ip::Ecn;
 use buffer::GroupKind;
 use contracts::frame::Frame;
@@ -147,7 +147,7 @@ pub(super) fn ring(n: u8, hops: u8, frames: u64) -> NetworkPlan {
 
 /// A host's pauses of priority 3: the first at `start` microseconds, `frames` of them, `every` microseconds.
 pub(super) fn storm(quanta: u16, start: u64, every: u64, frames: u64) -> PausePlan {
-    let (ask, every) = (PauseAsk::pfc(PrioritySet::of(P3), Quanta(quanta)), at(every));
+    let (ask, every) = (Demand::pfc(PrioritySet::of(P3), Quanta(quanta)), at(every));
     PausePlan { ask, start: at(start), every: every.since(Instant::ZERO), frames }
 }
 

@@ -2,14 +2,14 @@
 //! about it.
 
 use super::carrier::Carrier;
-use super::parts::{Context, KindOf, Marked};
+use super::parts::{Context, KindOf};
 use crate::raw::{self, Short, TransportName};
 use crate::resolve::graph::Source;
 use crate::resolve::routes::Hop;
 use buffer::GroupKind;
 use config::{Cx, Place};
 use ground::units::{Dscp, PortId, Priority};
-use host::StationPlan;
+use host::{Marking, StationPlan};
 use labrun::{FlowSignals, LossyHop};
 use sim::NodeId;
 use switch::{ClassifyPlan, CongestionPlan, Trust};
@@ -32,7 +32,7 @@ pub(super) fn marking(
     kind: &KindOf,
     way: &[Hop],
     context: &Context<'_, '_>,
-) -> Marked {
+) -> Marking {
     // Class selectors (RFC 2474): the upper three bits of a DSCP are the priority.
     let of = |p: Priority| Dscp::new(p.get() * 8).unwrap_or(Dscp::MIN);
     let usual = kind.dscp.or(kind.priority.map(of)).unwrap_or(Dscp::MIN);
@@ -40,12 +40,12 @@ pub(super) fn marking(
     let Some((switch, port)) = first else {
         // Two hosts without a switch between: the receiver does not classify, so the marking alone decides.
         let by_dscp = Priority::ALL[usual.index() / 8];
-        return Marked { priority: kind.priority.unwrap_or(by_dscp), dscp: usual };
+        return Marking { priority: kind.priority.unwrap_or(by_dscp), dscp: usual };
     };
     let classify = &switch.ports[port].classify;
     let taken = |dscp| taken_for(classify, &kind.carrier, dscp);
     let Some(priority) = kind.priority else {
-        return Marked { priority: taken(usual), dscp: usual };
+        return Marking { priority: taken(usual), dscp: usual };
     };
     if kind.dscp.is_some() {
         // The file has said both, so both stay as they are: a wrong pair may be the point of the lab.
@@ -58,7 +58,7 @@ pub(super) fn marking(
             );
             cx.warn(&at.key("dscp"), what);
         }
-        return Marked { priority, dscp: usual };
+        return Marking { priority, dscp: usual };
     }
     let all = (0..=Dscp::MAX.get()).filter_map(Dscp::new);
     // The usual DSCP first, then the least one that the switch maps to the priority.
@@ -73,13 +73,13 @@ pub(super) fn marking(
         cx.error(&at.key("priority"), what);
         usual
     });
-    Marked { priority, dscp }
+    Marking { priority, dscp }
 }
 
 /// Returns what tells the sender of a flow of congestion on its path.
 pub(super) fn signals(
     kind: &KindOf,
-    marked: Marked,
+    marked: Marking,
     way: &[Hop],
     context: &Context<'_, '_>,
 ) -> FlowSignals {
@@ -99,7 +99,7 @@ pub(super) fn signals(
 
 /// True if every switch on the path pauses before it drops, and the hop before it obeys.
 pub(super) fn is_lossless(
-    marked: Marked,
+    marked: Marking,
     way: &[Hop],
     carrier: &Carrier,
     context: &Context<'_, '_>,
@@ -126,7 +126,7 @@ pub(super) fn is_lossless(
 pub(super) fn lossy_at(
     cx: &mut Cx,
     at: &Source<'_>,
-    marked: Marked,
+    marked: Marking,
     way: &[Hop],
     carrier: &Carrier,
     context: &Context<'_, '_>,

@@ -133,13 +133,6 @@ pub(super) struct Times {
     pub(super) stop: Instant,
 }
 
-/// Marking of a flow, and the priority to which its switches classify it.
-#[derive(Clone, Copy)]
-pub(super) struct Marked {
-    pub(super) priority: Priority,
-    pub(super) dscp: Dscp,
-}
-
 /// True if a frame of `size` bytes holds the `least` bytes of headers and probe; else reports it.
 pub(super) fn has_room(cx: &mut Cx, at: &graph::Source<'_>, size: u32, least: u32) -> bool {
     if size < least {

@@ -1,15 +1,15 @@
 //! Plans of the two ends of a flow: with acknowledgements, over RoCEv2 or TCP, and without.
 
 use super::carrier::{Batch, Carrier};
-use super::parts::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Sent, Times, has_room};
+use super::parts::{Bound, KindOf, One, PORT_FIRST, PORTS, Sent, Times, has_room};
 use super::traffic::Sizes;
 use crate::resolve::graph::{self, ip, mac};
 use config::Cx;
 use contracts::frame::FCS_BYTES;
 use ground::units::BitsPerSec;
 use host::{
-    FlowPlan, Headers, Message, PlanError, Rate, RocePlan, StationPlan, TcpPlan, Transport,
-    TransportPlan, Udp, Work,
+    FlowPlan, Headers, Marking, Message, PlanError, Rate, RocePlan, StationPlan, TcpPlan,
+    Transport, TransportPlan, Udp, Work,
 };
 use labrun::ENDLESS;
 use schedule::Line;
@@ -22,7 +22,7 @@ const TCP_PORT: u16 = 5_001;
 pub(super) struct Ready<'a> {
     pub(super) kind: &'a KindOf,
     pub(super) one: &'a One,
-    pub(super) marked: Marked,
+    pub(super) marked: Marking,
     pub(super) times: Times,
 }
 

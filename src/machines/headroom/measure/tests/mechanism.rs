@@ -174,7 +174,7 @@ fn late_polls_do_not_make_it_longer_than_t_times_m_and_requests_make_up_for_them
             now += gap;
         }
         let ended = m.next_event().unwrap();
-        assert_eq!(ended, Event::Failed { rounds: 0, requests }, "{gap}");
+        assert_eq!(ended, Event::Failed { rounds: 0, requests: u32::from(requests) }, "{gap}");
         // Polls that are late by less than T - t cost no request.
         assert!(gap >= MOST - LEAST || requests == PLAN.requests_max, "{gap}: {requests}");
     }

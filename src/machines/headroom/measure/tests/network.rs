@@ -242,7 +242,7 @@ proptest! {
         let most = world.plan.spacing_max.saturating_mul(limit as u64).as_picos();
         prop_assert!(clock.at(ended).since(clock.at(0)).as_picos() <= most + 2 * limit as u64);
         if let Event::Failed { rounds, requests } = event {
-            prop_assert_eq!(usize::from(requests), limit);
+            prop_assert_eq!(requests as usize, limit);
             prop_assert!(rounds < world.plan.rounds);
         }
     }

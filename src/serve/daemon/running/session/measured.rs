@@ -6,8 +6,9 @@ use std::time::{Instant as StdInstant, SystemTime};
 
 use anyhow::Result;
 use ground::units::PortId;
-use headroom::{Samples, measure, peer_delay};
-use link::{AgentsSnapshot, AutoState, Found, Method, News};
+use headroom::Samples;
+use headroom::measure::State;
+use link::{AgentsSnapshot, AutoState, Found, MeasureSnapshot, Method, News};
 use report::{
     Delays, MeasuredBy, MeasuredPort, MeasurementRow, Measurements, Notification, Notifications,
     ObjectTable, YangSource, yang_tree,
@@ -149,37 +150,39 @@ impl Session {
 /// State, last result and counters of each method that a port measures or answers by, the one that headroom
 /// uses first. `headroom` is what a lossless group needs by the method that found it.
 fn methods(agents: &AgentsSnapshot, headroom: Option<(Method, u64)>) -> Vec<MeasuredBy> {
-    let measured_by = |method, state, found: Option<Found>, samples: Option<&Samples>, counters| {
-        // The state of the method in use includes waits and failures that the machine itself does not know.
-        let used = agents.auto.filter(|(_, used)| *used == method);
-        let delays = |found: Found| Delays::new(&found.delay, found.uncertainty, samples);
-        MeasuredBy {
-            method: Method::name(method),
-            state: used.map_or(state, |(state, _)| auto_state(state)),
-            last: found.map(|found| (found.rounds, delays(found))),
-            headroom: headroom.filter(|(by, _)| *by == method).map(|(_, octets)| octets),
-            counters,
-        }
-    };
-    let round_trip = agents.measure.as_ref().map(|m| {
-        let counters = m.counters.iter().collect();
-        measured_by(
-            Method::RoundTrip,
-            round_trip_state(m.state),
-            m.found,
-            m.samples.as_ref(),
-            counters,
-        )
-    });
-    let path = agents.path_delay.as_ref().map(|p| {
-        let counters = p.counters.iter().collect();
-        measured_by(Method::PeerDelay, path_state(p.state), p.found, p.samples.as_ref(), counters)
-    });
+    let round_trip = agents
+        .measure
+        .as_ref()
+        .map(|m| measured_by(agents, headroom, Method::RoundTrip, m, m.counters.iter().collect()));
+    let path = agents
+        .path_delay
+        .as_ref()
+        .map(|p| measured_by(agents, headroom, Method::PeerDelay, p, p.counters.iter().collect()));
     let mut all: Vec<_> = [round_trip, path].into_iter().flatten().collect();
     let used = agents.auto.map_or(Method::RoundTrip, |(_, method)| method).name();
     // A stable sort: `false` comes first.
     all.sort_by_key(|by| by.method != used);
     all
+}
+
+fn measured_by<C>(
+    agents: &AgentsSnapshot,
+    headroom: Option<(Method, u64)>,
+    method: Method,
+    snapshot: &MeasureSnapshot<C>,
+    counters: Vec<(&'static str, u64)>,
+) -> MeasuredBy {
+    // The state of the method in use includes waits and failures that the machine itself does not know.
+    let used = agents.auto.filter(|(_, used)| *used == method);
+    let delays =
+        |found: Found| Delays::new(&found.delay, found.uncertainty, snapshot.samples.as_ref());
+    MeasuredBy {
+        method: Method::name(method),
+        state: used.map_or_else(|| state(snapshot.state), |(state, _)| auto_state(state)),
+        last: snapshot.found.map(|found| (found.rounds, delays(found))),
+        headroom: headroom.filter(|(by, _)| *by == method).map(|(_, octets)| octets),
+        counters,
+    }
 }
 
 const fn auto_state(state: AutoState) -> &'static str {
@@ -192,21 +195,12 @@ const fn auto_state(state: AutoState) -> &'static str {
     }
 }
 
-const fn round_trip_state(state: measure::State) -> &'static str {
+const fn state(state: State) -> &'static str {
     match state {
-        measure::State::Stopped => "down",
-        measure::State::Idle => "idle",
-        measure::State::Failed => "failed",
-        measure::State::Running { .. } => "running",
-    }
-}
-
-const fn path_state(state: peer_delay::State) -> &'static str {
-    match state {
-        peer_delay::State::Stopped => "down",
-        peer_delay::State::Idle => "idle",
-        peer_delay::State::Failed => "failed",
-        peer_delay::State::Running(_) => "running",
+        State::Stopped => "down",
+        State::Idle => "idle",
+        State::Failed => "failed",
+        State::Running { .. } => "running",
     }
 }
 

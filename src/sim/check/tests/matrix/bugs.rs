@@ -7,7 +7,7 @@ use crate::check::tests::agreed::{OFF, ON, agree};
 use crate::check::tests::classes;
 use crate::defect::{Defect, Forwarding, Obeying, Sending};
 use crate::tests::secured::secure;
-use ::host::{FlowId, Headers, PauseAsk, PausePlan, Rate};
+use ::host::{Demand, FlowId, Headers, PausePlan, Rate};
 use ::pfc::FlowControl;
 use ::wire::ip::Ecn;
 use buffer::{GroupKind, SharedLimit};
@@ -47,7 +47,7 @@ fn held() -> NetworkPlan {
     for port in &mut the_switch(&mut plan).ports {
         (port.pfc.quanta, port.pfc.refresh) = (Quanta(1_000), Duration::from_nanos(2_560));
     }
-    let ask = PauseAsk::pfc(PrioritySet::of(Priority::ALL[2]), Quanta(30_000));
+    let ask = Demand::pfc(PrioritySet::of(Priority::ALL[2]), Quanta(30_000));
     let other = PausePlan { ask, ..storm(0, 12, 50, 3) };
     host(&mut plan, 4).pauses = vec![storm(9_000, 10, 50, 3), other];
     plan
