@@ -250,9 +250,9 @@ mod tests {
     fn a_table_shows_the_columns_with_headings() {
         let text = Table::of(&[flow(Some(2.5e9)), flow(None)], COLUMNS).to_string();
         let wanted = "\
-flow     sent      rate     gap          share
-f     12.3 kB  2.50 Gb/s  1.5 ns  2500000000.0 %
-f     12.3 kB          -  1.5 ns               -
+flow     sent       rate    gap           share
+f     12.3 kB  2.50 Gb/s  1.5ns  2500000000.0 %
+f     12.3 kB          -  1.5ns               -
 ";
         assert_eq!(text, wanted);
     }
