@@ -7,7 +7,7 @@ mod lan;
 pub use fabric::{lossless, rfc7640, rfc8239};
 pub use lan::{rfc2544, rfc2889};
 
-use text::{Align, Table, count, scaled};
+use text::{Align, Table, columns, count, scaled};
 
 use crate::baseline::{Compared, Comparison, Trend};
 use crate::mlrsearch::Irregular;
@@ -22,23 +22,19 @@ const NONE: &str = "-";
 /// Returns the table of MLRsearch's results.
 #[must_use]
 pub fn mlrsearch(results: &Run<search::Tables>) -> String {
-    let mut table = head(&["size", "goal"], &["throughput", "lower", "upper", "% of line"], true);
-    for row in &results.tables.rows {
-        let bound = |bound: Option<crate::mlrsearch::Bound>| match bound {
-            Some(bound) => rate(bound.load),
-            None => NONE.to_owned(),
-        };
-        let throughput = row.result.lower.map(|lower| lower.conditional_throughput);
-        table.row([
-            row.size.to_string(),
-            row.goal.clone(),
-            throughput.map_or(NONE.to_owned(), rate),
-            bound(row.result.lower),
-            bound(row.result.upper),
-            throughput.map_or(NONE.to_owned(), |n| percent(n / row.line_frames_per_second)),
-            irregular(row.result.irregular),
-        ]);
-    }
+    let table = Table::of(
+        &results.tables.rows,
+        &columns! { row =>
+            Made ["size"] = row.size.to_string();
+            Text ["goal"] = &*row.goal;
+            Printed ["throughput"] = row.result.lower.map(|lower| rate(lower.conditional_throughput));
+            Printed ["lower"] = row.result.lower.map(|bound| rate(bound.load));
+            Printed ["upper"] = row.result.upper.map(|bound| rate(bound.load));
+            Printed ["% of line"] = row.result.lower
+                .map(|lower| percent(lower.conditional_throughput / row.line_frames_per_second));
+            Made [""] = irregular(row.result.irregular);
+        },
+    );
     let title = "MLRsearch: conditional throughput and its bounds, frames/s";
     let mut sections = vec![titled(title, table)];
     ending(&mut sections, results);

@@ -7,6 +7,7 @@
 //! Exploration and fuzzing use the same axes, threads and files.
 
 mod axis;
+mod columns;
 mod edge;
 mod path;
 mod range;
@@ -20,10 +21,11 @@ mod sweep;
 mod tests;
 
 pub use axis::{Axis, Short, split_values};
+pub use columns::{field, fields};
+pub(crate) use columns::{latency, rate};
 pub(crate) use path::{Places, Setter};
 pub use row::Row;
-pub(crate) use row::{latency, rate};
-pub use row_file::{FIELDS, Field, RowError, RowFile, Shard, each_line, each_row, field};
+pub use row_file::{RowError, RowFile, Shard, each_line, each_row};
 pub use run::{in_order, jobs, try_in_order};
 pub(crate) use search::FIELD as SEARCH_FIELD;
 pub use search::{Failed, Found, Search, Searched, Tried, Wanted, share_at_least};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use ::text::{Align, Table, count, scaled};
+use ::text::{Align, Column, Table, columns, count, scaled};
 use ground::printable;
 use ground::time::Duration;
 use ground::verdict::{Verdict, Verdicts};
@@ -122,61 +122,44 @@ fn verdicts(runs: &[ComparedRun]) -> Verdicts {
 }
 
 /// The columns before those of hops.
-const BEFORE: [(&str, Align); 8] = [
-    ("lab", Align::Left),
-    ("variant", Align::Left),
-    ("messages", Align::Right),
-    ("p50", Align::Right),
-    ("p99", Align::Right),
-    ("victims", Align::Right),
-    ("peak buffer", Align::Right),
-    ("peak queue", Align::Right),
-];
-const BEHIND: [(&str, Align); 5] = [
-    ("lost", Align::Right),
-    ("fairness", Align::Right),
-    ("signals", Align::Right),
-    ("done in", Align::Right),
-    ("verdict", Align::Left),
-];
+const BEFORE: &[Column<ComparedRun>] = &columns! { run =>
+    Text ["lab"] = &*run.lab;
+    Text ["variant"] = run.name();
+    Whole ["messages"] = run.figures.fct.map(|fct| fct.messages);
+    Time ["p50"] = run.figures.fct.map(|fct| fct.p50_ns);
+    Time ["p99"] = run.figures.fct.map(|fct| fct.p99_ns);
+    Printed ["victims"] = run.figures.victim_bps.map(|bps| scaled(bps, "b/s"));
+    Printed ["peak buffer"] = scaled(run.figures.buffer_peak_bytes as f64, "B");
+    Printed ["peak queue"] = scaled(run.figures.queue_peak_bytes as f64, "B");
+};
+const BEHIND: &[Column<ComparedRun>] = &columns! { run =>
+    Whole ["lost"] = run.figures.lost_frames;
+    Printed ["fairness"] = run.figures.fairness.map(|index| format!("{index:.3}"));
+    Printed ["signals"] = sent(&run.figures.signals);
+    Printed ["done in"] =
+        if run.done { run.elapsed_ns.to_string() } else { "not done".to_owned() };
+    Text ["verdict"] = run.verdict.label();
+};
 
 /// Returns the table's head and its rows, for text and HTML.
 pub(super) fn sheet(comparison: &Comparison) -> (Vec<(String, Align)>, Vec<Vec<String>>) {
     let hops = 1..=comparison.farthest();
-    let owned = |(name, align): &(&str, Align)| ((*name).to_owned(), *align);
+    let heading = |column: &Column<ComparedRun>| {
+        (column.field.heading.unwrap_or_default().to_owned(), column.field.kind.align())
+    };
     let of_hop = |hop| (format!("pauses hop {hop}"), Align::Right);
-    let head = BEFORE.iter().map(owned).chain(hops.map(of_hop)).chain(BEHIND.iter().map(owned));
-    let rows = comparison.runs.iter().map(|run| cells(comparison, run)).collect();
-    (head.collect(), rows)
-}
-
-fn cells(comparison: &Comparison, run: &ComparedRun) -> Vec<String> {
-    let f = &run.figures;
-    let none = || "-".to_owned();
-    let time = |time: Option<Duration>| time.map_or_else(none, |t| t.to_string());
-    let mut cells = vec![
-        run.lab.clone(),
-        run.name().to_owned(),
-        f.fct.map_or_else(none, |fct| count(fct.messages)),
-        time(f.fct.map(|fct| fct.p50_ns)),
-        time(f.fct.map(|fct| fct.p99_ns)),
-        f.victim_bps.map_or_else(none, |bps| scaled(bps, "b/s")),
-        scaled(f.buffer_peak_bytes as f64, "B"),
-        scaled(f.queue_peak_bytes as f64, "B"),
-    ];
-    cells.extend((1..=comparison.farthest()).map(|hop| match run.paused(hop) {
-        Some((0, _)) => "0".to_owned(),
-        Some((pauses, span)) => format!("{} for {span}", count(pauses)),
-        None => none(),
-    }));
-    cells.extend([
-        count(f.lost_frames),
-        f.fairness.map_or_else(none, |index| format!("{index:.3}")),
-        sent(&f.signals),
-        if run.done { run.elapsed_ns.to_string() } else { "not done".into() },
-        run.verdict.label().to_owned(),
-    ]);
-    cells
+    let head = BEFORE.iter().map(heading).chain(hops.clone().map(of_hop));
+    let row = |run: &ComparedRun| {
+        let before = BEFORE.iter().map(|column| column.printed(run));
+        let paused = hops.clone().map(|hop| match run.paused(hop) {
+            Some((0, _)) => "0".to_owned(),
+            Some((pauses, span)) => format!("{} for {span}", count(pauses)),
+            None => "-".to_owned(),
+        });
+        before.chain(paused).chain(BEHIND.iter().map(|column| column.printed(run))).collect()
+    };
+    let rows = comparison.runs.iter().map(row).collect();
+    (head.chain(BEHIND.iter().map(heading)).collect(), rows)
 }
 
 /// Describes congestion messages by kind.

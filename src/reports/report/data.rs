@@ -1,17 +1,18 @@
 //! Results of labs as tables for programs: one folder with a file for each table, as CSV or as Parquet.
 //!
 //! Tables are in long form: a line for each run, flow, message, or value of a series. The column `n` is the number of
-//! the run in its lab, by which tables are joined. [`TABLES`] describes all columns with their units. What is not
-//! known is empty in CSV and null in Parquet, never 0.
+//! the run in its lab, by which tables are joined. What is not known is empty in CSV and null in Parquet, never 0.
 
 mod fill;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 mod tables;
 
-pub use tables::{Column, Kind, TABLES, Table};
+pub(crate) use tables::flow_columns;
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs::{self, File as OsFile};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ use parquet_file::ParquetFile;
 
 use lab::study::Row;
 use lab::{LabPlan, Run};
+use tables::{KEYS, TABLES, Table};
+use text::{Cell, Field};
 
 /// Most samples of queues, rates and marks of a run with data. A choice: a lab of 500 series takes 40 MB while it runs.
 pub const MOMENTS_MAX: usize = 20_000;
@@ -70,7 +73,8 @@ pub struct DataSet {
     axes: Vec<(String, bool)>,
     /// False without the table of series.
     has_series: bool,
-    files: Vec<Option<Box<dyn File>>>,
+    /// By the name of their table.
+    files: BTreeMap<&'static str, Box<dyn File>>,
 }
 
 impl core::fmt::Debug for DataSet {
@@ -94,8 +98,8 @@ impl DataSet {
             // Only the last folder is made: a path with a slip in the middle is refused.
             fs::create_dir(folder).map_err(|error| DataError::Io(folder.to_owned(), error))?;
         }
-        let files = TABLES.iter().map(|_| None).collect();
-        let set = Self { folder: folder.to_owned(), format, axes, has_series: true, files };
+        let (folder, files) = (folder.to_owned(), BTreeMap::new());
+        let set = Self { folder, format, axes, has_series: true, files };
         match TABLES.iter().map(|table| set.path(table)).find(|path| path.exists()) {
             Some(path) => Err(DataError::Exists(path)),
             None => Ok(set),
@@ -109,14 +113,13 @@ impl DataSet {
     }
 
     /// Returns the path of a table's file.
-    #[must_use]
-    pub fn path(&self, table: &Table) -> PathBuf {
+    fn path(&self, table: &str) -> PathBuf {
         let extension = match self.format {
             Format::Csv => "csv",
             #[cfg(feature = "parquet")]
             Format::Parquet => "parquet",
         };
-        self.folder.join(format!("{}.{extension}", table.name))
+        self.folder.join(format!("{table}.{extension}"))
     }
 
     /// Adds a finished run, which was made with plots.
@@ -126,35 +129,61 @@ impl DataSet {
     pub fn add(&mut self, row: &Row, plan: &LabPlan, run: &Run) -> Result<(), DataError> {
         // Cloned, as writing a line borrows the whole set.
         let axes = self.axes.clone();
-        fill::run(row, &axes, &mut |table, cells| self.line(table, cells))?;
-        fill::flows(row, &run.outcome, &mut |table, cells| self.line(table, cells))?;
-        fill::messages(row, run, &mut |table, cells| self.line(table, cells))?;
-        fill::hops(row, &run.outcome, &mut |table, cells| self.line(table, cells))?;
+        let cells = tables::runs(&axes).iter().map(|field| row.cell(field.name)).collect();
+        self.line("runs", || tables::runs(&axes), cells)?;
+        self.lines(&tables::flows(), row, &run.outcome.flows)?;
+        self.lines(&tables::messages(), row, fill::messages(run))?;
+        self.lines(&tables::hops(), row, &run.outcome.figures.hops)?;
         if let Some(recording) = &run.recording {
             // Pauses are few, and stay without the series.
             if self.has_series {
-                fill::series(row, plan, recording, &mut |table, cells| self.line(table, cells))?;
+                self.lines(&tables::series(), row, fill::series(plan, recording))?;
             }
-            fill::pauses(row, plan, recording, &mut |table, cells| self.line(table, cells))?;
+            self.lines(&tables::pauses(), row, fill::pauses(plan, recording))?;
         }
         Ok(())
     }
 
-    fn line(&mut self, table: usize, cells: &[Cell<'_>]) -> Result<(), DataError> {
-        // Created with the first line: a lab without messages leaves no empty file of them.
-        if self.files[table].is_none() {
-            let (path, columns) = (self.path(&TABLES[table]), tables::columns(table, &self.axes));
-            let file: io::Result<Box<dyn File>> = match self.format {
-                Format::Csv => CsvFile::create(&path, &columns).map(|file| Box::new(file) as _),
-                #[cfg(feature = "parquet")]
-                Format::Parquet => {
-                    ParquetFile::create(&path, &columns).map(|file| Box::new(file) as _)
-                }
-            };
-            self.files[table] = Some(file.map_err(|error| DataError::Io(path, error))?);
+    /// Adds a line of a table for each of these.
+    fn lines<T>(
+        &mut self,
+        table: &Table<T>,
+        row: &Row,
+        things: impl IntoIterator<Item: Borrow<T>>,
+    ) -> Result<(), DataError> {
+        for thing in things {
+            let thing: &T = thing.borrow();
+            let own = table.columns().map(|column| column.cell(thing));
+            let cells = KEYS.iter().map(|key| key.cell(row)).chain(own).collect();
+            self.line(table.name, || table.fields(), cells)?;
         }
-        let written = self.files[table].as_mut().map_or(Ok(()), |file| file.line(cells));
-        written.map_err(|error| DataError::Io(self.path(&TABLES[table]), error))
+        Ok(())
+    }
+
+    fn line<'a>(
+        &mut self,
+        table: &'static str,
+        fields: impl FnOnce() -> Vec<Field<'a>>,
+        cells: Vec<Cell<'_>>,
+    ) -> Result<(), DataError> {
+        let path = self.path(table);
+        // Created with the first line: a lab without messages leaves no empty file of them.
+        let written = match self.files.entry(table) {
+            Entry::Occupied(file) => file.into_mut().line(&cells),
+            Entry::Vacant(place) => {
+                let file: io::Result<Box<dyn File>> = match self.format {
+                    Format::Csv => {
+                        CsvFile::create(&path, &fields()).map(|file| Box::new(file) as _)
+                    }
+                    #[cfg(feature = "parquet")]
+                    Format::Parquet => {
+                        ParquetFile::create(&path, &fields()).map(|file| Box::new(file) as _)
+                    }
+                };
+                file.and_then(|file| place.insert(file).line(&cells))
+            }
+        };
+        written.map_err(|error| DataError::Io(path, error))
     }
 
     /// Ends all files.
@@ -162,23 +191,11 @@ impl DataSet {
     /// # Errors
     /// A file cannot be written.
     pub fn close(mut self) -> Result<(), DataError> {
-        for (n, table) in TABLES.iter().enumerate() {
-            if let Some(file) = self.files[n].take() {
-                file.close().map_err(|error| DataError::Io(self.path(table), error))?;
-            }
+        for (table, file) in core::mem::take(&mut self.files) {
+            file.close().map_err(|error| DataError::Io(self.path(table), error))?;
         }
         Ok(())
     }
-}
-
-/// A value of a table.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Cell<'a> {
-    Text(&'a str),
-    Whole(u64),
-    Number(f64),
-    Truth(bool),
-    Unknown,
 }
 
 /// A file of one table.
@@ -195,11 +212,11 @@ struct CsvFile(csv::Writer<BufWriter<OsFile>>);
 
 impl CsvFile {
     /// Creates the file with its head.
-    fn create(path: &Path, columns: &[Column]) -> io::Result<Self> {
+    fn create(path: &Path, fields: &[Field<'_>]) -> io::Result<Self> {
         // Never over a file that is there, even if it came after the check.
         let file = BufWriter::new(OsFile::create_new(path)?);
         let mut writer = csv::Writer::from_writer(file);
-        writer.write_record(columns.iter().map(|column| column.name.as_bytes()))?;
+        writer.write_record(fields.iter().map(|field| field.name.as_bytes()))?;
         Ok(Self(writer))
     }
 }
@@ -208,9 +225,10 @@ impl File for CsvFile {
     fn line(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         for cell in cells {
             match cell {
-                Cell::Text(text) => self.0.write_field(text),
+                Cell::Text(text) => self.0.write_field(text.as_bytes()),
                 Cell::Whole(n) => self.0.write_field(n.to_string()),
                 Cell::Number(n) => self.0.write_field(n.to_string()),
+                Cell::Time(time) => self.0.write_field(time.as_nanos_f64().to_string()),
                 Cell::Truth(true) => self.0.write_field("true"),
                 Cell::Truth(false) => self.0.write_field("false"),
                 // Empty, never 0.

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::compare::same_text;
-use ::text::{Align, Table, count, delay, scaled};
+use ::text::{Align, Field, Shown, Table, count, measured};
 use ground::printable;
-use lab::study::{Group, Part, Row, Spread, Studied, field};
+use lab::study::{Group, Part, Row, Spread, Studied, field, fields};
 
 /// Width of the table in characters.
 const WIDTH: usize = 80;
@@ -17,25 +17,16 @@ const FIRST: usize = 40;
 /// Most runs that are named below the table.
 const NAMED_MAX: usize = 10;
 
-/// Figures of the table with their headings, the most significant first.
-const FIGURES: [(&str, &str); 16] = [
-    ("lost_frames", "lost"),
-    ("fct.p99_ns", "p99"),
-    ("latency_p99_ns", "latency"),
-    ("victim_bps", "victims"),
-    ("headroom_bytes", "headroom"),
-    ("headroom_peak_bytes", "peak headroom"),
-    ("pauses.xoffs", "pauses"),
-    ("buffer_peak_bytes", "buffer"),
-    ("rx_bps", "rate"),
-    ("queue_peak_bytes", "queue"),
-    ("fairness", "fairness"),
-    ("marks", "marks"),
-    ("lossless_drops", "drops"),
-    ("pauses.paused_ns", "paused"),
-    ("fct.p50_ns", "p50"),
-    ("elapsed_ns", "time"),
-];
+/// Returns the figures of the table, the most significant first.
+fn ranked() -> Vec<Field<'static>> {
+    let rank = |field: &Field<'_>| match field.shown {
+        Shown::Rank(rank) => Some(rank),
+        _ => None,
+    };
+    let mut all: Vec<_> = fields().filter(|field| rank(field).is_some()).collect();
+    all.sort_by_key(rank);
+    all
+}
 
 /// A column of the table.
 #[derive(Clone)]
@@ -199,7 +190,8 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> Layout {
     let has = |name: &str| lines.iter().any(|line| line.figure(name).is_some());
     let (axes, mut spreads) = (columns.clone(), Vec::new());
     let mut shown = Vec::new();
-    for (name, heading) in FIGURES {
+    for Field { name, heading, .. } in ranked() {
+        let heading = heading.unwrap_or(name);
         // Latency stands in for the completion time where no message completes.
         if !has(name) || name == "latency_p99_ns" && has("fct.p99_ns") {
             continue;
@@ -276,7 +268,7 @@ fn quantiles(axes: &[Column], lines: &[Line<'_>], name: &str) -> Vec<Column> {
 /// Returns the column of a figure, or of a quantile of it over seeds.
 fn figure(lines: &[Line<'_>], name: &str, heading: &str, of: fn(Spread) -> f64) -> Column {
     let unit = field(name).map_or("", |field| field.unit);
-    let cell = |line: &Line<'_>| line.figure(name).map_or("-".into(), |s| shown(of(s), unit));
+    let cell = |line: &Line<'_>| line.figure(name).map_or("-".into(), |s| measured(of(s), unit));
     Column::new(heading, Align::Right, lines.iter().map(cell))
 }
 
@@ -327,17 +319,6 @@ fn alpha(value: &Value) -> String {
         // Alphas are powers of two, so the fraction is exact.
         Some(alpha) if alpha > 0.0 => format!("1/{}", 1.0 / alpha),
         _ => plain(value),
-    }
-}
-
-/// Formats a figure with its unit.
-fn shown(value: f64, unit: &str) -> String {
-    match unit {
-        "ns" => delay(value),
-        "B" => scaled(value, "B"),
-        "bit/s" => scaled(value, "b/s"),
-        _ if value.fract() == 0.0 && value >= 0.0 => count(value as u64),
-        _ => format!("{value:.3}"),
     }
 }
 

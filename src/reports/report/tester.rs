@@ -11,10 +11,8 @@ pub use exports::{flows_csv, hgrm, ports_csv, priorities_csv};
 #[cfg(all(feature = "dpdk", feature = "instruments"))]
 pub use text::self_test_text;
 
-use self::text::{Column, sheet};
-use super::sheet::Kind::{Number, Word};
-use super::sheet::Sheet;
-use ::text::scaled;
+use super::sheet::{Medium, Sheet};
+use ::text::{Column, columns, scaled};
 use ground::time::Duration;
 use ground::units::PrioritySet;
 use host::plan::stream::{Limit, Path, Sizes, StreamPlan};
@@ -34,19 +32,17 @@ pub fn plan_json(plan: &TestPlan) -> serde_json::Value {
 }
 
 fn ports(plan: &TestPlan) -> Sheet {
-    let columns: [Column<&PortPlan>; 8] = [
-        ("port", Word, |p| p.name.clone()),
-        ("location", Word, |p| p.location.text.clone()),
-        ("speed", Number, |p| {
-            p.rate.map_or("the link's".into(), |rate| scaled(rate.get() as f64, "b/s"))
-        }),
-        ("mtu", Number, |p| p.mtu.to_string()),
-        ("obeys", Word, |p| obeys(p)),
-        ("delay", Number, |p| format!("{} quanta", p.pause_delay.0)),
-        ("captures", Word, |p| p.capture.as_ref().map_or("-".into(), |c| c.name.clone())),
-        ("interfaces", Number, |p| p.interfaces.len().to_string()),
-    ];
-    sheet(&columns, &plan.ports)
+    let columns: [Column<PortPlan>; 8] = columns! { p =>
+        Text ["port"] = &*p.name;
+        Text ["location"] = &*p.location.text;
+        Printed ["speed"] = p.rate.map_or("the link's".into(), |rate| scaled(rate.get() as f64, "b/s"));
+        Printed ["mtu"] = p.mtu.to_string();
+        Made ["obeys"] = obeys(p);
+        Printed ["delay"] = format!("{} quanta", p.pause_delay.0);
+        Text ["captures"] = p.capture.as_ref().map(|capture| &*capture.name);
+        Printed ["interfaces"] = p.interfaces.len().to_string();
+    };
+    Medium::Terminal.sheet(&columns, &plan.ports)
 }
 
 /// Describes the pause frames that a port obeys.
@@ -65,22 +61,24 @@ fn obeys(port: &PortPlan) -> String {
 }
 
 fn flows(plan: &TestPlan) -> Sheet {
-    let columns: [Column<(&TestPlan, &FlowPlan, [String; 5])>; 9] = [
-        ("flow", Word, |(_, flow, _)| flow.name.clone()),
-        ("from", Word, |(plan, flow, _)| plan.ports[flow.tx].name.clone()),
-        ("to", Word, |(plan, flow, _)| {
-            let to: Vec<_> = flow.rx.iter().map(|port| plan.ports[*port].name.as_str()).collect();
-            to.join(" ")
-        }),
-        ("as", Word, |(.., of)| of[0].clone()),
-        ("bytes", Number, |(.., of)| of[1].clone()),
-        ("rate", Number, |(.., of)| of[2].clone()),
-        ("until", Word, |(.., of)| of[3].clone()),
-        ("after", Number, |(.., of)| of[4].clone()),
-        ("measured", Word, |(_, flow, _)| measured(flow)),
-    ];
+    let columns: [Column<(&TestPlan, &FlowPlan, [String; 5])>; 9] = columns! { (plan, flow, of) =>
+        Text ["flow"] = &*flow.name;
+        Text ["from"] = &*plan.ports[flow.tx].name;
+        Made ["to"] = receivers(plan, flow);
+        Text ["as"] = &*of[0];
+        Printed ["bytes"] = of[1].clone();
+        Printed ["rate"] = of[2].clone();
+        Text ["until"] = &*of[3];
+        Printed ["after"] = of[4].clone();
+        Made ["measured"] = measured(flow);
+    };
     let row = |flow| (plan, flow, traffic(flow));
-    sheet(&columns, plan.flows.iter().map(row))
+    Medium::Terminal.sheet(&columns, plan.flows.iter().map(row))
+}
+
+fn receivers(plan: &TestPlan, flow: &FlowPlan) -> String {
+    let to: Vec<_> = flow.rx.iter().map(|port| plan.ports[*port].name.as_str()).collect();
+    to.join(" ")
 }
 
 /// Returns the kind, frame size, rate, limit and delay of a flow.

@@ -2,6 +2,7 @@
 //! numbers, and packet captures.
 
 pub mod captures;
+mod column;
 pub mod packets;
 pub mod table;
 
@@ -9,7 +10,8 @@ pub mod table;
 #[path = "../../../tests/shared/testfolder.rs"]
 mod testfolder;
 
-pub use table::{Align, Table, count, decimal, delay, scaled};
+pub use column::{Cell, Column, Field, Kind, Shown, Value};
+pub use table::{Align, Table, count, decimal, delay, measured, scaled};
 
 use std::net::SocketAddr;
 

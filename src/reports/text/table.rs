@@ -5,6 +5,8 @@ use std::fmt;
 
 use ground::printable;
 
+use crate::column::Column;
+
 /// Formats a count with thousands separators: `1,234,567`.
 #[must_use]
 pub fn count(n: u64) -> String {
@@ -66,6 +68,18 @@ pub fn decimal(n: f64, places: usize) -> String {
     format!("{sign}{whole}{point}{rest}")
 }
 
+/// Formats a number with its unit: `ns`, `B`, `bit/s` or none.
+#[must_use]
+pub fn measured(n: f64, unit: &str) -> String {
+    match unit {
+        "ns" => delay(n),
+        "B" => scaled(n, "B"),
+        "bit/s" => scaled(n, "b/s"),
+        _ if n.fract() == 0.0 && n >= 0.0 => count(n as u64),
+        _ => format!("{n:.3}"),
+    }
+}
+
 /// The alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Align {
@@ -87,6 +101,19 @@ impl Table {
     pub fn new<'a>(head: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
         let column = |(name, align)| (printable::line(name).into_owned(), align);
         Self { head: head.into_iter().map(column).collect(), rows: vec![] }
+    }
+
+    /// Returns the table of these objects: the columns that have a heading.
+    #[must_use]
+    pub fn of<T>(rows: &[T], columns: &[Column<T>]) -> Self {
+        let has_heading = |column: &&Column<T>| column.field.heading.is_some();
+        let shown: Vec<_> = columns.iter().filter(has_heading).collect();
+        let head = shown.iter().map(|column| &column.field);
+        let mut table = Self::new(head.filter_map(|f| Some((f.heading?, f.kind.align()))));
+        for row in rows {
+            table.row(shown.iter().map(|column| column.printed(row)).collect::<Vec<_>>());
+        }
+        table
     }
 
     /// Adds a row.

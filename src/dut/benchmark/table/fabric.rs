@@ -1,10 +1,10 @@
 //! Results of RFC 7640, RFC 8239 and the lossless profile as text.
 
-use text::{Table, count};
+use text::{Table, columns};
 
 use crate::rfc7640::{self, HuntRow};
 use crate::run::Run;
-use crate::table::{NONE, ending, head, micros, titled};
+use crate::table::{ending, micros, titled};
 use crate::{lossless, rfc8239};
 
 /// Returns the tables of RFC 7640's results.
@@ -26,26 +26,23 @@ pub fn rfc7640(results: &Run<rfc7640::Tables>) -> String {
 }
 
 fn hunt(rows: &[HuntRow]) -> Table {
-    let numbers = ["size", "bytes", "target", "lost above", "mean", "PDV"];
-    let mut table = head(&["priority"], &numbers, true);
-    for row in rows {
-        let remark = match (row.at_limit, row.target_accepted) {
-            (true, _) => "all that were tried",
-            (false, false) => "below target",
-            (false, true) => "",
-        };
-        table.row([
-            row.priority.to_string(),
-            row.size.to_string(),
-            count(row.bytes),
-            count(row.target),
-            row.lost_above.map_or(NONE.to_owned(), count),
-            row.latency.map_or(NONE.to_owned(), |latency| micros(latency.mean_ns)),
-            row.pdv_p99_ns.map_or(NONE.to_owned(), micros),
-            remark.to_owned(),
-        ]);
-    }
-    table
+    Table::of(
+        rows,
+        &columns! { row =>
+            Made ["priority"] = row.priority.to_string();
+            Printed ["size"] = row.size.to_string();
+            Whole ["bytes"] = row.bytes;
+            Whole ["target"] = row.target;
+            Whole ["lost above"] = row.lost_above;
+            Printed ["mean"] = row.latency.map(|latency| micros(latency.mean_ns));
+            Printed ["PDV"] = row.pdv_p99_ns.map(micros);
+            Text [""] = match (row.at_limit, row.target_accepted) {
+                (true, _) => "all that were tried",
+                (false, false) => "below target",
+                (false, true) => "",
+            };
+        },
+    )
 }
 
 /// Returns the tables of RFC 8239's results.
@@ -79,99 +76,83 @@ pub fn rfc8239(results: &Run<rfc8239::Tables>) -> String {
 }
 
 fn line_rate(tables: &rfc8239::Tables) -> Table {
-    let numbers = ["size", "% of line", "lost", "held back", "min", "mean", "max", "jitter"];
-    let mut table = head(&["pattern"], &numbers, false);
-    for row in &tables.line_rate {
-        let latency = |value: fn(&crate::trial::Latency) -> f64| {
-            row.latency.as_ref().map_or(NONE.to_owned(), |latency| micros(value(latency)))
-        };
-        table.row([
-            row.pattern.clone(),
-            row.size.to_string(),
-            format!("{:.3}", row.forwarded_percent),
-            count(row.lost),
-            count(row.held_back),
-            latency(|l| l.min_ns),
-            latency(|l| l.mean_ns),
-            latency(|l| l.max_ns),
-            row.jitter_ns.map_or(NONE.to_owned(), micros),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.line_rate,
+        &columns! { row =>
+            Text ["pattern"] = &*row.pattern;
+            Printed ["size"] = row.size.to_string();
+            Printed ["% of line"] = format!("{:.3}", row.forwarded_percent);
+            Whole ["lost"] = row.lost;
+            Whole ["held back"] = row.held_back;
+            Printed ["min"] = row.latency.as_ref().map(|l| micros(l.min_ns));
+            Printed ["mean"] = row.latency.as_ref().map(|l| micros(l.mean_ns));
+            Printed ["max"] = row.latency.as_ref().map(|l| micros(l.max_ns));
+            Printed ["jitter"] = row.jitter_ns.map(micros);
+        },
+    )
 }
 
 fn buffer(tables: &rfc8239::Tables) -> Table {
-    let numbers = ["size", "frames", "bytes", "latency us"];
-    let mut table = head(&["pattern", "egress", "tester"], &numbers, true);
-    for row in &tables.buffer {
-        table.row([
-            row.pattern.to_owned(),
-            row.egress.clone(),
-            row.tester.to_owned(),
-            row.size.to_string(),
-            format!("{:.1}", row.frames),
-            count(row.bytes as u64),
-            row.latency_ns.map_or(NONE.to_owned(), micros),
-            if row.at_limit { "or more" } else { "" }.to_owned(),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.buffer,
+        &columns! { row =>
+            Text ["pattern"] = row.pattern;
+            Text ["egress"] = &*row.egress;
+            Text ["tester"] = row.tester;
+            Printed ["size"] = row.size.to_string();
+            Printed ["frames"] = format!("{:.1}", row.frames);
+            Whole ["bytes"] = row.bytes as u64;
+            Printed ["latency us"] = row.latency_ns.map(micros);
+            Text [""] = if row.at_limit { "or more" } else { "" };
+        },
+    )
 }
 
 fn microburst(tables: &rfc8239::Tables) -> Table {
-    let mut table = head(&[], &["senders", "receivers", "size", "frames", "bytes"], true);
-    for row in &tables.microburst {
-        table.row([
-            row.senders.to_string(),
-            row.receivers.to_string(),
-            row.size.to_string(),
-            count(row.frames.into()),
-            count(row.bytes),
-            if row.at_limit { "the longest burst passed" } else { "" }.to_owned(),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.microburst,
+        &columns! { row =>
+            Printed ["senders"] = row.senders.to_string();
+            Printed ["receivers"] = row.receivers.to_string();
+            Printed ["size"] = row.size.to_string();
+            Whole ["frames"] = u64::from(row.frames);
+            Whole ["bytes"] = row.bytes;
+            Text [""] = if row.at_limit { "the longest burst passed" } else { "" };
+        },
+    )
 }
 
 fn holb(tables: &rfc8239::Tables) -> Table {
-    let numbers = ["size", "shift", "uncongested loss", "its rate", "congested loss"];
-    let mut table = head(&["parts"], &numbers, true);
-    for row in &tables.holb {
-        table.row([
-            row.pattern.name().to_owned(),
-            row.size.to_string(),
-            row.shift.to_string(),
-            format!("{:.4}", row.uncongested_loss_percent),
-            format!("{:.3}", row.uncongested_rate_percent),
-            format!("{:.4}", row.congested_loss_percent),
-            if row.back_pressure { "back-pressure" } else { "" }.to_owned(),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.holb,
+        &columns! { row =>
+            Text ["parts"] = row.pattern.name();
+            Printed ["size"] = row.size.to_string();
+            Printed ["shift"] = row.shift.to_string();
+            Printed ["uncongested loss"] = format!("{:.4}", row.uncongested_loss_percent);
+            Printed ["its rate"] = format!("{:.3}", row.uncongested_rate_percent);
+            Printed ["congested loss"] = format!("{:.4}", row.congested_loss_percent);
+            Text [""] = if row.back_pressure { "back-pressure" } else { "" };
+        },
+    )
 }
 
 fn incast(tables: &rfc8239::Tables) -> Table {
-    let numbers = ["bursts", "size", "alone", "goodput", "% of G", "again", "lost", "mean", "max"];
-    let mut table = head(&["stateful"], &numbers, false);
-    for row in &tables.incast {
-        let giga = |bps: f64| format!("{:.3}", bps / 1e9);
-        let latency = |value: fn(&crate::trial::Latency) -> f64| {
-            row.latency.as_ref().map_or(NONE.to_owned(), |latency| micros(value(latency)))
-        };
-        table.row([
-            row.stateful.to_string(),
-            row.stateless.to_string(),
-            row.size.to_string(),
-            giga(row.alone_bps),
-            giga(row.goodput_bps),
-            format!("{:.2}", row.goodput_percent),
-            count(row.retransmitted),
-            count(row.burst_lost),
-            latency(|l| l.mean_ns),
-            latency(|l| l.max_ns),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.incast,
+        &columns! { row =>
+            Made ["stateful"] = row.stateful.to_string();
+            Printed ["bursts"] = row.stateless.to_string();
+            Printed ["size"] = row.size.to_string();
+            Printed ["alone"] = format!("{:.3}", row.alone_bps / 1e9);
+            Printed ["goodput"] = format!("{:.3}", row.goodput_bps / 1e9);
+            Printed ["% of G"] = format!("{:.2}", row.goodput_percent);
+            Whole ["again"] = row.retransmitted;
+            Whole ["lost"] = row.burst_lost;
+            Printed ["mean"] = row.latency.as_ref().map(|l| micros(l.mean_ns));
+            Printed ["max"] = row.latency.as_ref().map(|l| micros(l.max_ns));
+        },
+    )
 }
 
 /// Returns the tables of the profile's results.
@@ -198,97 +179,81 @@ pub fn lossless(results: &Run<lossless::Tables>) -> String {
     sections.join("\n")
 }
 
-fn optional(value: Option<f64>, decimals: usize) -> String {
-    value.map_or(NONE.to_owned(), |value| format!("{value:.decimals$}"))
+fn optional(value: Option<f64>, decimals: usize) -> Option<String> {
+    value.map(|value| format!("{value:.decimals$}"))
 }
 
 fn rates(tables: &lossless::Tables) -> Table {
-    let mut table =
-        head(&["size"], &["senders", "no-loss rate", "no-pause rate", "goodput"], false);
-    for row in &tables.rows {
-        table.row([
-            row.size.to_string(),
-            row.senders.to_string(),
-            optional(row.no_loss_percent, 3),
-            optional(row.no_pause_percent, 3),
-            format!("{:.3}", row.overload.goodput_percent),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.rows,
+        &columns! { row =>
+            Made ["size"] = row.size.to_string();
+            Printed ["senders"] = row.senders.to_string();
+            Printed ["no-loss rate"] = optional(row.no_loss_percent, 3);
+            Printed ["no-pause rate"] = optional(row.no_pause_percent, 3);
+            Printed ["goodput"] = format!("{:.3}", row.overload.goodput_percent);
+        },
+    )
 }
 
 fn overload(tables: &lossless::Tables) -> Table {
-    let numbers = ["intended", "held back", "lost", "pauses", "paused %", "p99 us", "max us"];
-    let mut table = head(&["size", "worst"], &numbers, false);
-    for row in &tables.rows {
-        let overload = &row.overload;
-        let latency = |value: fn(&crate::trial::Latency) -> f64| {
-            overload.latency.as_ref().map_or(NONE.to_owned(), |latency| micros(value(latency)))
-        };
-        table.row([
-            row.size.to_string(),
-            overload.worst_sender.clone(),
-            count(overload.intended),
-            count(overload.held_back),
-            count(overload.lost),
-            count(overload.pauses),
-            format!("{:.2}", overload.worst_paused_percent),
-            latency(|l| l.p99_ns),
-            latency(|l| l.max_ns),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.rows,
+        &columns! { row =>
+            Made ["size"] = row.size.to_string();
+            Text ["worst"] = &*row.overload.worst_sender;
+            Whole ["intended"] = row.overload.intended;
+            Whole ["held back"] = row.overload.held_back;
+            Whole ["lost"] = row.overload.lost;
+            Whole ["pauses"] = row.overload.pauses;
+            Printed ["paused %"] = format!("{:.2}", row.overload.worst_paused_percent);
+            Printed ["p99 us"] = row.overload.latency.as_ref().map(|l| micros(l.p99_ns));
+            Printed ["max us"] = row.overload.latency.as_ref().map(|l| micros(l.max_ns));
+        },
+    )
 }
 
 fn buffers(tables: &lossless::Tables) -> Table {
-    let numbers = ["XOFF", "loss", "difference", "free flow", "its loss"];
-    let mut table = head(&["size"], &numbers, false);
-    for row in &tables.rows {
-        let bytes = |value: Option<f64>| value.map_or(NONE.to_owned(), |n| count(n as u64));
-        // The difference is what the device takes after its first pause: its headroom in use.
-        let difference = row.loss_bytes.zip(row.xoff_bytes).map(|(loss, xoff)| loss - xoff);
-        table.row([
-            row.size.to_string(),
-            bytes(row.xoff_bytes),
-            bytes(row.loss_bytes),
-            bytes(difference),
-            optional(row.uncongested_rate_percent, 3),
-            optional(row.uncongested_loss_percent, 4),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.rows,
+        &columns! { row =>
+            Made ["size"] = row.size.to_string();
+            Whole ["XOFF"] = row.xoff_bytes.map(|n| n as u64);
+            Whole ["loss"] = row.loss_bytes.map(|n| n as u64);
+            // What the device takes after its first pause: its headroom in use.
+            Whole ["difference"] = row.loss_bytes.zip(row.xoff_bytes).map(|(loss, xoff)| (loss - xoff) as u64);
+            Printed ["free flow"] = optional(row.uncongested_rate_percent, 3);
+            Printed ["its loss"] = optional(row.uncongested_loss_percent, 4);
+        },
+    )
 }
 
 fn times(tables: &lossless::Tables) -> Table {
-    let numbers = ["response", "message", "least", "recovery", "last lost", "+-"];
-    let mut table = head(&["size"], &numbers, false);
-    for row in &tables.rows {
-        table.row([
-            row.size.to_string(),
-            optional(row.response_ns.map(|ns| ns / 1e3), 3),
-            optional(row.message.completion_us, 3),
-            format!("{:.3}", row.message.least_us),
-            optional(row.recovery.mean_us, 3),
-            optional(row.recovery.to_last_lost_us, 3),
-            format!("{:.3}", row.recovery.uncertainty_us),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.rows,
+        &columns! { row =>
+            Made ["size"] = row.size.to_string();
+            Printed ["response"] = row.response_ns.map(micros);
+            Printed ["message"] = optional(row.message.completion_us, 3);
+            Printed ["least"] = format!("{:.3}", row.message.least_us);
+            Printed ["recovery"] = optional(row.recovery.mean_us, 3);
+            Printed ["last lost"] = optional(row.recovery.to_last_lost_us, 3);
+            Printed ["+-"] = format!("{:.3}", row.recovery.uncertainty_us);
+        },
+    )
 }
 
 fn pauses(tables: &lossless::Tables) -> Table {
-    let numbers = ["priority", "received", "XON", "pauses", "paused %"];
-    let mut table = head(&["size", "port"], &numbers, false);
-    for row in &tables.pauses {
-        table.row([
-            row.size.to_string(),
-            row.port.clone(),
-            row.priority.to_string(),
-            count(row.received),
-            count(row.resumes),
-            count(row.pauses),
-            format!("{:.2}", row.paused_percent),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.pauses,
+        &columns! { row =>
+            Made ["size"] = row.size.to_string();
+            Text ["port"] = &*row.port;
+            Printed ["priority"] = row.priority.to_string();
+            Whole ["received"] = row.received;
+            Whole ["XON"] = row.resumes;
+            Whole ["pauses"] = row.pauses;
+            Printed ["paused %"] = format!("{:.2}", row.paused_percent);
+        },
+    )
 }

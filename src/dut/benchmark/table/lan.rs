@@ -1,10 +1,10 @@
 //! Results of RFC 2544 and RFC 2889 as text.
 
-use text::{Table, count};
+use text::{Table, columns, count};
 
 use crate::mlrsearch::Irregular;
 use crate::run::Run;
-use crate::table::{NONE, ending, head, irregular, micros, percent, rate, titled};
+use crate::table::{ending, head, irregular, micros, percent, rate, titled};
 use crate::trial::Latency;
 use crate::{rfc2544, rfc2889};
 
@@ -42,53 +42,59 @@ pub fn rfc2544(results: &Run<rfc2544::Tables>) -> String {
 }
 
 fn throughput(tables: &rfc2544::Tables) -> Table {
-    let mut table = head(&["size"], &["frames/s", "line", "% of line", "loss at", "trials"], true);
-    for row in &tables.throughput {
-        let share = row.frames_per_second.map(|rate| rate / row.line_frames_per_second);
-        let pauses = if row.paused { " paused the tester" } else { "" };
-        table.row([
-            row.size.to_string(),
-            row.frames_per_second.map_or(NONE.to_owned(), rate),
-            rate(row.line_frames_per_second),
-            share.map_or(NONE.to_owned(), percent),
-            row.loss_at.map_or(NONE.to_owned(), rate),
-            row.trials.to_string(),
-            irregular(row.irregular) + pauses,
-        ]);
-    }
-    table
+    Table::of(
+        &tables.throughput,
+        &columns! { row =>
+            Made ["size"] = row.size.to_string();
+            Printed ["frames/s"] = row.frames_per_second.map(rate);
+            Printed ["line"] = rate(row.line_frames_per_second);
+            Printed ["% of line"] =
+                row.frames_per_second.map(|rate| percent(rate / row.line_frames_per_second));
+            Printed ["loss at"] = row.loss_at.map(rate);
+            Printed ["trials"] = row.trials.to_string();
+            Made [""] = irregular(row.irregular) + if row.paused { " paused the tester" } else { "" };
+        },
+    )
 }
 
 fn latency(tables: &rfc2544::Tables) -> Table {
-    let numbers = ["min", "mean", "p50", "p99", "max", "S&F mean", "bit mean", "lost"];
-    let mut table = head(&["size"], &numbers, false);
-    for row in &tables.latency {
-        let first = filo(&row.filo);
-        let means = [row.store_and_forward_ns, row.bit_forwarding_ns];
-        let cells = first.into_iter().chain(means.map(|ns| ns.map_or(NONE.to_owned(), micros)));
-        let size = core::iter::once(row.size.to_string());
-        table.row(size.chain(cells).chain([count(row.lost)]).collect::<Vec<_>>());
-    }
-    table
+    Table::of(
+        &tables.latency,
+        &columns! { row =>
+            Made ["size"] = row.size.to_string();
+            Printed ["min"] = stamped(&row.filo, row.filo.min_ns);
+            Printed ["mean"] = stamped(&row.filo, row.filo.mean_ns);
+            Printed ["p50"] = stamped(&row.filo, row.filo.p50_ns);
+            Printed ["p99"] = stamped(&row.filo, row.filo.p99_ns);
+            Printed ["max"] = stamped(&row.filo, row.filo.max_ns);
+            Printed ["S&F mean"] = row.store_and_forward_ns.map(micros);
+            Printed ["bit mean"] = row.bit_forwarding_ns.map(micros);
+            Whole ["lost"] = row.lost;
+        },
+    )
 }
 
-/// Returns least, mean, median, 99th percentile and largest latency.
-fn filo(filo: &Latency) -> [String; 5] {
+/// Formats a latency.
+fn stamped(filo: &Latency, ns: f64) -> String {
     // A time at the resolution of the stamps is an upper limit, and may be anything down to 0.
-    let below = |ns: f64| if ns <= filo.resolution_ns { "<" } else { "" };
-    let values = [filo.min_ns, filo.mean_ns, filo.p50_ns, filo.p99_ns, filo.max_ns];
-    values.map(|ns| format!("{}{}", below(ns), micros(ns)))
+    let below = if ns <= filo.resolution_ns { "<" } else { "" };
+    format!("{below}{}", micros(ns))
 }
 
 fn latency_by_load(tables: &rfc2544::Tables) -> Table {
-    let numbers = ["load %", "min", "mean", "p50", "p99", "max", "lost"];
-    let mut table = head(&["size"], &numbers, false);
-    for row in &tables.latency_by_load {
-        let about = [row.size.to_string(), row.share_percent.to_string()];
-        let cells = about.into_iter().chain(filo(&row.filo)).chain([count(row.lost)]);
-        table.row(cells.collect::<Vec<_>>());
-    }
-    table
+    Table::of(
+        &tables.latency_by_load,
+        &columns! { row =>
+            Made ["size"] = row.size.to_string();
+            Printed ["load %"] = row.share_percent.to_string();
+            Printed ["min"] = stamped(&row.filo, row.filo.min_ns);
+            Printed ["mean"] = stamped(&row.filo, row.filo.mean_ns);
+            Printed ["p50"] = stamped(&row.filo, row.filo.p50_ns);
+            Printed ["p99"] = stamped(&row.filo, row.filo.p99_ns);
+            Printed ["max"] = stamped(&row.filo, row.filo.max_ns);
+            Whole ["lost"] = row.lost;
+        },
+    )
 }
 
 fn loss(tables: &rfc2544::Tables) -> Table {
@@ -109,58 +115,53 @@ fn loss(tables: &rfc2544::Tables) -> Table {
 }
 
 fn back_to_back(tables: &rfc2544::Tables) -> Table {
-    let numbers = ["mean frames", "min", "max", "deviation", "implied us", "corrected us"];
-    let mut table = head(&["size"], &numbers, true);
-    for row in &tables.back_to_back {
-        table.row([
-            row.size.to_string(),
-            format!("{:.1}", row.mean),
-            count(row.min.into()),
-            count(row.max.into()),
-            format!("{:.2}", row.deviation),
-            format!("{:.3}", row.implied_us),
-            format!("{:.3}", row.corrected_us),
-            if row.at_limit { "the longest burst passed" } else { "" }.to_owned(),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.back_to_back,
+        &columns! { row =>
+            Made ["size"] = row.size.to_string();
+            Printed ["mean frames"] = format!("{:.1}", row.mean);
+            Whole ["min"] = u64::from(row.min);
+            Whole ["max"] = u64::from(row.max);
+            Printed ["deviation"] = format!("{:.2}", row.deviation);
+            Printed ["implied us"] = format!("{:.3}", row.implied_us);
+            Printed ["corrected us"] = format!("{:.3}", row.corrected_us);
+            Text [""] = if row.at_limit { "the longest burst passed" } else { "" };
+        },
+    )
 }
 
 fn recovery(tables: &rfc2544::Tables) -> Table {
-    let mut table = head(&["size"], &["overload %", "recovery us", "+-"], true);
-    for row in &tables.recovery {
-        let (time, remark) = match row.mean_us {
+    Table::of(
+        &tables.recovery,
+        &columns! { row =>
+            Made ["size"] = row.size.to_string();
+            Printed ["overload %"] = format!("{:.2}", row.overload_percent);
             // Without an overload there is nothing to recover from, whatever the time says.
-            _ if !row.overloaded => (NONE.to_owned(), "no loss in the overload"),
-            Some(time) => (format!("{time:.3}"), ""),
-            None => (NONE.to_owned(), "loss until the end"),
-        };
-        table.row([
-            row.size.to_string(),
-            format!("{:.2}", row.overload_percent),
-            time,
-            format!("{:.3}", row.uncertainty_us),
-            remark.to_owned(),
-        ]);
-    }
-    table
+            Printed ["recovery us"] =
+                row.mean_us.filter(|_| row.overloaded).map(|time| format!("{time:.3}"));
+            Printed ["+-"] = format!("{:.3}", row.uncertainty_us);
+            Text [""] = match row.mean_us {
+                _ if !row.overloaded => "no loss in the overload",
+                Some(_) => "",
+                None => "loss until the end",
+            };
+        },
+    )
 }
 
 fn reset(tables: &rfc2544::Tables) -> Table {
-    let mut table = head(&["reset", "size"], &["lost", "ms", "+-", "by stamps"], true);
-    for row in &tables.reset {
-        let ms = |value: Option<f64>| value.map_or(NONE.to_owned(), |ms| format!("{ms:.6}"));
-        table.row([
-            row.kind.name().to_owned(),
-            row.size.to_string(),
-            count(row.lost),
-            ms(row.mean_ms),
-            ms(Some(row.uncertainty_ms)),
-            ms(row.stamps_ms),
-            row.not_judged.as_ref().map_or(String::new(), |_| "not judged".to_owned()),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.reset,
+        &columns! { row =>
+            Text ["reset"] = row.kind.name();
+            Printed ["size"] = row.size.to_string();
+            Whole ["lost"] = row.lost;
+            Printed ["ms"] = row.mean_ms.map(|ms| format!("{ms:.6}"));
+            Printed ["+-"] = format!("{:.6}", row.uncertainty_ms);
+            Printed ["by stamps"] = row.stamps_ms.map(|ms| format!("{ms:.6}"));
+            Text [""] = if row.not_judged.is_some() { "not judged" } else { "" };
+        },
+    )
 }
 
 /// Returns the tables of RFC 2889's results.
@@ -196,109 +197,101 @@ pub fn rfc2889(results: &Run<rfc2889::Tables>) -> String {
 }
 
 fn mesh(tables: &rfc2889::Tables) -> Table {
-    let numbers = ["size", "% line", "offered", "FRMOL", "MFR"];
-    let mut table = head(&["pattern"], &numbers, true);
-    for row in &tables.mesh {
-        let pattern = match row.burst {
-            1 => row.pattern.clone(),
-            burst => format!("{} /{burst}", row.pattern),
-        };
-        table.row([
-            pattern,
-            row.size.to_string(),
-            row.throughput_percent.map_or(NONE.to_owned(), |n| format!("{n:.3}")),
-            rate(row.frmol.offered),
-            rate(row.frmol.forwarded),
-            rate(row.mfr.forwarded),
-            irregular(row.irregular),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.mesh,
+        &columns! { row =>
+            Made ["pattern"] = match row.burst {
+                1 => row.pattern.clone(),
+                burst => format!("{} /{burst}", row.pattern),
+            };
+            Printed ["size"] = row.size.to_string();
+            Printed ["% line"] = row.throughput_percent.map(|n| format!("{n:.3}"));
+            Printed ["offered"] = rate(row.frmol.offered);
+            Printed ["FRMOL"] = rate(row.frmol.forwarded);
+            Printed ["MFR"] = rate(row.mfr.forwarded);
+            Made [""] = irregular(row.irregular);
+        },
+    )
 }
 
 fn congestion(tables: &rfc2889::Tables) -> Table {
-    let mut table = head(&[], &["size", "uncongested", "congested"], true);
-    for row in &tables.congestion {
-        let remark = match (row.head_of_line_blocking, row.back_pressure) {
-            (true, true) => "head-of-line blocking, back-pressure",
-            (true, false) => "head-of-line blocking",
-            (false, true) => "back-pressure",
-            (false, false) => "",
-        };
-        table.row([
-            row.size.to_string(),
-            format!("{:.4}", row.uncongested_loss_percent),
-            format!("{:.4}", row.congested_loss_percent),
-            remark.to_owned(),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.congestion,
+        &columns! { row =>
+            Printed ["size"] = row.size.to_string();
+            Printed ["uncongested"] = format!("{:.4}", row.uncongested_loss_percent);
+            Printed ["congested"] = format!("{:.4}", row.congested_loss_percent);
+            Text [""] = match (row.head_of_line_blocking, row.back_pressure) {
+                (true, true) => "head-of-line blocking, back-pressure",
+                (true, false) => "head-of-line blocking",
+                (false, true) => "back-pressure",
+                (false, false) => "",
+            };
+        },
+    )
 }
 
 fn addresses(tables: &rfc2889::Tables) -> Table {
-    let mut table = head(&[], &["addresses", "learning rate"], true);
-    for row in &tables.addresses {
-        let all = if row.addresses_at_limit { "all that were tried; " } else { "" };
-        let learning = row.learning_per_second.map_or(NONE.to_owned(), rate);
-        let remark = match row.irregular {
-            Some(Irregular::AtMaximum) => "at the line rate, too".to_owned(),
-            other => irregular(other),
-        };
-        let remark = format!("{all}{remark}").trim_end_matches("; ").to_owned();
-        table.row([count(row.addresses.into()), learning, remark]);
-    }
-    table
+    Table::of(
+        &tables.addresses,
+        &columns! { row =>
+            Printed ["addresses"] = count(row.addresses.into());
+            Printed ["learning rate"] = row.learning_per_second.map(rate);
+            Made [""] = {
+                let all = if row.addresses_at_limit { "all that were tried; " } else { "" };
+                let remark = match row.irregular {
+                    Some(Irregular::AtMaximum) => "at the line rate, too".to_owned(),
+                    other => irregular(other),
+                };
+                format!("{all}{remark}").trim_end_matches("; ").to_owned()
+            };
+        },
+    )
 }
 
 fn broadcast(tables: &rfc2889::Tables) -> Table {
-    let numbers = ["size", "throughput %", "min", "mean", "p99", "max"];
-    let mut table = head(&[], &numbers, true);
-    for row in &tables.broadcast {
-        let latency = row.latency.map(|l| [l.min_ns, l.mean_ns, l.p99_ns, l.max_ns]);
-        let cells = match latency {
-            Some(times) => times.map(micros),
-            None => [const { String::new() }; 4].map(|_| NONE.to_owned()),
-        };
-        let throughput = row.throughput_percent.map_or(NONE.to_owned(), |n| format!("{n:.3}"));
-        let first = [row.size.to_string(), throughput];
-        let all = first.into_iter().chain(cells).chain([irregular(row.irregular)]);
-        table.row(all.collect::<Vec<_>>());
-    }
-    table
+    Table::of(
+        &tables.broadcast,
+        &columns! { row =>
+            Printed ["size"] = row.size.to_string();
+            Printed ["throughput %"] = row.throughput_percent.map(|n| format!("{n:.3}"));
+            Printed ["min"] = row.latency.as_ref().map(|l| micros(l.min_ns));
+            Printed ["mean"] = row.latency.as_ref().map(|l| micros(l.mean_ns));
+            Printed ["p99"] = row.latency.as_ref().map(|l| micros(l.p99_ns));
+            Printed ["max"] = row.latency.as_ref().map(|l| micros(l.max_ns));
+            Made [""] = irregular(row.irregular);
+        },
+    )
 }
 
 fn pressure(tables: &rfc2889::Tables) -> Table {
-    let mut table = head(&["size"], &["line", "offered", "forwarded", "lost"], true);
-    for row in &tables.pressure {
-        table.row([
-            row.size.to_string(),
-            rate(row.line_frames_per_second),
-            rate(row.offered),
-            rate(row.forwarded),
-            count(row.lost),
-            if row.faster { "FASTER THAN THE LINE" } else { "not faster" }.to_owned(),
-        ]);
-    }
-    table
+    Table::of(
+        &tables.pressure,
+        &columns! { row =>
+            Made ["size"] = row.size.to_string();
+            Printed ["line"] = rate(row.line_frames_per_second);
+            Printed ["offered"] = rate(row.offered);
+            Printed ["forwarded"] = rate(row.forwarded);
+            Whole ["lost"] = row.lost;
+            Text [""] = if row.faster { "FASTER THAN THE LINE" } else { "not faster" };
+        },
+    )
 }
 
 fn errors(tables: &rfc2889::Tables) -> Table {
-    let mut table = head(&["error"], &["size", "sent", "forwarded"], true);
-    for row in &tables.errors {
-        let remark = match (row.filtered, &row.not_tested) {
-            (Some(true), _) => "filtered".to_owned(),
-            (Some(false), _) => "FORWARDED".to_owned(),
-            (None, why) => format!("not tested: {}", why.as_deref().unwrap_or("unknown")),
-        };
-        // Counts of a kind that was not tested are no zeros.
-        let known = |value: u64| row.filtered.map_or(NONE.to_owned(), |_| count(value));
-        table.row([
-            row.kind.to_owned(),
-            row.size.map_or(NONE.to_owned(), |size| size.to_string()),
-            known(row.sent),
-            known(row.forwarded),
-            remark,
-        ]);
-    }
-    table
+    Table::of(
+        &tables.errors,
+        &columns! { row =>
+            Text ["error"] = row.kind;
+            Printed ["size"] = row.size.map(|size| size.to_string());
+            // Counts of a kind that was not tested are no zeros.
+            Whole ["sent"] = row.filtered.map(|_| row.sent);
+            Whole ["forwarded"] = row.filtered.map(|_| row.forwarded);
+            Made [""] = match (row.filtered, &row.not_tested) {
+                (Some(true), _) => "filtered".to_owned(),
+                (Some(false), _) => "FORWARDED".to_owned(),
+                (None, why) => format!("not tested: {}", why.as_deref().unwrap_or("unknown")),
+            };
+        },
+    )
 }

@@ -2,7 +2,7 @@
 //!
 //! A row names its run (lab, variant, point, seed), so that rows of several files, shards and machines can
 //! be put together in any order, and has the hash of the lab and the version of the program, so that rows
-//! of different studies are not. Names and units of all fields are in [`FIELDS`]. Values of axes are under
+//! of different studies are not. Names and units of all fields are in `columns`. Values of axes are under
 //! the paths of their axes, as the lab file has them. Unknown is null, never 0.
 
 use std::fmt;
@@ -13,9 +13,10 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::row_file::FIXED;
-use crate::{HopOutcome, Outcome, Resolved, SlowdownOutcome, SteadyOutcome};
+use super::columns::{FIGURES, HEAD, HEADROOM, HOPS, TAIL, is_figure, is_fixed};
+use crate::{HopOutcome, Outcome, Resolved};
 use ground::verdict::Verdict;
+use text::Cell;
 
 /// A run in a file of rows.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -44,7 +45,7 @@ pub struct Row {
     /// Names of the checks that are neither PASS nor not judged.
     #[serde(deserialize_with = "names")]
     pub failed: Vec<String>,
-    /// Numbers of the results by name: see [`FIELDS`](super::FIELDS). Null if the run has none.
+    /// Numbers of the results by name: see [`fields`](super::fields). Null if the run has none.
     #[serde(skip)]
     pub figures: Vec<(String, Value)>,
     /// Duration of the run in real time, in ms, with the resolution of the lab.
@@ -60,6 +61,7 @@ impl Row {
     /// number, the point and the digest.
     #[must_use]
     pub fn new(outcome: &Outcome, wall: WallSpan) -> Self {
+        let figures = FIGURES.iter().map(|c| (c.field.name.to_owned(), json!(c.cell(outcome))));
         Self {
             n: 0,
             runs: 1,
@@ -72,7 +74,7 @@ impl Row {
             trace_hash: outcome.trace_hash.clone(),
             verdict: outcome.verdict,
             failed: outcome.failed().map(|check| check.name.clone()).collect(),
-            figures: figures(outcome),
+            figures: figures.chain(outcome.figures.hops.iter().flat_map(hop_figures)).collect(),
             // Microseconds are more than a clock of a busy machine tells.
             wall_ms: (wall.as_secs_f64() * 1e6).round() / 1e3,
             version: ground::program::version().to_owned(),
@@ -104,6 +106,23 @@ impl Row {
         self.figures.iter().find(|(own, _)| own == name).and_then(|(_, value)| value.as_f64())
     }
 
+    /// Returns the value of a field, a figure or an axis by its name.
+    #[must_use]
+    pub fn cell(&self, name: &str) -> Cell<'_> {
+        if let Some(column) = HEAD.iter().chain(TAIL).find(|column| column.field.name == name) {
+            return column.cell(self);
+        }
+        match self.figures.iter().chain(&self.axes).find(|(own, _)| own == name).map(|(_, v)| v) {
+            Some(Value::String(text)) => Cell::Text(text.into()),
+            Some(Value::Bool(is)) => Cell::Truth(*is),
+            Some(Value::Number(n)) => match n.as_u64() {
+                Some(n) => Cell::Whole(n),
+                None => n.as_f64().map_or(Cell::Unknown, Cell::Number),
+            },
+            _ => Cell::Unknown,
+        }
+    }
+
     /// Returns the value of an axis by its path.
     #[must_use]
     pub fn axis(&self, path: &str) -> Option<&Value> {
@@ -111,120 +130,32 @@ impl Row {
     }
 }
 
-const HEADROOM: &str = "headroom_bytes";
-
-/// Returns the numbers of the results by name, in the order of [`FIELDS`](super::FIELDS): first those of every run,
-/// then those of the lines at each distance from a destination.
-fn figures(outcome: &Outcome) -> Vec<(String, Value)> {
-    let f = &outcome.figures;
-    // A run without messages has null here and not 0, which would be the best of all times.
-    let fct = |of: fn(&crate::CompletionOutcome) -> Value| f.fct.as_ref().map_or(Value::Null, of);
-    let slowdown = |of: fn(&SlowdownOutcome) -> Value| f.slowdown.as_ref().map_or(Value::Null, of);
-    let steady = |of: fn(&SteadyOutcome) -> Value| f.steady.as_ref().map_or(Value::Null, of);
-    let ports = outcome.switches().flat_map(|switch| &switch.ports);
-    let priorities = ports.flat_map(|port| &port.summary.port.counters.priorities);
-    let headroom = priorities.map(|priority| priority.headroom_peak_bytes).max();
-    let pauses = &outcome.pauses;
-    let mut all: Vec<(String, Value)> = [
-        ("elapsed_ns", json!(outcome.elapsed_ns)),
-        ("done", json!(outcome.done)),
-        ("rx_bps", json!(rate(outcome))),
-        ("latency_p99_ns", json!(latency(outcome))),
-        ("fct.messages", fct(|fct| json!(fct.messages))),
-        ("fct.min_ns", fct(|fct| json!(fct.min_ns))),
-        ("fct.p50_ns", fct(|fct| json!(fct.p50_ns))),
-        ("fct.p99_ns", fct(|fct| json!(fct.p99_ns))),
-        ("fct.max_ns", fct(|fct| json!(fct.max_ns))),
-        ("victim_bps", json!(f.victim_bps)),
-        ("fairness", json!(f.fairness)),
-        ("lost_frames", json!(f.lost_frames)),
-        ("lossless_drops", json!(outcome.lossless_drops)),
-        // The plan has it and the outcome does not: `with_headroom` fills it in.
-        (HEADROOM, Value::Null),
-        ("headroom_peak_bytes", json!(headroom)),
-        ("buffer_peak_bytes", json!(f.buffer_peak_bytes)),
-        ("queue_peak_bytes", json!(f.queue_peak_bytes)),
-        ("pauses.first_ns", json!(pauses.first_ns)),
-        ("pauses.xoffs", json!(pauses.xoffs)),
-        ("pauses.frames_sent", json!(pauses.frames_sent)),
-        ("pauses.paused_ns", json!(pauses.paused_ns)),
-        ("pauses.longest_ns", json!(pauses.longest_ns)),
-        ("marks", json!(outcome.marks)),
-        ("deadlocks", json!(outcome.deadlocks.len())),
-        ("signals.cnps", json!(f.signals.cnps)),
-        ("signals.cnms", json!(f.signals.cnms)),
-        ("signals.sfcms", json!(f.signals.sfcms)),
-        ("signals.cims", json!(f.signals.cims)),
-        ("slowdown.messages", slowdown(|s| json!(s.messages))),
-        ("slowdown.unfinished", slowdown(|s| json!(s.unfinished))),
-        ("slowdown.left_out", slowdown(|s| json!(s.left_out))),
-        ("slowdown.mean", slowdown(|s| json!(s.mean))),
-        ("slowdown.p50", slowdown(|s| json!(s.p50))),
-        ("slowdown.p99", slowdown(|s| json!(s.p99))),
-        ("slowdown.max", slowdown(|s| json!(s.max))),
-        ("steady.rule", steady(|s| json!(s.rule))),
-        ("steady.from_ns", steady(|s| json!(s.from_ns))),
-        ("steady.to_ns", steady(|s| json!(s.to_ns))),
-        ("steady.flows", steady(|s| json!(s.flows))),
-        ("steady.throughput_bps", steady(|s| json!(s.throughput_bps))),
-        ("steady.fairness", steady(|s| json!(s.fairness))),
-        ("steady.queue_mean_bytes", steady(|s| json!(s.queue_mean_bytes))),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into();
-    all.extend(f.hops.iter().flat_map(hop_figures));
-    all
-}
-
 /// Returns the numbers of the lines at one distance from a destination.
-fn hop_figures(hop: &HopOutcome) -> [(String, Value); 4] {
-    let whose = if hop.hosts { "hosts" } else { "switches" };
-    let name = |what: &str| format!("hops.{}.{whose}.{what}", hop.distance);
-    [
-        (name("lines"), json!(hop.lines)),
-        (name("pauses"), json!(hop.pauses)),
-        (name("paused_ns"), json!(hop.paused_ns)),
-        (name("longest_ns"), json!(hop.longest_ns)),
-    ]
-}
-
-/// Returns the received bits of all flows over the time of the run, in bit/s.
-pub(crate) fn rate(outcome: &Outcome) -> Option<f64> {
-    let bytes: u64 = outcome.flows.iter().map(|flow| flow.rx_bytes).sum();
-    let seconds = outcome.elapsed_ns.as_secs_f64();
-    (seconds > 0.0 && !outcome.flows.is_empty()).then(|| bytes as f64 * 8.0 / seconds)
-}
-
-/// Returns the largest of the flows' 99th percentiles of frame latency, in ns.
-pub(crate) fn latency(outcome: &Outcome) -> Option<f64> {
-    let flows = outcome.flows.iter().filter_map(|flow| flow.latency_ns);
-    flows.map(|latency| latency.p99.as_nanos_f64()).max_by(f64::total_cmp)
+fn hop_figures(hop: &HopOutcome) -> impl Iterator<Item = (String, Value)> + '_ {
+    let (distance, whose) = (hop.distance, if hop.hosts { "hosts" } else { "switches" });
+    let name =
+        move |name: &str| name.replacen('*', &distance.to_string(), 1).replacen('*', whose, 1);
+    HOPS.iter().map(move |column| (name(column.field.name), json!(column.cell(hop))))
 }
 
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(None)?;
-        map.serialize_entry("n", &self.n)?;
-        map.serialize_entry("runs", &self.runs)?;
-        map.serialize_entry("point", &self.point)?;
-        map.serialize_entry("lab", &self.lab)?;
-        map.serialize_entry("variant", &self.variant)?;
-        // The seed is a field of every row, so as an axis it would be there twice.
-        for (path, value) in self.axes.iter().filter(|(path, _)| path != "seed") {
-            map.serialize_entry(path, value)?;
+        for column in HEAD {
+            map.serialize_entry(column.field.name, &column.cell(self))?;
+            if column.field.name == "variant" {
+                // The seed is a field of every row, so as an axis it would be there twice.
+                for (path, value) in self.axes.iter().filter(|(path, _)| path != "seed") {
+                    map.serialize_entry(path, value)?;
+                }
+            }
         }
-        map.serialize_entry("seed", &self.seed)?;
-        map.serialize_entry("world", &self.world)?;
-        map.serialize_entry("trace_hash", &self.trace_hash)?;
-        map.serialize_entry("verdict", &self.verdict)?;
-        // One text and no list: rows are flat, so that every tool reads them as a table.
-        map.serialize_entry("failed", &self.failed.join(", "))?;
         for (name, value) in &self.figures {
             map.serialize_entry(name, value)?;
         }
-        map.serialize_entry("wall_ms", &self.wall_ms)?;
-        map.serialize_entry("version", &self.version)?;
-        map.serialize_entry("study", &self.study)?;
+        for column in TAIL {
+            map.serialize_entry(column.field.name, &column.cell(self))?;
+        }
         map.end()
     }
 }
@@ -251,12 +182,12 @@ impl<'de> Visitor<'de> for Reader {
         while let Some((name, value)) = map.next_entry::<String, Value>()? {
             // Axes are whatever is neither fixed nor a figure, as their names are paths of the lab.
             match () {
-                () if FIXED.contains(&name.as_str()) => {
+                () if is_fixed(&name) => {
                     if fixed.insert(name.clone(), value).is_some() {
                         return Err(A::Error::custom(format!("`{name}` is there twice")));
                     }
                 }
-                () if super::row_file::is_figure(&name) => figures.push((name, value)),
+                () if is_figure(&name) => figures.push((name, value)),
                 () => axes.push((name, value)),
             }
         }
@@ -275,8 +206,9 @@ fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::row_file::{FIELDS, field};
+    use crate::study::{field, fields};
     use crate::{Options, World, run};
+    use crate::{SlowdownOutcome, SteadyOutcome};
 
     const LAB: &str = "\
 name: two
@@ -327,7 +259,7 @@ checks: [conservation, lossless, {value: {path: marks, at_least: 1}}]
             let is_axis = row.axes.iter().any(|(path, _)| path == name);
             assert!(is_axis != field(name).is_some(), "{name}");
         }
-        for field in FIELDS.iter().filter(|field| !field.name.contains('*')) {
+        for field in fields().filter(|field| !field.name.contains('*')) {
             assert!(flat.get(field.name).is_some(), "no row has `{}`", field.name);
             assert!(field.unit == "ns" || !field.name.ends_with("_ns"), "{}", field.name);
             assert!(field.unit == "B" || !field.name.ends_with("_bytes"), "{}", field.name);

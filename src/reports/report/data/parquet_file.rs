@@ -12,8 +12,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use super::tables::{Column, Kind};
-use super::{Cell, File};
+use text::{Cell, Field, Kind};
+
+use super::File;
 
 /// Lines of a row group. A choice: what readers take at once, and some 100 MB while it is collected.
 const GROUP: usize = 1 << 20;
@@ -42,7 +43,7 @@ enum Typed {
 impl Values {
     fn new(kind: Kind) -> Self {
         let of = match kind {
-            Kind::Text => Typed::Text { values: Vec::new(), last: None },
+            Kind::Text | Kind::Sentence => Typed::Text { values: Vec::new(), last: None },
             Kind::Whole => Typed::Whole(Vec::new()),
             Kind::Number => Typed::Number(Vec::new()),
             Kind::Truth => Typed::Truth(Vec::new()),
@@ -59,13 +60,13 @@ impl Values {
             (Typed::Text { .. }, Cell::Truth(is)) => Some(is.to_string()),
             _ => None,
         };
-        let cell = as_text.as_deref().map_or(*cell, Cell::Text);
+        let as_text = as_text.map(|text| Cell::Text(text.into()));
         // Parquet stores known values only, and says by line which are known.
-        let is_known = match (&mut self.of, cell) {
+        let is_known = match (&mut self.of, as_text.as_ref().unwrap_or(cell)) {
             (Typed::Text { values, last }, Cell::Text(text)) => {
                 // The same text often repeats; a clone shares its memory.
                 let same = last.as_ref().filter(|last| last.data() == text.as_bytes());
-                let value = same.cloned().unwrap_or_else(|| ByteArray::from(text));
+                let value = same.cloned().unwrap_or_else(|| ByteArray::from(&**text));
                 *last = Some(value.clone());
                 values.push(value);
                 true
@@ -76,15 +77,19 @@ impl Values {
                 true
             }
             (Typed::Number(values), Cell::Number(n)) => {
-                values.push(n);
+                values.push(*n);
+                true
+            }
+            (Typed::Number(values), Cell::Time(time)) => {
+                values.push(time.as_nanos_f64());
                 true
             }
             (Typed::Number(values), Cell::Whole(n)) => {
-                values.push(n as f64);
+                values.push(*n as f64);
                 true
             }
             (Typed::Truth(values), Cell::Truth(is)) => {
-                values.push(is);
+                values.push(*is);
                 true
             }
             _ => false,
@@ -95,15 +100,17 @@ impl Values {
 
 impl ParquetFile {
     /// Creates the file. The unit and the meaning of each column are in its metadata.
-    pub(super) fn create(path: &Path, columns: &[Column]) -> io::Result<Self> {
-        let field = |column: &Column| {
+    pub(super) fn create(path: &Path, columns: &[Field<'_>]) -> io::Result<Self> {
+        let field = |column: &Field<'_>| {
             let builder = match column.kind {
-                Kind::Text => Type::primitive_type_builder(&column.name, Physical::BYTE_ARRAY)
-                    .with_logical_type(Some(LogicalType::String)),
-                Kind::Whole => Type::primitive_type_builder(&column.name, Physical::INT64)
+                Kind::Text | Kind::Sentence => {
+                    Type::primitive_type_builder(column.name, Physical::BYTE_ARRAY)
+                        .with_logical_type(Some(LogicalType::String))
+                }
+                Kind::Whole => Type::primitive_type_builder(column.name, Physical::INT64)
                     .with_logical_type(Some(LogicalType::integer(64, false))),
-                Kind::Number => Type::primitive_type_builder(&column.name, Physical::DOUBLE),
-                Kind::Truth => Type::primitive_type_builder(&column.name, Physical::BOOLEAN),
+                Kind::Number => Type::primitive_type_builder(column.name, Physical::DOUBLE),
+                Kind::Truth => Type::primitive_type_builder(column.name, Physical::BOOLEAN),
             };
             // Every value may be unknown.
             builder.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)

@@ -1,222 +1,188 @@
-//! Names, types, units and meanings of all tables and columns.
+//! Names, meanings and columns of all tables.
 
-use std::borrow::Cow;
+use ground::time::Instant;
+use lab::record::Piece;
+use lab::study::{Row, fields};
+use lab::{FlowOutcome, HopOutcome, MessageRecord};
+use text::Shown::{Everywhere, Page, Terminal};
+use text::{Column, Field, Kind, columns};
 
-use lab::study::FIELDS;
-
-/// Type of a column. Every value may be unknown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// UTF-8 text.
-    Text,
-    /// A whole number from 0 to 2^64 - 1.
-    Whole,
-    /// A floating-point number (IEEE 754 double).
-    Number,
-    Truth,
-}
-
-/// A column of a table.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Column {
-    pub name: Cow<'static, str>,
-    pub kind: Kind,
-    /// Unit; empty for text, counts and truth values.
-    pub unit: &'static str,
-    pub meaning: Cow<'static, str>,
-}
-
-/// A table: a file of a data set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Table {
+/// A table: a file of a data set, with a line for each `T` of a run.
+pub(super) struct Table<T> {
     /// Name of the file without its extension.
-    pub name: &'static str,
-    pub meaning: &'static str,
-    /// Columns: name, type, unit and meaning.
-    pub columns: &'static [(&'static str, Kind, &'static str, &'static str)],
+    pub(super) name: &'static str,
+    /// Columns behind [`KEYS`]. Those without a name are for tables of people.
+    pub(super) columns: Vec<Column<T>>,
 }
 
-use Kind::{Number, Text, Truth, Whole};
+/// Names of all tables.
+pub(super) const TABLES: [&str; 6] = ["runs", "flows", "messages", "hops", "series", "pauses"];
 
-const N: (&str, Kind, &str, &str) = ("n", Whole, "", "number of the run in its lab, from 0");
-const LAB: (&str, Kind, &str, &str) = ("lab", Text, "", "name of the lab");
-const VARIANT: (&str, Kind, &str, &str) = ("variant", Text, "", "name of the variant");
+/// The first columns of all tables but that of runs.
+pub(super) const KEYS: &[Column<Row>] = &columns! { row =>
+    Whole "n" = row.n, "number of the run in its lab, from 0";
+    Text "lab" = &*row.lab, "name of the lab";
+    Text "variant" = row.variant.as_deref(), "name of the variant";
+};
 
-pub(crate) const RUNS: usize = 0;
-pub(crate) const FLOWS: usize = 1;
-pub(crate) const MESSAGES: usize = 2;
-pub(crate) const HOPS: usize = 3;
-pub(crate) const SERIES: usize = 4;
-pub(crate) const PAUSES: usize = 5;
+impl<T> Table<T> {
+    /// Returns the fields of the file.
+    pub(super) fn fields(&self) -> Vec<Field<'static>> {
+        KEYS.iter().map(|key| key.field).chain(self.columns().map(|c| c.field)).collect()
+    }
 
-/// All tables.
-pub const TABLES: [Table; 6] = [
-    Table {
-        name: "runs",
-        meaning: "A line for each run: the fields of its row but those of hops, and the values of the sweep's axes.",
-        columns: &[],
-    },
-    Table {
-        name: "flows",
-        meaning: "A line for each flow of each run.",
-        columns: &[
-            N,
-            LAB,
-            VARIANT,
-            ("flow", Text, "", "name of the flow"),
-            ("from", Text, "", "sending host"),
-            ("to", Text, "", "receiving host"),
-            ("priority", Whole, "", "priority, 0 to 7"),
-            ("lossless", Truth, "", "true if all switches on the way have it in a lossless group"),
-            ("tx_frames", Whole, "", "frames sent"),
-            ("rx_frames", Whole, "", "frames received"),
-            ("lost_frames", Whole, "", "frames lost, retransmitted or not"),
-            ("tx_bytes", Whole, "B", "bytes sent, FCS included"),
-            ("rx_bytes", Whole, "B", "bytes received, FCS included"),
-            ("ce_frames", Whole, "", "frames received with CE"),
-            ("reordered_frames", Whole, "", "frames received behind later ones"),
-            ("rx_bps", Number, "bit/s", "received bits in the measurement interval, FCS included"),
-            ("payload_bps", Number, "bit/s", "goodput in the measurement interval"),
-            ("latency_min_ns", Number, "ns", "shortest frame latency"),
-            ("latency_p50_ns", Number, "ns", "median of frame latency"),
-            ("latency_p99_ns", Number, "ns", "99th percentile of frame latency"),
-            ("latency_max_ns", Number, "ns", "longest frame latency"),
-            ("fct_ns", Number, "ns", "completion time of the flow, or mean of its messages"),
-        ],
-    },
-    Table {
-        name: "messages",
-        meaning: "A line for each message that was due; only of labs with `record: {messages: true}`.",
-        columns: &[
-            N,
-            LAB,
-            VARIANT,
-            ("flow", Text, "", "name of the flow"),
-            ("message", Whole, "", "number of the message in its flow, from 0"),
-            ("bytes", Whole, "B", "length"),
-            ("start_ns", Number, "ns", "time at which it became due"),
-            (
-                "completion_ns",
-                Number,
-                "ns",
-                "completion time; unknown if it was not complete at the end",
-            ),
-            ("ideal_ns", Number, "ns", "completion time on an idle path"),
-            ("slowdown", Number, "", "completion time over that on an idle path"),
-        ],
-    },
-    Table {
-        name: "hops",
-        meaning: "A line for the paused lines of each distance from the destination.",
-        columns: &[
-            N,
-            LAB,
-            VARIANT,
-            ("distance", Whole, "", "lines between the pausing switch and the destination"),
-            ("hosts", Truth, "", "true if hosts are paused, false for switches"),
-            ("lines", Whole, "", "number of lines"),
-            ("pauses", Whole, "", "changes of a priority from running to paused"),
-            ("paused_ns", Number, "ns", "sum of the pause times of all priorities"),
-            ("longest_ns", Number, "ns", "longest uninterrupted pause"),
-        ],
-    },
-    Table {
-        name: "series",
-        meaning: "A line where a value of a series changes, which holds until the next one, and for its last sample.",
-        columns: &[
-            N,
-            LAB,
-            VARIANT,
-            (
-                "what",
-                Text,
-                "",
-                "`queue` (bytes in an egress queue), `group` (bytes of an ingress group), `rate` (bit/s of a flow \
-                 since the last sample) or `marks` (frames marked CE so far)",
-            ),
-            ("node", Text, "", "switch; unknown for a flow"),
-            ("port", Text, "", "port of the switch; unknown for a flow"),
-            (
-                "index",
-                Whole,
-                "",
-                "traffic class, priority group or priority, 0 to 7; unknown for a flow",
-            ),
-            ("flow", Text, "", "name of the flow, of a `rate`"),
-            ("t_ns", Number, "ns", "time of the sample"),
-            ("value", Number, "", "value, in the unit of `what`"),
-        ],
-    },
-    Table {
-        name: "pauses",
-        meaning: "A line for each pause of a priority, as the paused end sees it.",
-        columns: &[
-            N,
-            LAB,
-            VARIANT,
-            ("node", Text, "", "paused node"),
-            ("port", Text, "", "paused port"),
-            ("priority", Whole, "", "paused priority, 0 to 7"),
-            ("from_ns", Number, "ns", "start"),
-            ("to_ns", Number, "ns", "end"),
-            (
-                "paused_ns",
-                Number,
-                "ns",
-                "paused time in between: less than all of it if several pauses with short gaps were merged, as more \
-                 than 1,000 are kept of no port",
-            ),
-            ("pauses", Whole, "", "number of pauses in it"),
-        ],
-    },
-];
-
-/// Type of a field of a row.
-fn kind(name: &str, unit: &str) -> Kind {
-    match name {
-        "point" | "lab" | "variant" | "world" | "trace_hash" | "verdict" | "failed" | "version"
-        | "study" | "steady.rule" => Text,
-        "done" => Truth,
-        // These have fractions although their units do not say so.
-        "fairness" | "rx_bps" | "victim_bps" | "wall_ms" => Number,
-        _ if unit == "ns" => Number,
-        _ if name.starts_with("slowdown") || name.starts_with("steady") => Number,
-        _ => Whole,
+    /// Returns the columns of the file behind [`KEYS`].
+    pub(super) fn columns(&self) -> impl Iterator<Item = &Column<T>> {
+        self.columns.iter().filter(|column| !column.field.name.is_empty())
     }
 }
 
-/// Returns the columns of a table. Those of runs follow from the fields of rows; axes stand behind `variant`.
-pub(crate) fn columns(table: usize, axes: &[(String, bool)]) -> Vec<Column> {
-    if table != RUNS {
-        let column =
-            |(name, kind, unit, meaning): &(&'static str, Kind, &'static str, &'static str)| {
-                Column {
-                    name: Cow::Borrowed(*name),
-                    kind: *kind,
-                    unit,
-                    meaning: Cow::Borrowed(*meaning),
-                }
-            };
-        return TABLES[table].columns.iter().map(column).collect();
-    }
-    let mut columns = Vec::new();
-    for field in FIELDS.iter().filter(|field| !field.name.contains('*')) {
-        columns.push(Column {
-            name: Cow::Borrowed(field.name),
-            kind: kind(field.name, field.unit),
-            unit: field.unit,
-            meaning: Cow::Borrowed(field.meaning),
-        });
+/// Returns the fields of the table of runs: those of rows but for hops, and the axes behind `variant`.
+pub(super) fn runs(axes: &[(String, bool)]) -> Vec<Field<'_>> {
+    let mut all = Vec::new();
+    for field in fields().filter(|field| !field.name.contains('*')) {
+        all.push(field);
         if field.name == "variant" {
             // Rows have a field of their own for the seed.
             let axes = axes.iter().filter(|(path, _)| path != "seed");
-            columns.extend(axes.map(|(path, is_number)| Column {
-                name: Cow::Owned(path.clone()),
-                kind: if *is_number { Number } else { Text },
+            all.extend(axes.map(|(path, is_number)| Field {
+                name: path,
+                kind: if *is_number { Kind::Number } else { Kind::Text },
                 unit: "",
-                meaning: Cow::Borrowed("value of the sweep's axis"),
+                meaning: "value of the sweep's axis",
+                heading: None,
+                shown: Everywhere,
             }));
         }
     }
-    columns
+    all
+}
+
+/// Returns the columns of flows, for files and for tables of people.
+pub(crate) fn flow_columns() -> [Column<FlowOutcome>; 22] {
+    columns! { f =>
+        Text "flow" ["flow"] = &*f.name, "name of the flow";
+        // A page has the two ends in one column, which saves width on phones.
+        Made ["way", Page] = format!("{} → {}", f.from, f.to);
+        Text "from" ["from", Terminal] = &*f.from, "sending host";
+        Text "to" ["to", Terminal] = &*f.to, "receiving host";
+        Whole "priority" ["prio"] = u64::from(f.priority), "priority, 0 to 7";
+        Truth "lossless" = f.lossless,
+            "true if all switches on the way have it in a lossless group";
+        Whole "tx_frames" ["sent"] = f.tx_frames, "frames sent";
+        Whole "rx_frames" ["arrived"] = f.rx_frames, "frames received";
+        Whole "lost_frames" ["lost"] = f.loss_frames, "frames lost, retransmitted or not";
+        Whole ["queued"] = f.pending_frames;
+        Whole "tx_bytes" = f.tx_bytes, "bytes sent, FCS included";
+        Whole "rx_bytes" = f.rx_bytes, "bytes received, FCS included";
+        Whole "ce_frames" ["CE", Page] = f.ce_frames, "frames received with CE";
+        Whole "reordered_frames" = f.reordered_frames, "frames received behind later ones";
+        Number "rx_bps" ["rate"] = f.rx_bps,
+            "received bits in the measurement interval, FCS included";
+        Number "payload_bps" ["payload"] = f.payload_bps, "goodput in the measurement interval";
+        // A flow without a frame that arrived has no latency.
+        Time "latency_min_ns" ["min", Page] = f.latency_ns.map(|l| l.min), "shortest frame latency";
+        Time "latency_p50_ns" ["p50"] = f.latency_ns.map(|l| l.p50), "median of frame latency";
+        Time "latency_p99_ns" ["p99"] = f.latency_ns.map(|l| l.p99),
+            "99th percentile of frame latency";
+        Time ["p99.9"] = f.latency_ns.map(|l| l.p999);
+        Time "latency_max_ns" ["max"] = f.latency_ns.map(|l| l.max), "longest frame latency";
+        Time "fct_ns" ["completion time"] = f.fct_ns,
+            "completion time of the flow, or mean of its messages";
+    }
+}
+
+/// Returns the table of the flows of each run.
+pub(super) fn flows() -> Table<FlowOutcome> {
+    Table { name: "flows", columns: flow_columns().into() }
+}
+
+pub(super) struct Message<'a> {
+    pub(super) flow: Option<&'a str>,
+    pub(super) record: &'a MessageRecord,
+}
+
+/// Returns the table of the messages that were due, in labs that record them.
+pub(super) fn messages<'a>() -> Table<Message<'a>> {
+    let columns: [Column<Message<'a>>; 7] = columns! { message =>
+        Text "flow" = message.flow, "name of the flow";
+        Whole "message" = message.record.message, "number of the message in its flow, from 0";
+        Whole "bytes" = message.record.bytes, "length";
+        Time "start_ns" = message.record.start, "time at which it became due";
+        Time "completion_ns" = message.record.completion,
+            "completion time; unknown if it was not complete at the end";
+        Time "ideal_ns" = message.record.ideal, "completion time on an idle path";
+        Number "slowdown" = message.record.slowdown(), "completion time over that on an idle path";
+    };
+    Table { name: "messages", columns: columns.into() }
+}
+
+/// Returns the table of the paused lines of each distance from the destination.
+pub(super) fn hops() -> Table<HopOutcome> {
+    let columns: [Column<HopOutcome>; 6] = columns! { hop =>
+        Whole "distance" = hop.distance as u64,
+            "lines between the pausing switch and the destination";
+        Truth "hosts" = hop.hosts, "true if hosts are paused, false for switches";
+        Whole "lines" = hop.lines as u64, "number of lines";
+        Whole "pauses" = hop.pauses, "changes of a priority from running to paused";
+        Time "paused_ns" = hop.paused_ns, "sum of the pause times of all priorities";
+        Time "longest_ns" = hop.longest_ns, "longest uninterrupted pause";
+    };
+    Table { name: "hops", columns: columns.into() }
+}
+
+/// A port and a queue, group or priority of it.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) node: &'a str,
+    pub(super) port: &'a str,
+    pub(super) index: u8,
+}
+
+/// A sample of a series, of a place or of a flow.
+pub(super) struct Sample<'a> {
+    pub(super) what: &'static str,
+    pub(super) place: Option<Place<'a>>,
+    pub(super) flow: Option<&'a str>,
+    pub(super) time: Instant,
+    pub(super) value: f64,
+}
+
+/// Returns the table of the values of series, each where it changes.
+pub(super) fn series<'a>() -> Table<Sample<'a>> {
+    let columns: [Column<Sample<'a>>; 7] = columns! { sample =>
+        Text "what" = sample.what,
+            "`queue` (bytes in an egress queue), `group` (bytes of an ingress group), `rate` (bit/s of a flow \
+             since the last sample) or `marks` (frames marked CE so far)";
+        Text "node" = sample.place.map(|place| place.node), "switch; unknown for a flow";
+        Text "port" = sample.place.map(|place| place.port), "port of the switch; unknown for a flow";
+        Whole "index" = sample.place.map(|place| u64::from(place.index)),
+            "traffic class, priority group or priority, 0 to 7; unknown for a flow";
+        Text "flow" = sample.flow, "name of the flow, of a `rate`";
+        Time "t_ns" = sample.time.since_start(), "time of the sample";
+        Number "value" = sample.value, "value, in the unit of `what`";
+    };
+    Table { name: "series", columns: columns.into() }
+}
+
+/// A pause of a place.
+pub(super) struct Pause<'a> {
+    pub(super) place: Place<'a>,
+    pub(super) piece: &'a Piece,
+}
+
+/// Returns the table of the pauses of priorities, as the paused end sees them.
+pub(super) fn pauses<'a>() -> Table<Pause<'a>> {
+    let columns: [Column<Pause<'a>>; 7] = columns! { pause =>
+        Text "node" = pause.place.node, "paused node";
+        Text "port" = pause.place.port, "paused port";
+        Whole "priority" = u64::from(pause.place.index), "paused priority, 0 to 7";
+        Time "from_ns" = pause.piece.from.since_start(), "start";
+        Time "to_ns" = pause.piece.to.since_start(), "end";
+        Time "paused_ns" = pause.piece.paused,
+            "paused time in between: less than all of it if several pauses with short gaps were merged, as more \
+             than 1,000 are kept of no port";
+        Whole "pauses" = pause.piece.pauses, "number of pauses in it";
+    };
+    Table { name: "pauses", columns: columns.into() }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use lab::study::{Changes, Study};
 use lab::{LabFile, Options, Runner, World};
+use text::Kind;
 
 #[path = "../../../../tests/shared/testfolder.rs"]
 mod testfolder;
@@ -117,7 +118,7 @@ fn every_table_has_lines_that_agree_with_the_results() {
         let held = lines.windows(2).filter(|pair| pair[0]["value"] == pair[1]["value"]).count();
         assert!(held <= 1 && lines.len() > 1, "{lines:?}");
     }
-    let ends: std::collections::BTreeSet<&str> =
+    let ends: BTreeSet<&str> =
         all.iter().filter(|l| l[0]["n"] == "0").map(|l| &*l[l.len() - 1]["t_ns"]).collect();
     assert_eq!(ends.len(), 1, "all series end with the run: {ends:?}");
     assert!(most("marks") > 0.0 && most("marks") <= number(&runs[0], "marks"), "{}", most("marks"));
@@ -166,16 +167,52 @@ fn an_error_of_a_file_is_told() {
     assert!(matches!(added, Err(DataError::Io(path, _)) if path.ends_with("runs.csv")));
 }
 
+/// A table in the manual.
+struct Described {
+    name: &'static str,
+    meaning: &'static str,
+    fields: Vec<Field<'static>>,
+}
+
+fn described<T>(table: &Table<T>, meaning: &'static str) -> Described {
+    Described { name: table.name, meaning, fields: table.fields() }
+}
+
+/// Returns all tables but that of runs.
+fn tables() -> [Described; 5] {
+    [
+        described(&tables::flows(), "A line for each flow of each run."),
+        described(
+            &tables::messages(),
+            "A line for each message that was due; only of labs with `record: {messages: true}`.",
+        ),
+        described(
+            &tables::hops(),
+            "A line for the paused lines of each distance from the destination.",
+        ),
+        described(
+            &tables::series(),
+            "A line where a value of a series changes, which holds until the next one, and for its last sample.",
+        ),
+        described(
+            &tables::pauses(),
+            "A line for each pause of a priority, as the paused end sees it.",
+        ),
+    ]
+}
+
 #[test]
 fn columns_of_all_tables_are_described_and_unique() {
-    for (n, table) in TABLES.iter().enumerate() {
-        let columns = tables::columns(n, &[("defaults.links.length".into(), false)]);
-        let names: std::collections::BTreeSet<&str> =
-            columns.iter().map(|column| &*column.name).collect();
-        assert_eq!(names.len(), columns.len(), "{}", table.name);
-        assert!(columns.iter().all(|column| !column.meaning.is_empty()), "{}", table.name);
-        let in_ns = |column: &Column| column.name.ends_with("_ns") == (column.unit == "ns");
-        assert!(columns.iter().all(in_ns), "{}", table.name);
+    let axes = [("defaults.links.length".into(), false)];
+    let runs = ("runs", tables::runs(&axes));
+    let tables = tables().into_iter().map(|table| (table.name, table.fields));
+    for (table, fields) in tables.chain([runs]) {
+        let names: BTreeSet<&str> = fields.iter().map(|field| field.name).collect();
+        assert_eq!(names.len(), fields.len(), "{table}");
+        assert!(fields.iter().all(|field| !field.meaning.is_empty()), "{table}");
+        let in_ns = |field: &Field<'_>| field.name.ends_with("_ns") == (field.unit == "ns");
+        assert!(fields.iter().all(in_ns), "{table}");
+        assert!(TABLES.contains(&table));
     }
 }
 
@@ -187,25 +224,20 @@ fn the_types_of_columns_are_those_of_the_rows() {
     let mut runner = Runner::new(World::Virtual);
     let (mut row, ()) = study.row(0, &mut runner, options, |_| (), |_, _, _| ()).unwrap().unwrap();
     row.wall_ms = 12.5;
-    let columns = tables::columns(tables::RUNS, &[("defaults.links.length".into(), false)]);
     let mut seen = 0;
-    fill::run(&row, &[("defaults.links.length".into(), false)], &mut |_, cells| {
-        for (column, cell) in columns.iter().zip(cells) {
-            let fits = matches!(
-                (column.kind, cell),
-                (_, Cell::Unknown)
-                    | (Kind::Text, Cell::Text(_))
-                    | (Kind::Whole, Cell::Whole(_))
-                    | (Kind::Number, Cell::Whole(_) | Cell::Number(_))
-                    | (Kind::Truth, Cell::Truth(_))
-            );
-            assert!(fits, "{column:?} {cell:?}");
-            seen += usize::from(!matches!(cell, Cell::Unknown));
-        }
-        assert_eq!(columns.len(), cells.len());
-        Ok(())
-    })
-    .unwrap();
+    for field in tables::runs(&[("defaults.links.length".into(), false)]) {
+        let cell = row.cell(field.name);
+        let fits = matches!(
+            (field.kind, &cell),
+            (_, Cell::Unknown)
+                | (Kind::Text, Cell::Text(_))
+                | (Kind::Whole, Cell::Whole(_))
+                | (Kind::Number, Cell::Whole(_) | Cell::Number(_))
+                | (Kind::Truth, Cell::Truth(_))
+        );
+        assert!(fits, "{field:?} {cell:?}");
+        seen += usize::from(cell != Cell::Unknown);
+    }
     assert!(seen > 30, "{seen}");
 }
 
@@ -218,14 +250,14 @@ fn parquet_has_what_csv_has() {
     let folder = Folder::new("data-parquet");
     written(&folder.at("p"), Format::Parquet).close().unwrap();
     written(&folder.at("c"), Format::Csv).close().unwrap();
-    for table in &TABLES {
-        let path = folder.at("c").join(format!("{}.csv", table.name));
+    for table in TABLES {
+        let path = folder.at("c").join(format!("{table}.csv"));
         let lines: Lines =
             csv::Reader::from_path(path).unwrap().deserialize().map(Result::unwrap).collect();
-        let path = folder.at("p").join(format!("{}.parquet", table.name));
+        let path = folder.at("p").join(format!("{table}.parquet"));
         let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
-        assert_eq!(rows.len(), lines.len(), "{}", table.name);
+        assert_eq!(rows.len(), lines.len(), "{table}");
         for (row, line) in rows.iter().zip(&lines) {
             for (name, field) in row.get_column_iter() {
                 let text = match field {
@@ -237,7 +269,7 @@ fn parquet_has_what_csv_has() {
                     other => panic!("{name}: {other:?}"),
                 };
                 // Two runs of the same lab do not take the same time.
-                assert!(text == line[name] || name == "wall_ms", "{}: {name}: {text}", table.name);
+                assert!(text == line[name] || name == "wall_ms", "{table}: {name}: {text}");
             }
         }
     }
@@ -249,20 +281,18 @@ fn the_manual_has_all_tables_and_columns() {
     const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/src/studies.md");
     const MARKS: [&str; 2] = ["<!-- tables: written by a test -->\n", "<!-- end of tables -->\n"];
     let mut wanted = String::new();
-    for (n, table) in TABLES.iter().enumerate() {
-        wanted += &format!("\n### `{}`\n\n{}\n", table.name, table.meaning);
-        if n == tables::RUNS {
-            continue;
-        }
+    let meaning = "A line for each run: the fields of its row but those of hops, and the values of the sweep's axes.";
+    wanted += &format!("\n### `runs`\n\n{meaning}\n");
+    for Described { name, meaning, fields } in tables() {
+        wanted += &format!("\n### `{name}`\n\n{meaning}\n");
         wanted += "\n| column | type | unit | meaning |\n| --- | --- | --- | --- |\n";
-        for column in tables::columns(n, &[]) {
-            let kind = match column.kind {
-                Kind::Text => "text",
+        for Field { name, kind, unit, meaning, .. } in fields {
+            let kind = match kind {
+                Kind::Text | Kind::Sentence => "text",
                 Kind::Whole => "whole number",
                 Kind::Number => "number",
                 Kind::Truth => "truth value",
             };
-            let Column { name, unit, meaning, .. } = column;
             wanted += &format!("| `{name}` | {kind} | {unit} | {meaning} |\n");
         }
     }

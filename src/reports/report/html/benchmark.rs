@@ -8,7 +8,8 @@ use super::page;
 use super::parts::{self, LINES_MAX, card};
 use super::plot::{Axis, Line, Plot};
 use super::scale::{self, Unit};
-use crate::sheet::{Kind, Sheet};
+use crate::sheet::Sheet;
+use ::text::Kind;
 use ::text::count;
 use ground::verdict::Verdict;
 
@@ -222,10 +223,10 @@ pub fn benchmark_html(p: &BenchmarkPage<'_>) -> String {
 
 fn comparison(compared: &Comparison) -> Markup {
     let head = vec![
-        ("trend", Kind::Word),
-        ("test", Kind::Word),
-        ("row", Kind::Word),
-        ("number", Kind::Word),
+        ("trend", Kind::Text),
+        ("test", Kind::Text),
+        ("row", Kind::Text),
+        ("number", Kind::Text),
         ("before", Kind::Number),
         ("now", Kind::Number),
         ("change %", Kind::Number),

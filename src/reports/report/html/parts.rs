@@ -6,7 +6,8 @@ use maud::{Markup, html};
 use super::plot::variable;
 use super::rows::{Dot, LogAxis, Row, Rows};
 use super::written;
-use crate::sheet::{self, Kind, Medium, Sheet};
+use crate::sheet::{self, Medium, Sheet};
+use ::text::Kind;
 use ::text::count;
 use ground::verdict::Verdict;
 use lab::{Outcome, SwitchOutcome};
@@ -87,8 +88,8 @@ pub(super) fn latencies(mut flows: Vec<FlowLatency>, which: &str) -> Rows {
 
 pub(super) fn table(sheet: &Sheet) -> Markup {
     let class = |kind: Kind| match kind {
-        Kind::Word => None,
-        Kind::Number => Some("n"),
+        Kind::Text => None,
+        Kind::Whole | Kind::Number | Kind::Truth => Some("n"),
         Kind::Sentence => Some("wide"),
     };
     let classes: Vec<_> = sheet.head.iter().map(|(_, kind)| class(*kind)).collect();
@@ -191,5 +192,5 @@ pub(super) fn faults(o: &Outcome) -> Option<Markup> {
             .iter()
             .map(|d| vec![written(d.at.since_start()), format!("deadlock: {}", d.name)]),
     );
-    some(&Sheet { head: vec![("at", Kind::Word), ("what", Kind::Sentence)], rows })
+    some(&Sheet { head: vec![("at", Kind::Text), ("what", Kind::Sentence)], rows })
 }

@@ -6,7 +6,8 @@ use super::parts::{self, LINES_MAX, ROWS_MAX, card};
 use super::pauses::{PauseRow, Pauses, Span};
 use super::plot::{Axis, Line, Plot};
 use super::{page, scale};
-use crate::sheet::{Kind, Sheet};
+use crate::sheet::Sheet;
+use ::text::Kind;
 use ::validate::catalogue;
 use ::validate::evidence::{self, conformance, repeat};
 use ::validate::judge::{Measurement, Outcome};
@@ -154,12 +155,12 @@ fn one(p: &ValidationPage<'_>, test: &TestResult) -> Markup {
 /// Returns the table of judged values.
 fn values(measurements: &[Measurement]) -> Sheet {
     let head = vec![
-        ("verdict", Kind::Word),
+        ("verdict", Kind::Text),
         ("value", Kind::Number),
         ("at least", Kind::Number),
         ("at most", Kind::Number),
         ("+-", Kind::Number),
-        ("unit", Kind::Word),
+        ("unit", Kind::Text),
         ("what", Kind::Sentence),
     ];
     let number = |value: Option<f64>| match value.filter(|value| value.is_finite()) {
@@ -185,7 +186,7 @@ fn values(measurements: &[Measurement]) -> Sheet {
 }
 
 fn files(files: &[evidence::File]) -> Sheet {
-    let head = vec![("file", Kind::Word), ("bytes", Kind::Number), ("SHA-256", Kind::Word)];
+    let head = vec![("file", Kind::Text), ("bytes", Kind::Number), ("SHA-256", Kind::Text)];
     let row = |file: &evidence::File| {
         vec![file.name.clone(), file.bytes.to_string(), file.sha256.clone()]
     };
@@ -194,7 +195,7 @@ fn files(files: &[evidence::File]) -> Sheet {
 
 fn statement(results: &Results) -> Sheet {
     let head = vec![
-        ("support", Kind::Word),
+        ("support", Kind::Text),
         ("requirement", Kind::Sentence),
         ("clause", Kind::Sentence),
         ("tests", Kind::Sentence),

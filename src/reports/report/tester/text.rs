@@ -1,14 +1,12 @@
 //! Prints a report as tables, and as one line; and the self-test, which finds the measurement floor of a machine.
 
 use crate::lab::check_lines;
-use crate::sheet::Kind::{self, Number, Word};
-use crate::sheet::Sheet;
-use ::text::{count, scaled};
+use crate::sheet::{Medium, Sheet};
+use ::text::{Column, columns, count, scaled};
 use ground::printable;
 use ground::time::Duration;
 #[cfg(all(feature = "dpdk", feature = "instruments"))]
 use ground::verdict::Verdict;
-use tester::Measured;
 use tester::judge::Finding;
 use tester::report::{Connection, Flow, Latency, Pacing, Port, Priority, Report, Stamps};
 #[cfg(all(feature = "dpdk", feature = "instruments"))]
@@ -88,72 +86,62 @@ pub(crate) fn scene(report: &Report) -> String {
     format!("{elapsed} in the {world} world; times by {by}, {trust}")
 }
 
-/// A column of rows about `T`s: its name, its kind, and its cell.
-pub(super) type Column<T> = (&'static str, Kind, fn(&T) -> String);
-
-pub(super) fn sheet<T>(columns: &[Column<T>], rows: impl IntoIterator<Item = T>) -> Sheet {
-    let row = |row| columns.iter().map(|(.., cell)| cell(&row)).collect();
-    Sheet {
-        head: columns.iter().map(|(name, kind, _)| (*name, *kind)).collect(),
-        rows: rows.into_iter().map(row).collect(),
-    }
-}
-
 fn flows(report: &Report) -> Sheet {
-    let columns: [Column<&Flow>; 15] = [
-        ("flow", Word, |f| f.name.clone()),
-        ("from", Word, |f| f.port_tx.clone()),
-        ("to", Word, |f| f.port_rx.join(" ")),
-        ("state", Word, |f| f.transmit.into()),
-        ("sent", Number, |f| count(f.frames_tx)),
-        ("received", Number, |f| count(f.frames_rx)),
-        ("lost", Number, |f| count(f.lost())),
+    let columns: [Column<Flow>; 15] = columns! { f =>
+        Text ["flow"] = &*f.name;
+        Text ["from"] = &*f.port_tx;
+        Made ["to"] = f.port_rx.join(" ");
+        Text ["state"] = f.transmit;
+        Whole ["sent"] = f.frames_tx;
+        Whole ["received"] = f.frames_rx;
+        Whole ["lost"] = f.lost();
         // Unknown where frames in queues cannot be counted.
-        ("queued", Number, |f| f.queued_frames.map_or_else(|| "-".into(), count)),
-        ("loss", Number, |f| format!("{:.3} %", f.loss_percent)),
-        ("duplicates", Number, |f| count(f.duplicates)),
-        ("reordered", Number, |f| count(f.reordered)),
-        ("damaged", Number, |f| count(f.damaged)),
-        ("tx rate", Number, |f| scaled(f.frames_tx_rate, "fps")),
-        ("rx rate", Number, |f| scaled(f.frames_rx_rate, "fps")),
-        ("rx", Number, |f| scaled(8.0 * f.bytes_rx_rate, "b/s")),
-    ];
-    sheet(&columns, &report.flows)
+        Whole ["queued"] = f.queued_frames;
+        Printed ["loss"] = format!("{:.3} %", f.loss_percent);
+        Whole ["duplicates"] = f.duplicates;
+        Whole ["reordered"] = f.reordered;
+        Whole ["damaged"] = f.damaged;
+        Printed ["tx rate"] = scaled(f.frames_tx_rate, "fps");
+        Printed ["rx rate"] = scaled(f.frames_rx_rate, "fps");
+        Printed ["rx"] = scaled(8.0 * f.bytes_rx_rate, "b/s");
+    };
+    Medium::Terminal.sheet(&columns, &report.flows)
 }
 
 fn latencies(report: &Report) -> Sheet {
-    let columns: [Column<(&Flow, &Latency)>; 10] = [
-        ("latency", Word, |(f, _)| f.name.clone()),
-        ("frames", Number, |(_, l)| count(l.frames)),
-        ("min", Number, |(_, l)| l.min_ns.to_string()),
-        ("mean", Number, |(_, l)| l.mean_ns.to_string()),
-        ("p50", Number, |(_, l)| l.p50_ns.to_string()),
-        ("p99", Number, |(_, l)| l.p99_ns.to_string()),
-        ("p99.9", Number, |(_, l)| l.p999_ns.to_string()),
-        ("max", Number, |(_, l)| l.max_ns.to_string()),
-        ("first at", Number, |(f, _)| seconds(f.first_rx_s)),
-        ("last at", Number, |(f, _)| seconds(f.last_rx_s)),
-    ];
+    let columns: [Column<(&Flow, &Latency)>; 10] = columns! { (f, l) =>
+        Text ["latency"] = &*f.name;
+        Whole ["frames"] = l.frames;
+        Printed ["min"] = l.min_ns.to_string();
+        Printed ["mean"] = l.mean_ns.to_string();
+        Printed ["p50"] = l.p50_ns.to_string();
+        Printed ["p99"] = l.p99_ns.to_string();
+        Printed ["p99.9"] = l.p999_ns.to_string();
+        Printed ["max"] = l.max_ns.to_string();
+        Printed ["first at"] = f.first_rx_s.map(seconds);
+        Printed ["last at"] = f.last_rx_s.map(seconds);
+    };
     let measured = report.flows.iter().filter_map(|f| Some((f, f.latency.as_ref()?)));
-    sheet(&columns, measured.filter(|(_, l)| l.frames > 0))
+    Medium::Terminal.sheet(&columns, measured.filter(|(_, l)| l.frames > 0))
 }
 
-fn seconds(s: Option<f64>) -> String {
-    s.map_or_else(|| "-".into(), |s| format!("{s:.6} s"))
+fn seconds(s: f64) -> String {
+    format!("{s:.6} s")
 }
 
 fn pacing(report: &Report) -> Sheet {
-    let columns: [Column<(&Flow, &Pacing)>; 8] = [
-        ("pacing", Word, |(f, _)| f.name.clone()),
-        ("configured", Number, |(_, p)| fps(p.asked_fps)),
-        ("achieved", Number, |(_, p)| fps(p.sent_fps)),
-        ("error", Number, |(_, p)| format!("{:+.1} ppm", p.error_ppm)),
-        ("gap min", Number, |(_, p)| p.gap_min_ns.to_string()),
-        ("gap p50", Number, |(_, p)| p.gap_p50_ns.to_string()),
-        ("gap p99", Number, |(_, p)| p.gap_p99_ns.to_string()),
-        ("gap max", Number, |(_, p)| p.gap_max_ns.to_string()),
-    ];
-    sheet(&columns, report.flows.iter().filter_map(|f| Some((f, f.pacing.as_ref()?))))
+    let columns: [Column<(&Flow, &Pacing)>; 8] = columns! { (f, p) =>
+        Text ["pacing"] = &*f.name;
+        Printed ["configured"] = fps(p.asked_fps);
+        Printed ["achieved"] = fps(p.sent_fps);
+        Printed ["error"] = format!("{:+.1} ppm", p.error_ppm);
+        Printed ["gap min"] = p.gap_min_ns.to_string();
+        Printed ["gap p50"] = p.gap_p50_ns.to_string();
+        Printed ["gap p99"] = p.gap_p99_ns.to_string();
+        Printed ["gap max"] = p.gap_max_ns.to_string();
+    };
+    Medium::Terminal
+        .sheet(&columns, report.flows.iter().filter_map(|f| Some((f, f.pacing.as_ref()?))))
 }
 
 fn fps(n: f64) -> String {
@@ -162,80 +150,79 @@ fn fps(n: f64) -> String {
 
 /// The flows with congestion notifications.
 fn congestion(report: &Report) -> Sheet {
-    let columns: [Column<&Flow>; 4] = [
-        ("congestion", Word, |f| f.name.clone()),
-        ("marked CE", Number, |f| count(f.ce_marked)),
-        ("CNPs sent", Number, |f| count(f.cnp.unwrap_or_default().0)),
-        ("CNPs received", Number, |f| count(f.cnp.unwrap_or_default().1)),
-    ];
-    sheet(&columns, report.flows.iter().filter(|f| f.ce_marked > 0 || f.cnp.is_some()))
+    let columns: [Column<Flow>; 4] = columns! { f =>
+        Text ["congestion"] = &*f.name;
+        Whole ["marked CE"] = f.ce_marked;
+        Whole ["CNPs sent"] = f.cnp.unwrap_or_default().0;
+        Whole ["CNPs received"] = f.cnp.unwrap_or_default().1;
+    };
+    Medium::Terminal
+        .sheet(&columns, report.flows.iter().filter(|f| f.ce_marked > 0 || f.cnp.is_some()))
 }
 
 /// The transport results of connections.
 fn connections(report: &Report) -> Sheet {
-    let columns: [Column<(&Flow, &Connection)>; 10] = [
-        ("connection", Word, |(f, _)| f.name.clone()),
-        ("queue pairs", Word, |(_, c)| format!("{} to {}", c.src_qp, c.dst_qp)),
-        ("messages", Number, |(_, c)| count(c.messages_tx)),
-        ("last completion", Number, |(_, c)| perhaps(c.completion_ns)),
-        ("retransmitted", Number, |(_, c)| count(c.retransmitted)),
-        ("timeouts", Number, |(_, c)| count(c.timeouts)),
-        ("out of order", Number, |(_, c)| count(c.out_of_order)),
-        ("ACKs", Number, |(_, c)| count(c.acks_rx)),
-        ("NAKs", Number, |(_, c)| count(c.naks_rx)),
-        ("current rate", Number, |(_, c)| scaled(c.rate_bps as f64, "b/s")),
-    ];
-    sheet(&columns, report.flows.iter().filter_map(|f| Some((f, f.connection.as_ref()?))))
+    let columns: [Column<(&Flow, &Connection)>; 10] = columns! { (f, c) =>
+        Text ["connection"] = &*f.name;
+        Made ["queue pairs"] = format!("{} to {}", c.src_qp, c.dst_qp);
+        Whole ["messages"] = c.messages_tx;
+        Printed ["last completion"] = c.completion_ns.map(time);
+        Whole ["retransmitted"] = c.retransmitted;
+        Whole ["timeouts"] = c.timeouts;
+        Whole ["out of order"] = c.out_of_order;
+        Whole ["ACKs"] = c.acks_rx;
+        Whole ["NAKs"] = c.naks_rx;
+        Printed ["current rate"] = scaled(c.rate_bps as f64, "b/s");
+    };
+    Medium::Terminal
+        .sheet(&columns, report.flows.iter().filter_map(|f| Some((f, f.connection.as_ref()?))))
 }
 
 fn ports(report: &Report) -> Sheet {
     // Columns of features that no port has are left out, as lines of a terminal are short.
-    let mut columns: Vec<Column<&Port>> = vec![
-        ("port", Word, |p| p.name.clone()),
-        ("location", Word, |p| p.location.clone()),
-        ("link", Word, |p| if p.link_up { "up" } else { "down" }.into()),
-        ("speed", Number, |p| scaled(p.speed_bps as f64, "b/s")),
-        ("tx frames", Number, |p| count(p.frames_tx)),
-        ("rx frames", Number, |p| count(p.frames_rx)),
-        ("tx", Number, |p| scaled(8.0 * p.bytes_tx_rate, "b/s")),
-        ("rx", Number, |p| scaled(8.0 * p.bytes_rx_rate, "b/s")),
-        ("unexpected", Number, |p| count(p.unexpected)),
-        ("malformed", Number, |p| count(p.malformed)),
-        ("captured", Number, |p| count(p.captured)),
-        ("not captured", Number, |p| count(p.capture_missed)),
-    ];
-    // Most devices lose none.
+    let common: [Column<Port>; 12] = columns! { p =>
+        Text ["port"] = &*p.name;
+        Text ["location"] = &*p.location;
+        Text ["link"] = if p.link_up { "up" } else { "down" };
+        Printed ["speed"] = scaled(p.speed_bps as f64, "b/s");
+        Whole ["tx frames"] = p.frames_tx;
+        Whole ["rx frames"] = p.frames_rx;
+        Printed ["tx"] = scaled(8.0 * p.bytes_tx_rate, "b/s");
+        Printed ["rx"] = scaled(8.0 * p.bytes_rx_rate, "b/s");
+        Whole ["unexpected"] = p.unexpected;
+        Whole ["malformed"] = p.malformed;
+        Whole ["captured"] = p.captured;
+        Whole ["not captured"] = p.capture_missed;
+    };
+    let missed: [Column<Port>; 1] = columns! { p =>
+        Printed ["missed"] = p.rx_missed.map_or_else(|| "unknown".into(), count);
+    };
+    let not_sent: [Column<Port>; 1] = columns! { p => Whole ["not sent"] = p.tx_dropped; };
+    let sfcm_received: [Column<Port>; 3] = columns! { p =>
+        Whole ["SFCM received"] = p.sfcm_rx;
+        Whole ["SFCM refused"] = p.sfcm_refused;
+        Printed ["SFCM pause time"] = p.sfcm_paused_ns.map(time);
+    };
+    let sfcm_sent: [Column<Port>; 2] = columns! { p =>
+        Whole ["SFCM sent"] = p.sfcm_tx;
+        Printed ["SFCM to silence p50"] = p.sfcm_reaction_p50_ns.map(|time| time.to_string());
+    };
+    let sfcm_to_pfc: [Column<Port>; 3] = columns! { p =>
+        Printed ["SFCM to PFC p50"] = p.sfcm_to_pfc_p50_ns.map(|time| time.to_string());
+        Printed ["max"] = p.sfcm_to_pfc_max_ns.map(|time| time.to_string());
+        Printed ["quanta error"] = p.sfcm_quanta_error.map(|error| format!("{error:+}"));
+    };
+    let other_runs: [Column<Port>; 1] = columns! { p => Whole ["other runs"] = p.other_runs; };
     let any = |is: fn(&Port) -> bool| report.ports.iter().any(is);
-    // Unknown is not none, so such a device has the column as well.
-    if any(|port| port.rx_missed != Some(0)) {
-        columns.push(("missed", Number, |p| p.rx_missed.map_or_else(|| "unknown".into(), count)));
-    }
-    if any(|port| port.tx_dropped > 0) {
-        columns.push(("not sent", Number, |p| count(p.tx_dropped)));
-    }
-    if any(|port| port.sfcm_rx.is_some()) {
-        columns.push(("SFCM received", Number, |p| p.sfcm_rx.map_or_else(|| "-".into(), count)));
-        columns
-            .push(("SFCM refused", Number, |p| p.sfcm_refused.map_or_else(|| "-".into(), count)));
-        columns.push(("SFCM pause time", Number, |p| {
-            p.sfcm_paused_ns.map_or_else(|| "-".into(), time)
-        }));
-    }
-    if any(|port| port.sfcm_tx.is_some()) {
-        columns.push(("SFCM sent", Number, |p| p.sfcm_tx.map_or_else(|| "-".into(), count)));
-        columns.push(("SFCM to silence p50", Number, |p| measured(p.sfcm_reaction_p50_ns)));
-    }
-    if any(|port| port.sfcm_to_pfc.is_some()) {
-        columns.push(("SFCM to PFC p50", Number, |p| measured(p.sfcm_to_pfc_p50_ns)));
-        columns.push(("max", Number, |p| measured(p.sfcm_to_pfc_max_ns)));
-        columns.push(("quanta error", Number, |p| {
-            p.sfcm_quanta_error.map_or_else(|| "-".into(), |error| format!("{error:+}"))
-        }));
-    }
-    if any(|port| port.other_runs > 0) {
-        columns.push(("other runs", Number, |p| count(p.other_runs)));
-    }
-    sheet(&columns, &report.ports)
+    let mut columns = Vec::from(common);
+    // Unknown is not none, so such a device has the column as well. Most devices lose none.
+    columns.extend(missed.into_iter().filter(|_| any(|port| port.rx_missed != Some(0))));
+    columns.extend(not_sent.into_iter().filter(|_| any(|port| port.tx_dropped > 0)));
+    columns.extend(sfcm_received.into_iter().filter(|_| any(|port| port.sfcm_rx.is_some())));
+    columns.extend(sfcm_sent.into_iter().filter(|_| any(|port| port.sfcm_tx.is_some())));
+    columns.extend(sfcm_to_pfc.into_iter().filter(|_| any(|port| port.sfcm_to_pfc.is_some())));
+    columns.extend(other_runs.into_iter().filter(|_| any(|port| port.other_runs > 0)));
+    Medium::Terminal.sheet(&columns, &report.ports)
 }
 
 fn priorities<'a>(
@@ -248,41 +235,37 @@ fn priorities<'a>(
 
 /// Priorities that peers paused.
 fn pauses_received(report: &Report) -> Sheet {
-    let columns: [Column<(&Port, &Priority)>; 8] = [
-        ("PFC received", Word, |(port, _)| port.name.clone()),
-        ("prio", Number, |(_, p)| p.priority.to_string()),
-        ("pauses", Number, |(_, p)| count(p.pauses_rx)),
-        ("resumes", Number, |(_, p)| count(p.resumes_rx)),
-        ("requested pause time", Number, |(_, p)| time(p.requested_ns)),
-        ("pause time", Number, |(_, p)| time(p.paused_ns)),
-        ("transitions", Number, |(_, p)| count(p.transitions)),
-        ("last frame after", Number, |(_, p)| measured(p.last_frame_after_pause_ns)),
-    ];
-    sheet(&columns, priorities(report, |p| p.pauses_rx > 0))
+    let columns: [Column<(&Port, &Priority)>; 8] = columns! { (port, p) =>
+        Text ["PFC received"] = &*port.name;
+        Whole ["prio"] = u64::from(p.priority);
+        Whole ["pauses"] = p.pauses_rx;
+        Whole ["resumes"] = p.resumes_rx;
+        Printed ["requested pause time"] = time(p.requested_ns);
+        Printed ["pause time"] = time(p.paused_ns);
+        Whole ["transitions"] = p.transitions;
+        Printed ["last frame after"] = p.last_frame_after_pause_ns.map(|time| time.to_string());
+    };
+    Medium::Terminal.sheet(&columns, priorities(report, |p| p.pauses_rx > 0))
 }
 
 /// Priorities that a port paused at its peer.
 fn pauses_sent(report: &Report) -> Sheet {
-    let columns: [Column<(&Port, &Priority)>; 13] = [
-        ("PFC sent", Word, |(port, _)| port.name.clone()),
-        ("prio", Number, |(_, p)| p.priority.to_string()),
-        ("pauses", Number, |(_, p)| count(p.pauses_tx)),
-        ("resumes", Number, |(_, p)| count(p.resumes_tx)),
-        ("largest gap", Number, |(_, p)| perhaps(p.largest_gap_ns)),
-        ("window", Number, |(_, p)| perhaps(p.window_ns)),
-        ("continuous", Number, |(_, p)| match p.continuous {
-            None => "-".into(),
-            Some(true) => "yes".into(),
-            Some(false) => "no".into(),
-        }),
-        ("stops", Number, |(_, p)| count(p.reaction_count)),
-        ("reaction p50", Number, |(_, p)| measured(p.reaction_p50_ns)),
-        ("reaction max", Number, |(_, p)| measured(p.reaction_max_ns)),
-        ("in window", Number, |(_, p)| count(p.frames_in_window)),
-        ("after stop", Number, |(_, p)| count(p.frames_after_stop)),
-        ("resume latency", Number, |(_, p)| measured(p.resume_ns)),
-    ];
-    sheet(&columns, priorities(report, |p| p.pauses_tx > 0))
+    let columns: [Column<(&Port, &Priority)>; 13] = columns! { (port, p) =>
+        Text ["PFC sent"] = &*port.name;
+        Whole ["prio"] = u64::from(p.priority);
+        Whole ["pauses"] = p.pauses_tx;
+        Whole ["resumes"] = p.resumes_tx;
+        Printed ["largest gap"] = p.largest_gap_ns.map(time);
+        Printed ["window"] = p.window_ns.map(time);
+        Truth ["continuous"] = p.continuous;
+        Whole ["stops"] = p.reaction_count;
+        Printed ["reaction p50"] = p.reaction_p50_ns.map(|time| time.to_string());
+        Printed ["reaction max"] = p.reaction_max_ns.map(|time| time.to_string());
+        Whole ["in window"] = p.frames_in_window;
+        Whole ["after stop"] = p.frames_after_stop;
+        Printed ["resume latency"] = p.resume_ns.map(|time| time.to_string());
+    };
+    Medium::Terminal.sheet(&columns, priorities(report, |p| p.pauses_tx > 0))
 }
 
 fn verdict(findings: &[Finding]) -> String {
@@ -307,14 +290,6 @@ fn disturbance(report: &Report) -> String {
 /// Formats nanoseconds with a suitable unit.
 pub(crate) fn time(ns: f64) -> String {
     Duration::from_nanos_f64(ns).to_string()
-}
-
-fn measured(time: Option<Measured>) -> String {
-    time.map_or_else(|| "-".into(), |time| time.to_string())
-}
-
-fn perhaps(ns: Option<f64>) -> String {
-    ns.map_or_else(|| "-".into(), time)
 }
 
 /// Prints the self-test. Times below the floor are not given as numbers.
