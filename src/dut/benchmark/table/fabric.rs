@@ -141,9 +141,9 @@ fn holb(tables: &rfc8239::Tables) -> Table {
             row.pattern.name().to_owned(),
             row.size.to_string(),
             row.shift.to_string(),
-            format!("{:.4}", row.uncongested_loss_percent),
-            format!("{:.3}", row.uncongested_rate_percent),
-            format!("{:.4}", row.congested_loss_percent),
+            optional(row.uncongested_loss_percent, 4),
+            optional(row.uncongested_rate_percent, 3),
+            optional(row.congested_loss_percent, 4),
             if row.back_pressure { "back-pressure" } else { "" }.to_owned(),
         ]);
     }
@@ -198,7 +198,7 @@ pub fn lossless(results: &Run<lossless::Tables>) -> String {
     sections.join("\n")
 }
 
-fn optional(value: Option<f64>, decimals: usize) -> String {
+pub(super) fn optional(value: Option<f64>, decimals: usize) -> String {
     value.map_or(NONE.to_owned(), |value| format!("{value:.decimals$}"))
 }
 

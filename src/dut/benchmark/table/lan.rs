@@ -4,6 +4,7 @@ use text::{Table, count};
 
 use crate::mlrsearch::Irregular;
 use crate::run::Run;
+use crate::table::fabric::optional;
 use crate::table::{NONE, ending, head, irregular, micros, percent, rate, titled};
 use crate::trial::Latency;
 use crate::{rfc2544, rfc2889};
@@ -219,7 +220,8 @@ fn mesh(tables: &rfc2889::Tables) -> Table {
 fn congestion(tables: &rfc2889::Tables) -> Table {
     let mut table = head(&[], &["size", "uncongested", "congested"], true);
     for row in &tables.congestion {
-        let remark = match (row.head_of_line_blocking, row.back_pressure) {
+        let blocks = row.head_of_line_blocking.unwrap_or_default();
+        let remark = match (blocks, row.back_pressure.unwrap_or_default()) {
             (true, true) => "head-of-line blocking, back-pressure",
             (true, false) => "head-of-line blocking",
             (false, true) => "back-pressure",
@@ -227,8 +229,8 @@ fn congestion(tables: &rfc2889::Tables) -> Table {
         };
         table.row([
             row.size.to_string(),
-            format!("{:.4}", row.uncongested_loss_percent),
-            format!("{:.4}", row.congested_loss_percent),
+            optional(row.uncongested_loss_percent, 4),
+            optional(row.congested_loss_percent, 4),
             remark.to_owned(),
         ]);
     }
