@@ -198,6 +198,29 @@ pub(crate) fn latency(outcome: &Outcome) -> Option<f64> {
     flows.map(|latency| latency.p99.as_nanos_f64()).max_by(f64::total_cmp)
 }
 
+/// Returns the names as one text. A name may be any text: a comma in it that would separate names has a backslash in
+/// front, and so has a backslash.
+fn joined(names: &[String]) -> String {
+    let escaped = names.iter().map(|name| name.replace('\\', r"\\").replace(", ", r"\, "));
+    escaped.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the names of a text of [`joined`].
+fn separated(text: &str) -> Vec<String> {
+    let (mut names, mut name) = (Vec::new(), String::new());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => name.extend(chars.next()),
+            ',' if chars.next_if_eq(&' ').is_some() => names.push(core::mem::take(&mut name)),
+            c => name.push(c),
+        }
+    }
+    names.push(name);
+    names.retain(|name| !name.is_empty());
+    names
+}
+
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(None)?;
@@ -215,7 +238,7 @@ impl Serialize for Row {
         map.serialize_entry("trace_hash", &self.trace_hash)?;
         map.serialize_entry("verdict", &self.verdict)?;
         // One text and no list: rows are flat, so that every tool reads them as a table.
-        map.serialize_entry("failed", &self.failed.join(", "))?;
+        map.serialize_entry("failed", &joined(&self.failed))?;
         for (name, value) in &self.figures {
             map.serialize_entry(name, value)?;
         }
@@ -258,9 +281,8 @@ impl<'de> Visitor<'de> for Reader {
             }
         }
         let fixed: Fixed = serde_json::from_value(fixed.into()).map_err(A::Error::custom)?;
-        let failed = fixed.failed.split(", ").filter(|name| !name.is_empty());
         Ok(Row {
-            failed: failed.map(Into::into).collect(),
+            failed: separated(&fixed.failed),
             n: fixed.n,
             runs: fixed.runs,
             point: fixed.point,
@@ -342,6 +364,25 @@ checks: [conservation, lossless, {value: {path: marks, at_least: 1}}]
         let twice = line.replacen(r#""n":7"#, r#""n":7,"n":8"#, 1);
         assert!(serde_json::from_str::<Row>(&twice).unwrap_err().to_string().contains("twice"));
         assert!(serde_json::from_str::<Row>(r#"{"n":7}"#).is_err());
+    }
+
+    #[test]
+    fn names_of_checks_read_back_whatever_is_in_them() {
+        for names in [
+            &[][..],
+            &["a"],
+            &["a", "b c"],
+            &["rate of f, in bit/s", "a"],
+            &["a,", " b"],
+            &["c\\", "d", "e\\, f"],
+        ] {
+            let (row, _) = row();
+            let failed = names.iter().map(|name| (*name).to_owned()).collect();
+            let row = Row { failed, ..row };
+            let read: Row = serde_json::from_str(&serde_json::to_string(&row).unwrap()).unwrap();
+            assert_eq!(read.failed, names);
+        }
+        assert_eq!(joined(&["a".into(), "b c".into()]), "a, b c");
     }
 
     #[test]
