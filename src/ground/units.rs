@@ -73,16 +73,24 @@ impl BitsPerSec {
 
     /// Returns the time of `bits` at this rate, rounded up to the picosecond, so that no sequence
     /// of frames exceeds the line rate.
+    ///
+    /// # Panics
+    /// If it is more than a [`Duration`] has room for (213 days).
     #[must_use]
     pub const fn time_for_bits(self, bits: u64) -> Duration {
         // 64 bits would hold 18 million bits times 10^12.
         let ps = (bits as u128 * 1_000_000_000_000).div_ceil(self.0 as u128);
+        assert!(ps <= u64::MAX as u128, "a span passed 213 days");
         Duration::from_picos(ps as u64)
     }
 
     /// Returns the time of `bytes` at this rate, rounded up to the picosecond.
+    ///
+    /// # Panics
+    /// As [`BitsPerSec::time_for_bits`].
     #[must_use]
     pub const fn time_for(self, bytes: Bytes) -> Duration {
+        assert!(bytes.0 <= u64::MAX / 8, "a span passed 213 days");
         self.time_for_bits(bytes.0 * 8)
     }
 
@@ -406,8 +414,8 @@ impl FromStr for Mac {
         let mut parts = s.split([':', '-']);
         for octet in &mut out {
             let part = parts.next().ok_or(WHY)?;
-            // Without this, leading zeros of any number would be read.
-            if part.is_empty() || part.len() > 2 {
+            // `from_str_radix` takes leading zeros of any number, and a sign.
+            if part.len() > 2 || !part.bytes().all(|digit| digit.is_ascii_hexdigit()) {
                 return Err(WHY);
             }
             *octet = u8::from_str_radix(part, 16).map_err(|_| WHY)?;
@@ -454,6 +462,19 @@ mod tests {
         assert_eq!(BitsPerSec::gbps(100).bytes_in(Duration::from_nanos(100)), Bytes(1250));
     }
 
+    /// A time that does not fit must not become a short one.
+    #[test]
+    fn times_that_do_not_fit_panic_and_do_not_wrap() {
+        let (slow, ps) = (BitsPerSec(1), 1_000_000_000_000);
+        let most = u64::MAX / ps;
+        assert_eq!(slow.time_for_bits(most), Duration::from_picos(most * ps));
+        for bits in [most + 1, 1 << 40, u64::MAX] {
+            assert!(std::panic::catch_unwind(|| slow.time_for_bits(bits)).is_err(), "{bits}");
+        }
+        let fast = BitsPerSec::gbps(100);
+        assert!(std::panic::catch_unwind(|| fast.time_for(Bytes(1 << 61))).is_err());
+    }
+
     #[test]
     fn out_of_range_values_are_refused() {
         assert!(Priority::new(8).is_none() && Vid::new(0).is_none() && Vid::new(4095).is_none());
@@ -467,7 +488,15 @@ mod tests {
         assert_eq!(m.to_string(), "01:80:c2:00:00:01");
         assert!(m.is_multicast());
         assert_eq!(m.to_u64(), 0x0180_c200_0001);
-        for bad in ["", "1:2:3:4:5", "1:2:3:4:5:6:7", "zz:0:0:0:0:0", "001:0:0:0:0:0"] {
+        for bad in [
+            "",
+            "1:2:3:4:5",
+            "1:2:3:4:5:6:7",
+            "zz:0:0:0:0:0",
+            "001:0:0:0:0:0",
+            "+1:0:0:0:0:0",
+            "1::2:3:4:5",
+        ] {
             assert!(bad.parse::<Mac>().is_err(), "{bad}");
         }
     }

@@ -5,8 +5,7 @@
 use sluice::congestion::qcn::PointPlan;
 use sluice::congestion::{DcqcnPlan, Detect, LimitPlan};
 use sluice::discovery::{
-    DcbxPfcPlan, DcbxPlan, Device, LldpPlan, PfcForm, Precedence, SourceFlowControl, Subtypes,
-    TopologyPlan,
+    DcbxPfcPlan, DcbxPlan, Device, LldpPlan, PfcForm, SourceFlowControl, TopologyPlan,
 };
 use sluice::frame::{Burst, Frame};
 use sluice::headroom::measure::{InitiatePlan, MeasurePlan};
@@ -207,13 +206,8 @@ fn agents(mac: Mac) -> AgentsPlan {
         rate: BitsPerSec::gbps(100),
         lldp: Some(lldp),
         dcbx: Some(DcbxPlan {
-            mac,
-            ets: None,
             pfc: Some(pfc),
-            applications: vec![],
             internal_delay: Some(Duration::from_nanos(700)),
-            compensation: None,
-            isolation: None,
             topology: Some(TopologyPlan::Recognized(Device::EndStation)),
             sfc: Some(SourceFlowControl {
                 point: false,
@@ -222,8 +216,7 @@ fn agents(mac: Mac) -> AgentsPlan {
                 by_priority: false,
                 udp_port: 58_622,
             }),
-            precedence: Precedence::default(),
-            subtypes: Subtypes::DEFAULT,
+            ..DcbxPlan::new(mac)
         }),
         measure: Some(MeasurePlan {
             respond: true,

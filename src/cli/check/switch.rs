@@ -294,8 +294,9 @@ fn queue_json(port: &PortPlan, n: usize) -> Json {
     });
     let watchdog = port.watchdog[n].as_ref().map(|dog| {
         object! {
-            detection_ns: dog.detection.as_nanos(),
-            restoration_ns: dog.restoration.as_nanos(),
+            // Rounded up: a watchdog that acts at once is none with a time of 0.
+            detection_ns: dog.detection.as_picos().div_ceil(1_000),
+            restoration_ns: dog.restoration.as_picos().div_ceil(1_000),
             action: action(dog),
         }
     });

@@ -134,7 +134,8 @@ fn ports(file: &SwitchFile) -> Table {
 
 /// Truncates to nanoseconds.
 const fn whole(span: Duration) -> Duration {
-    Duration::from_nanos(span.as_nanos())
+    // A shorter time than a nanosecond is not none.
+    if span.as_nanos() == 0 { span } else { Duration::from_nanos(span.as_nanos()) }
 }
 
 /// Formats `10 untagged, 20-29 tagged`.

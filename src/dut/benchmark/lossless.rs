@@ -154,8 +154,8 @@ fn profile(runner: &mut Runner<'_>, size: u32) -> Result<(LosslessRow, Vec<Pause
         overload,
         xoff_bytes: (!xoff.at_limit).then_some(xoff.bytes),
         loss_bytes: (!loss.at_limit).then_some(loss.bytes),
-        uncongested_rate_percent: beside.map(|row| row.uncongested_rate_percent),
-        uncongested_loss_percent: beside.map(|row| row.uncongested_loss_percent),
+        uncongested_rate_percent: beside.and_then(|row| row.uncongested_rate_percent),
+        uncongested_loss_percent: beside.and_then(|row| row.uncongested_loss_percent),
     };
     Ok((row, pauses))
 }

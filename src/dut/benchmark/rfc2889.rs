@@ -208,14 +208,14 @@ fn forwarding(
 pub struct CongestionRow {
     /// Frame size in bytes, FCS included.
     pub size: u32,
-    /// Loss of the uncongested port in percent.
-    pub uncongested_loss_percent: f64,
-    /// Loss of the congested port in percent; a third without congestion control.
-    pub congested_loss_percent: f64,
-    /// True if the uncongested port lost frames.
-    pub head_of_line_blocking: bool,
-    /// True if the congested port lost none.
-    pub back_pressure: bool,
+    /// Loss of the uncongested port in percent; absent if pauses held back all of its frames.
+    pub uncongested_loss_percent: Option<f64>,
+    /// Loss of the congested port in percent; a third without congestion control. Absent as above.
+    pub congested_loss_percent: Option<f64>,
+    /// True if the uncongested port lost frames; absent with its loss.
+    pub head_of_line_blocking: Option<bool>,
+    /// True if the congested port lost none; absent with its loss.
+    pub back_pressure: Option<bool>,
 }
 
 fn congestion(runner: &mut Runner<'_>, size: u32) -> Result<Option<CongestionRow>, TrialError> {
@@ -232,8 +232,8 @@ fn congestion(runner: &mut Runner<'_>, size: u32) -> Result<Option<CongestionRow
         size,
         uncongested_loss_percent: row.uncongested_loss_percent,
         congested_loss_percent: row.congested_loss_percent,
-        head_of_line_blocking: row.uncongested_loss_percent > 0.0,
-        back_pressure: row.congested_loss_percent == 0.0,
+        head_of_line_blocking: row.uncongested_loss_percent.map(|loss| loss > 0.0),
+        back_pressure: row.congested_loss_percent.map(|loss| loss == 0.0),
     }))
 }
 

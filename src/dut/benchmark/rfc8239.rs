@@ -199,13 +199,14 @@ pub struct HolbRow {
     pub size: u32,
     /// Number of the first port of the first group, from 0.
     pub shift: usize,
-    /// Loss of the flows to uncongested ports in percent: anything above 0 is head-of-line blocking.
-    pub uncongested_loss_percent: f64,
+    /// Loss of the flows to uncongested ports in percent: anything above 0 is head-of-line blocking. Absent if
+    /// pauses held back all of their frames.
+    pub uncongested_loss_percent: Option<f64>,
     /// Rate of these flows in percent of the intended one. Below 100 without loss, pauses held them
     /// back.
-    pub uncongested_rate_percent: f64,
-    /// Loss of the flows to congested ports in percent; a third if nothing is held back.
-    pub congested_loss_percent: f64,
+    pub uncongested_rate_percent: Option<f64>,
+    /// Loss of the flows to congested ports in percent; a third if nothing is held back. Absent as above.
+    pub congested_loss_percent: Option<f64>,
     /// True if the device paused the senders to congested ports (back-pressure, RFC 2889).
     pub back_pressure: bool,
 }
@@ -267,7 +268,6 @@ pub(crate) fn blocking(
     };
     let (free, full) = (sum(false), sum(true));
     // Loss is a share of what was sent; the rate is one of what was intended, so it shows what pauses held back.
-    let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole as f64;
     Ok(HolbRow {
         pattern: split,
         size,
@@ -277,6 +277,11 @@ pub(crate) fn blocking(
         congested_loss_percent: percent(full.lost(), full.offered),
         back_pressure: full.paused,
     })
+}
+
+/// Returns the share in percent. Of nothing it is unknown.
+fn percent(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
 }
 
 /// Part of the time of a trial that a microburst takes at line rate. A choice: it is long enough to fill a
@@ -410,5 +415,16 @@ fn tag_len(runner: &Runner<'_>) -> u32 {
     match runner.plan.setup.marking {
         Marking::Dscp(_) => 0,
         Marking::Pcp(..) => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pauses may hold back all frames of a trial: it has no loss, and not one that is not a number.
+    #[test]
+    fn the_share_of_nothing_is_unknown() {
+        assert_eq!((percent(0, 0), percent(1, 4)), (None, Some(25.0)));
     }
 }

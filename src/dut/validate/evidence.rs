@@ -16,7 +16,7 @@ use text::{Align, Table};
 use crate::bench::RINGS;
 use crate::judge::{Measurement, Outcome};
 use crate::observation::Way;
-use crate::setup::Setup;
+use crate::setup::{Setup, TesterPort};
 use crate::suite::{Results, TestResult};
 
 /// A file with evidence of a run, and its sum, by which a page shows that it belongs to it.
@@ -267,23 +267,14 @@ pub fn captures(results: &Results, setup: &Setup, file: &str) -> io::Result<Vec<
 }
 
 fn capture(test: &TestResult, setup: &Setup, command: &str) -> io::Result<Capture> {
-    let describe = |port: &crate::setup::TesterPort| {
-        format!("port {} of the tester, at {} of the DUT", port.name, port.dut)
-    };
+    let describe =
+        |port: &TesterPort| format!("port {} of the tester, at {} of the DUT", port.name, port.dut);
     let descriptions: Vec<_> = setup.ports.iter().map(describe).collect();
-    let interface = |(port, description): (&'_ crate::setup::TesterPort, &'_ String)| {
-        (port.name.clone(), description.clone())
-    };
-    let named: Vec<_> = setup.ports.iter().zip(&descriptions).map(interface).collect();
-    let interfaces: Vec<_> = named
-        .iter()
-        .map(|(name, description)| Interface {
-            name,
-            description,
-            rate: Some(setup.rate),
-            fcs: false,
-        })
-        .collect();
+    let interfaces = setup.ports.iter().zip(&descriptions).map(|(port, description)| {
+        let TesterPort { name, rate, .. } = port;
+        Interface { name, description, rate: Some(*rate), fcs: false }
+    });
+    let interfaces: Vec<_> = interfaces.collect();
     // Trials that passed have lost their frames.
     let trials = test.seen.iter().filter(|seen| !seen.frames.is_empty());
     let left_out: usize = trials.clone().map(|seen| seen.left_out).sum();

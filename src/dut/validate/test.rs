@@ -399,7 +399,7 @@ impl<'a> Context<'a> {
         if of.is_awaited() {
             return self.awaited_rate(seen, flow, of, span);
         }
-        let Flow { to, priority, size, .. } = *of;
+        let Flow { priority, size, .. } = *of;
         let wanted = self.intended(of);
         let value = self.rate_of(seen, trial, flow, span);
         // The first and the last frame of the span are counted whole, and times are uncertain at both
@@ -407,16 +407,28 @@ impl<'a> Context<'a> {
         let seconds = span.end.saturating_sub(span.start).as_secs_f64();
         let frame = f64::from(size) * 8.0 / seconds;
         let ends = seen.uncertainty.as_secs_f64() * 2.0 / seconds * wanted;
-        // Frames of the others delay those of the flow, at either end of the span.
-        let others = trial.flows.iter().enumerate();
-        let others = others.filter(|(n, other)| *n != flow.0 && other.to == to);
-        let time = |other: &Flow| self.setup.line_time(other.size).as_secs_f64();
-        let delay: f64 = others.map(|(_, other)| time(other)).sum();
-        let delayed = delay / seconds * wanted;
+        let delayed = self.delay(trial, flow) / seconds * wanted;
         let unsent = self.unsent(seen, trial, flow, span);
         let u = (frame + ends + delayed + unsent) / wanted * 100.0;
         let limits = Limits::around(100.0, self.setup.limits.rate * 100.0);
         self.judge(format!("rate of priority {priority}"), value, limits, u, "%");
+    }
+
+    /// Returns the seconds by which frames of the others delay those of a flow, at either end of a span.
+    fn delay(&self, trial: &Trial, flow: FlowId) -> f64 {
+        let to = trial.flows[flow.0].to;
+        let others = trial.flows.iter().enumerate();
+        let others = others.filter(|(n, other)| *n != flow.0 && other.to == to);
+        others.map(|(_, other)| self.setup.line_time(other.size).as_secs_f64()).sum()
+    }
+
+    /// Returns the shortest span in which [`Context::rate`] can judge the rate of a flow: in a shorter one the frames
+    /// at its ends are more than the limit.
+    pub(super) fn least_span(&self, trial: &Trial, flow: FlowId) -> Duration {
+        let of = &trial.flows[flow.0];
+        let frame = f64::from(of.size) * 8.0 / self.intended(of);
+        let seconds = (frame + self.delay(trial, flow)) / self.setup.limits.rate;
+        Duration::from_nanos_f64(seconds * 1e9)
     }
 
     /// Returns the bits per second by which the tester sent less than intended, if no pause of the

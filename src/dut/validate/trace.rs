@@ -174,7 +174,7 @@ fn pauses(seen: &Observation, setup: &Setup) -> Vec<PauseSpan> {
         let What::Control(octets) = &record.what else { continue };
         for (priority, time) in times(octets) {
             let key = (record.port.0, record.way == Way::Sent, priority);
-            let until = record.end + time.at(setup.rate);
+            let until = record.end + time.at(setup.port(record.port).rate);
             match open.get_mut(&key) {
                 // In force still: the latest time replaces what was left of the one before.
                 Some((_, end)) if *end >= record.end => *end = until,

@@ -106,7 +106,8 @@ fn send<R: Runner>(
     let mut last = None;
     let mut down = Duration::ZERO;
     loop {
-        let result = runner.advance(runner.step()).and_then(|()| runner.report(false));
+        let step = step(runner.step(), limits.duration, last.as_ref());
+        let result = runner.advance(step).and_then(|()| runner.report(false));
         // An error in the first step is the test's. A later one may be the machine's, and what was measured counts.
         let report = match (result, last.take()) {
             (Ok(report), _) => report,
@@ -150,6 +151,14 @@ fn drain<R: Runner>(runner: &mut R, limits: Limits) -> Result<Report, R::Error> 
         runner.advance(runner.step())?;
         waited += runner.step();
     }
+}
+
+/// Returns the time to the next report: a step, or what is left of the duration after the last report.
+fn step(step: Duration, duration: Option<Duration>, last: Option<&Report>) -> Duration {
+    let Some(duration) = duration else { return step };
+    let passed = Duration::from_nanos_f64(last.map_or(0.0, elapsed) * 1e9);
+    // The elapsed time is rounded, so what is left may be 0 before the duration is over.
+    duration.saturating_sub(passed).clamp(Duration::from_nanos(1), step)
 }
 
 fn elapsed(report: &Report) -> f64 {
@@ -309,6 +318,18 @@ mod tests {
     fn a_flow_that_never_ends_is_stopped_at_the_duration() {
         let (ran, _) = run(None, false, Some(Duration::from_millis(200)), u64::MAX);
         assert_eq!((ran.why, ran.report.flows[0].frames_tx), (Why::Over, 20));
+    }
+
+    /// Reports are 10 ms apart, and the run is no longer for that.
+    #[test]
+    fn a_run_is_no_longer_than_its_duration() {
+        for duration in
+            [Duration::from_micros(1), Duration::from_millis(1), Duration::from_millis(25)]
+        {
+            let (ran, _) = run(None, false, Some(duration), u64::MAX);
+            let over = ran.report.elapsed_s.unwrap() - duration.as_secs_f64();
+            assert!(ran.why == Why::Over && (0.0..2e-9).contains(&over), "{duration}: {over}");
+        }
     }
 
     #[test]

@@ -2,13 +2,17 @@
 
 use super::plan::{FlowKind, FlowPlan, Obeys, PortPlan, TestPlan};
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Mac, PrioritySet};
+use ground::units::{BitsPerSec, Bytes, Mac, PrioritySet};
 use host::plan::stream::{MeterPlan, Path, StreamPlan};
 use host::{ReactionsPlan, SfcReaction, StationPlan, TesterPlan, TransportPlan};
 use pfc::FlowControl;
 
 /// The rate of a port if neither layer 1 nor the link has one: 10 Gb/s, OTG's default.
 pub const RATE_DEFAULT: BitsPerSec = BitsPerSec::gbps(10);
+
+/// Bytes that a flow may wait for on its line, whatever the rate. A choice: about those of eight flows whose longest
+/// frames collide.
+const COLLIDING: Bytes = Bytes(125_000);
 
 /// The timing accuracy with which a world polls its stations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,8 +25,7 @@ pub struct Punctuality {
 }
 
 impl Punctuality {
-    /// A world that polls at exact times. The backlog is a choice: the wait of eight flows whose
-    /// longest frames collide on a 1 Gb/s line.
+    /// A world that polls at exact times. The backlog is that of [`COLLIDING`] on a 1 Gb/s line.
     pub const EXACT: Self = Self { late: Duration::ZERO, backlog: Duration::from_millis(1) };
 
     /// Threads on a machine. The values are choices: a polling thread was measured to lose up to
@@ -128,7 +131,8 @@ fn one(
         flow_control: flow_control(port),
         // What a port may send at once after a late poll.
         shaper_burst: rate.bytes_in(how.late),
-        backlog: how.backlog,
+        // On a slow line the frames of the other flows take longer than any delay of the world.
+        backlog: how.backlog.max(rate.time_for(COLLIDING)),
         expects: probed().map(|s| s.id).collect(),
         senders,
         receivers,

@@ -79,7 +79,7 @@ pub(super) fn resolve(
     let mut nodes = nodes(&mut cx, &around, lab, times.end);
     links::name(&mut cx, &graph, &mut switches, &mut nodes);
     let tester = otg::otg(&mut cx, at, lab, &graph, &specs, &mut nodes);
-    let addresses = tester.as_ref().map(|tester| otg::addresses(&mut cx, at, tester));
+    let addresses = tester.as_ref().map(|t| otg::addresses(&mut cx, at, t, switches.learn()));
     let context = flows::Context {
         graph: &graph,
         routes: &routes,

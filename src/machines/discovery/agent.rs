@@ -107,7 +107,7 @@ impl Lldp {
             self.counters.deletes += 1;
             self.tell(Event::NeighbourLeft(gone.received.mac));
         }
-        self.conclude();
+        self.conclude(now);
     }
 
     /// Handles link down. Neighbours stay valid for their time to live, or until the link is up.
@@ -153,7 +153,7 @@ impl Lldp {
         } else {
             self.hear(now, &view, known);
         }
-        self.conclude();
+        self.conclude(now);
     }
 
     fn hear(&mut self, now: Instant, view: &View<'_>, known: Option<usize>) {
@@ -198,7 +198,7 @@ impl Lldp {
             self.tell(Event::NeighbourAged(gone.received.mac));
         }
         if self.neighbours.len() != before {
-            self.conclude();
+            self.conclude(now);
         }
     }
 
@@ -268,14 +268,25 @@ impl Lldp {
     }
 
     /// Recalculates the results from the neighbours' information.
-    fn conclude(&mut self) {
+    fn conclude(&mut self, now: Instant) {
         // From all neighbours anew: the result must not depend on the order in which they came and went.
         let surroundings = Surroundings::of(&self.neighbours);
         if surroundings != self.surroundings {
             self.surroundings = surroundings;
             self.tell(Event::Surroundings);
         }
+        self.follow(now);
         self.negotiate();
+    }
+
+    /// Advertises the peer's priorities with PFC, if the plan says so.
+    fn follow(&mut self, now: Instant) {
+        let Some(dcbx) = self.dcbx.as_mut().filter(|dcbx| dcbx.plan.follows_pfc) else { return };
+        let peer = peer_of(&self.neighbours).1.and_then(|received| received.dcbx.pfc);
+        if let Some(enable) = peer.map(|pfc| pfc.enable).filter(|enable| *enable != dcbx.enable) {
+            dcbx.enable = enable;
+            self.transmitter.changed(now);
+        }
     }
 
     fn negotiate(&mut self) {

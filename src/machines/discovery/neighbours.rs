@@ -282,6 +282,8 @@ pub enum Why {
     Algorithm(u8),
     /// It needs more classes with PFC than the port has.
     PfcClasses(u8, u8),
+    /// Both ends are willing and have one address, so that none has precedence.
+    SameAddress,
 }
 
 impl fmt::Display for Why {
@@ -300,6 +302,9 @@ impl fmt::Display for Why {
             }
             Self::PfcClasses(needed, supported) => {
                 write!(f, "{needed} classes with PFC, this port supports {supported}")
+            }
+            Self::SameAddress => {
+                write!(f, "both ends are willing and have one MAC address; change one of the two")
             }
         }
     }

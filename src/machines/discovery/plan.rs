@@ -199,6 +199,9 @@ pub struct DcbxPlan {
     pub ets: Option<EtsPlan>,
     /// PFC settings, if advertised.
     pub pfc: Option<DcbxPfcPlan>,
+    /// True for a port without data: it advertises the priorities of its peer, so that a willing peer keeps
+    /// its own setting.
+    pub follows_pfc: bool,
     /// Application priorities; at most 168, and the whole frame has at most [`super::FRAME_MAX`]
     /// bytes.
     pub applications: Vec<Application>,
@@ -228,6 +231,7 @@ impl DcbxPlan {
             mac,
             ets: None,
             pfc: None,
+            follows_pfc: false,
             applications: Vec::new(),
             internal_delay: None,
             compensation: None,

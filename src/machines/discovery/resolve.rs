@@ -151,6 +151,10 @@ fn resolve_pfc(
     if !local.willing || remote.willing && keeps_own(plan.precedence, plan.mac, mac) {
         return own;
     }
+    // The standard counts on different addresses (38.4.2). With equal ones both would take the other's setting.
+    if remote.willing && mac == plan.mac && remote.enable != enable {
+        return PfcResolved { refused: Some(Why::SameAddress), ..own };
+    }
     let (needed, supported) =
         (count_classes(remote.enable, classes), pfc_classes(local.capability));
     // The capability counts traffic classes and not priorities.

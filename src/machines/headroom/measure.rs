@@ -283,14 +283,16 @@ impl Measurer {
         let (Some(running), Some(plan)) = (&mut self.running, &self.plan.initiate) else {
             unreachable!("a round trip of a measurement that does not run");
         };
-        running.t1_by_software += u16::from(!by_device);
         // The largest, because headroom must suffice for the slowest reaction.
         running.compensation = response.compensation.max(running.compensation);
         if plan.shims {
             self.shims.on_response(self.plan.dialect, response, &mut self.shim_delays);
         }
         // Where protected requests measure MACsec, the plain ones alone are round trips.
-        running.rounds += u16::from(!(plan.shims && is_protected(response.psn)));
+        if !(plan.shims && is_protected(response.psn)) {
+            running.rounds += 1;
+            running.t1_by_software += u16::from(!by_device);
+        }
         if running.rounds >= plan.rounds {
             let (running, shims) = (*running, plan.shims);
             self.finish(&running, shims);

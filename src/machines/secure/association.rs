@@ -155,7 +155,8 @@ impl fmt::Debug for Used {
     }
 }
 
-/// The four associations of a channel. Each number keeps its last key, even after removal.
+/// The four associations of a channel. Each number keeps its last key, even after removal, also that of the
+/// channel.
 #[derive(Debug)]
 pub(super) struct Associations<S> {
     live: [Option<S>; 4],

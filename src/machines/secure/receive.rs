@@ -124,6 +124,9 @@ pub(super) struct Receive {
     policy: Policy,
     /// Never grows: the maximum is reserved at the start.
     channels: Vec<ReceiveSc>,
+    /// Keys of the channels that were removed: a channel that returns must not accept again what it
+    /// received before. Grows by one for each peer that was removed, never by frames.
+    removed: Vec<(Sci, Associations<ReceiveSa>)>,
 }
 
 impl Receive {
@@ -137,7 +140,8 @@ impl Receive {
             offset: plan.confidentiality.map_or(0, ConfidentialityOffset::octets),
             replay_window: plan.replay_window,
         };
-        Self { policy, channels: Vec::with_capacity(SecyPlan::CHANNELS_MAX) }
+        let channels = Vec::with_capacity(SecyPlan::CHANNELS_MAX);
+        Self { policy, channels, removed: Vec::new() }
     }
 
     /// Accepts or discards a frame without a SecTAG.
@@ -259,11 +263,15 @@ impl Receive {
         plan: &SaPlan,
         cipher: Cipher,
     ) -> Result<bool, SaFault> {
-        let Some(slot) = self.open_channel(sci) else { return Ok(false) };
-        let associations = &mut self.channels[slot].associations;
-        if associations.reuses(an, plan) {
+        // Before the channel is created: a refused change leaves the state as it was.
+        let present = self.channels.iter().map(|sc| (sc.sci, &sc.associations));
+        let removed = self.removed.iter().map(|(sci, associations)| (*sci, associations));
+        let mut known = present.chain(removed).filter(|(other, _)| *other == sci);
+        if known.any(|(_, associations)| associations.reuses(an, plan)) {
             return Err(SaFault::KeyReused);
         }
+        let Some(slot) = self.open_channel(sci) else { return Ok(false) };
+        let associations = &mut self.channels[slot].associations;
         let window = Window::new(self.policy.replay_window, plan.pn);
         associations.install(an, plan, ReceiveSa { cipher, window });
         Ok(true)
@@ -273,7 +281,10 @@ impl Receive {
     pub(super) fn open_channel(&mut self, sci: Sci) -> Option<usize> {
         let known = self.channels.iter().position(|sc| sc.sci == sci);
         if known.is_none() && self.channels.len() < SecyPlan::CHANNELS_MAX {
-            let (associations, counters) = (Associations::new(), ReceiveCounters::default());
+            let removed = self.removed.iter().position(|(other, _)| *other == sci);
+            let associations =
+                removed.map_or_else(Associations::new, |slot| self.removed.swap_remove(slot).1);
+            let counters = ReceiveCounters::default();
             self.channels.push(ReceiveSc { sci, associations, counters });
             return Some(self.channels.len() - 1);
         }
@@ -290,11 +301,14 @@ impl Receive {
         self.channel_mut(sci).is_some_and(|sc| sc.associations.remove(an))
     }
 
-    /// Removes a channel with its associations. Returns false if there is none.
+    /// Removes a channel with its associations, of which the record of the keys is kept. Returns false if
+    /// there is none.
     pub(super) fn close_channel(&mut self, sci: Sci) -> bool {
-        let before = self.channels.len();
-        self.channels.retain(|sc| sc.sci != sci);
-        self.channels.len() < before
+        let Some(slot) = self.channels.iter().position(|sc| sc.sci == sci) else { return false };
+        let ReceiveSc { mut associations, .. } = self.channels.remove(slot);
+        An::ALL.into_iter().for_each(|an| _ = associations.remove(an));
+        self.removed.push((sci, associations));
+        true
     }
 
     /// Raises an association's lowest acceptable packet number. Returns false if there is no such

@@ -127,7 +127,8 @@ impl<F> Mesh<F> {
     /// Returns a port of another worker whose link went down.
     #[cold]
     fn find_down(&mut self) -> Option<PortId> {
-        // First, so that a link that goes down after its port was looked at is news again.
+        // First, so that a link that goes down after its port was looked at is news again. A store could overtake
+        // the loads below. The swap costs a cache line where a link went down, and frames do not come here.
         let news = &self.downs.news[self.member.me()];
         news.swap(false, Ordering::AcqRel);
         for (n, downs) in self.downs.ports.iter().enumerate() {
@@ -209,7 +210,10 @@ impl<F> Handoff<F> for Mesh<F> {
 
     fn tell_link(&mut self, port: PortId, up: bool, _: BitsPerSec) {
         debug_assert!(self.owns(port), "only the owner of a port tells its link state");
-        if self.up[port.index()].swap(up, Ordering::AcqRel) && !up {
+        // No swap: the owner of the port is the only writer.
+        let was_up = self.up[port.index()].load(Ordering::Relaxed);
+        self.up[port.index()].store(up, Ordering::Release);
+        if was_up && !up {
             // In this order: a worker that finds news finds the port.
             let downs = &self.downs.ports[port.index()];
             downs.store(downs.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);

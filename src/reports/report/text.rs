@@ -20,7 +20,8 @@ use results::{CheckSummary, CongestionSummary, PortSummary, Summary};
 pub fn text(now: &Summary, before: Option<&Summary>) -> String {
     let elapsed = Duration::from_nanos(now.elapsed_ns);
     let name = printable::line(&now.name);
-    let mut out = format!("{name} after {elapsed}\n\n{}", ports(now, before));
+    let cleared = if now.cleared { ", since its counters were cleared" } else { "" };
+    let mut out = format!("{name} after {elapsed}{cleared}\n\n{}", ports(now, before));
     let congestion = now.congestion.iter().map(congestion_table);
     let tables = [priorities(now), Medium::Terminal.drops(&now.drops).table()];
     for table in tables.into_iter().chain(congestion) {

@@ -25,8 +25,11 @@ described! {
         /// Version of Sluice.
         version: String,
         name: String,
-        /// Duration of the run.
+        /// Duration of the run, or the time since its counters were cleared.
         elapsed_ns: u64 = Counter,
+        /// True if the counters were cleared during the run: the checks and the verdict are about the time since then.
+        #[serde(default, skip_serializing_if = "is_false")]
+        cleared: bool,
         /// Number of worker threads.
         workers: usize,
         #[serde(serialize_with = "with_known")]
@@ -191,6 +194,7 @@ impl Summary {
             version: ground::program::version().into(),
             name: s.name.clone(),
             elapsed_ns: elapsed.into().as_nanos(),
+            cleared: false,
             // The virtual world has no workers, and polls like one.
             workers: run.polls.len().max(1),
             ports: ports.collect(),
@@ -223,6 +227,13 @@ impl Summary {
     fn judged(mut self) -> Self {
         self.checks = checks::checks(&self);
         self.verdict = checks::verdict(&self.checks);
+        self
+    }
+
+    /// Says whether the counters were cleared during the run.
+    #[must_use]
+    pub fn with_cleared(mut self, cleared: bool) -> Self {
+        self.cleared = cleared;
         self
     }
 

@@ -46,6 +46,8 @@ pub fn delay(ns: f64) -> String {
     match ns {
         ns if ns >= 1e6 => format!("{:.3} ms", ns / 1e6),
         ns if ns >= 1e4 => format!("{:.2} us", ns / 1e3),
+        // Picoseconds are the resolution, and not the 0 that they would round to.
+        ns if ns > 0.0 && ns < 0.05 => format!("{ns:.3} ns"),
         ns => format!("{ns:.1} ns"),
     }
 }
@@ -168,6 +170,12 @@ impl fmt::Display for Table {
 mod tests {
     use super::*;
     use crate::count;
+
+    #[test]
+    fn a_delay_of_picoseconds_is_not_none() {
+        let all = [0.0, 0.001, 0.049, 0.05, 1.25, 12_345.6].map(delay);
+        assert_eq!(all, ["0.0 ns", "0.001 ns", "0.049 ns", "0.1 ns", "1.2 ns", "12.35 us"]);
+    }
 
     #[test]
     fn columns_line_up() {

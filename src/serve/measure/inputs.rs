@@ -136,9 +136,11 @@ impl Inputs {
         DcbxPlan {
             internal_delay: Some(self.own_internal + own),
             compensation: Some(self.own_reaction),
+            // The TLV is here for its form, which says that this port answers both methods. A willing peer of lower
+            // address adopts what is in it, so this is the peer's own setting as soon as that is known.
+            follows_pfc: true,
             pfc: Some(DcbxPfcPlan {
-                willing: false,
-                // The TLV is here for its form, which says that this port answers both methods.
+                willing: true,
                 macsec_bound: false,
                 capability: 8,
                 enable: PrioritySet::default(),

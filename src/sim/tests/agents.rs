@@ -7,9 +7,7 @@ use ::headroom::{DelayInputs, Interface, Phy, Shims, SoftwareTerms, required};
 use ::pfc::FlowControl;
 use ::wire::headroom::{Dialect, TimeUnit};
 use buffer::GroupKind;
-use discovery::{
-    DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, LldpPlan, Party, PfcForm, Precedence, Subtypes,
-};
+use discovery::{DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, LldpPlan, Party, PfcForm};
 use ground::units::{BitsPerSec, Mac, PortId, PrioritySet};
 use link::{AgentsPlan, AutoPlan, Spread};
 use schedule::ClassPlan;
@@ -224,14 +222,7 @@ fn two_switches() -> NetworkPlan {
                 mac,
                 ets: Some(EtsPlan { willing, cbs: false, classes: 8, local: table, recommended }),
                 pfc: Some(DcbxPfcPlan { willing, macsec_bound, capability, enable, form }),
-                applications: vec![],
-                internal_delay: None,
-                compensation: None,
-                isolation: None,
-                topology: None,
-                sfc: None,
-                precedence: Precedence::default(),
-                subtypes: Subtypes::DEFAULT,
+                ..DcbxPlan::new(mac)
             }),
             ..agents(mac, Some(AutoPlan { wait: Duration::from_secs(30), ..auto() }))
         }

@@ -129,9 +129,9 @@ fn holb(tables: &rfc8239::Tables) -> Table {
             Text ["parts"] = row.pattern.name();
             Printed ["size"] = row.size.to_string();
             Printed ["shift"] = row.shift.to_string();
-            Printed ["uncongested loss"] = format!("{:.4}", row.uncongested_loss_percent);
-            Printed ["its rate"] = format!("{:.3}", row.uncongested_rate_percent);
-            Printed ["congested loss"] = format!("{:.4}", row.congested_loss_percent);
+            Printed ["uncongested loss"] = optional(row.uncongested_loss_percent, 4);
+            Printed ["its rate"] = optional(row.uncongested_rate_percent, 3);
+            Printed ["congested loss"] = optional(row.congested_loss_percent, 4);
             Text [""] = if row.back_pressure { "back-pressure" } else { "" };
         },
     )
@@ -179,7 +179,7 @@ pub fn lossless(results: &Run<lossless::Tables>) -> String {
     sections.join("\n")
 }
 
-fn optional(value: Option<f64>, decimals: usize) -> Option<String> {
+pub(super) fn optional(value: Option<f64>, decimals: usize) -> Option<String> {
     value.map(|value| format!("{value:.decimals$}"))
 }
 

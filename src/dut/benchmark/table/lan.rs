@@ -4,6 +4,7 @@ use text::{Table, columns, count};
 
 use crate::mlrsearch::Irregular;
 use crate::run::Run;
+use crate::table::fabric::optional;
 use crate::table::{ending, head, irregular, micros, percent, rate, titled};
 use crate::trial::Latency;
 use crate::{rfc2544, rfc2889};
@@ -219,9 +220,9 @@ fn congestion(tables: &rfc2889::Tables) -> Table {
         &tables.congestion,
         &columns! { row =>
             Printed ["size"] = row.size.to_string();
-            Printed ["uncongested"] = format!("{:.4}", row.uncongested_loss_percent);
-            Printed ["congested"] = format!("{:.4}", row.congested_loss_percent);
-            Text [""] = match (row.head_of_line_blocking, row.back_pressure) {
+            Printed ["uncongested"] = optional(row.uncongested_loss_percent, 4);
+            Printed ["congested"] = optional(row.congested_loss_percent, 4);
+            Text [""] = match (row.head_of_line_blocking.unwrap_or_default(), row.back_pressure.unwrap_or_default()) {
                 (true, true) => "head-of-line blocking, back-pressure",
                 (true, false) => "head-of-line blocking",
                 (false, true) => "back-pressure",

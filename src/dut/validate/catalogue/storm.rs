@@ -187,6 +187,30 @@ fn held_by(
     Ok(*first + cx.setup.stop_limit()..end)
 }
 
+/// Returns the reason why the rates of the priorities beside a storm cannot be judged, if its pauses hold for too
+/// short a time for the frames.
+pub(super) fn too_short(cx: &Context<'_>, storm: &Storm, set: PrioritySet) -> Option<String> {
+    let control = storm.trial.control.first()?;
+    let pauses = control.every.saturating_mul(u64::from(control.frames.saturating_sub(1)));
+    // As `held`, by what the tester is to send.
+    let held = (pauses + longest(cx).at(cx.setup.rate)).saturating_sub(cx.setup.stop_limit());
+    let others = storm.priorities.iter().enumerate().filter(|(_, other)| !set.contains(**other));
+    let least = others.map(|(n, _)| cx.least_span(&storm.trial, FlowId(n))).max()?;
+    let limit = match cx.setup.expected.watchdog {
+        Some(dog) if cx.setup.storm_max() < cx.setup.times.hold => {
+            format!("expected.watchdog.detection: a watchdog of {}", dog.detection)
+        }
+        _ => "times.hold: it".to_owned(),
+    };
+    (held <= least).then(|| {
+        format!(
+            "{limit} allows a storm that holds for {}, and the rates of the others need more than {}",
+            readable(held),
+            readable(least)
+        )
+    })
+}
+
 /// Judges a storm: its priorities stop, the others notice nothing, no frame is lost; of lossy
 /// priorities none until the end of the storm.
 pub(super) fn judge(

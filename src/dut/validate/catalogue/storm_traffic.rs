@@ -192,6 +192,10 @@ fn judge_mix(cx: &mut Context<'_>, priority: Priority, mix: &[u32]) -> Result<()
         flow.size = (*size).clamp(least, cx.setup.max_frame);
     }
     storm.trial.name = format!("{} with frames of {mix:?} bytes", storm.trial.name);
+    if let Some(why) = storm::too_short(cx, &storm, set) {
+        cx.skip(storm.trial.name, &why);
+        return Ok(());
+    }
     let observed = cx.observe(&storm.trial)?;
     storm::judge(cx, &storm, &observed, b, set)
 }

@@ -190,6 +190,51 @@ fn a_trace_has_rates_and_pauses() {
     assert_eq!((storms[0].port.as_str(), storms[0].priority), ("B", Some(3)));
 }
 
+/// A pause is counted in bit times of its own line, and a capture names the speed of each.
+#[test]
+fn evidence_of_a_port_of_another_rate_has_its_rate() {
+    use crate::observation::{Observation, Record, What};
+    use crate::trial::{Port, Trial, pfc_frame};
+    use ground::time::Duration;
+    use ground::units::{BitsPerSec, Mac, Priority, Quanta};
+
+    let text = "rate: 100G\nports: [{}, {}, {rate: 25G}]\n\
+                virtual: {profile: {defaults: {pfc: {enable: [3]}}}}\n";
+    let (dut, _) = crate::file::parse("dut.yaml", text).unwrap();
+    let octets = pfc_frame(Mac([2; 6]), &[(Priority::ALL[3], Quanta(1_000))]);
+    let record = |port| Record {
+        port: Port(port),
+        way: Way::Sent,
+        begin: Duration::ZERO,
+        end: Duration::from_micros(1),
+        len: 64,
+        what: What::Control(octets.clone().into()),
+        head: Box::default(),
+        secured: None,
+    };
+    let observed = Observation { records: vec![record(0), record(2)], ..Observation::default() };
+    let trial = Trial::new("pauses", Duration::from_millis(1));
+    let seen = crate::trace::Seen::of(&trial, &observed, &dut.setup, Keep::Frames);
+    let lengths: Vec<_> = seen.pauses.iter().map(|p| p.until.saturating_sub(p.from)).collect();
+    let time = |gbps| Quanta(1_000).at(BitsPerSec::gbps(gbps));
+    assert_eq!(lengths, [time(100), time(25)]);
+
+    let mut results = results();
+    results.tests[4].seen = vec![seen];
+    let captures = captures(&results, &dut.setup, "dut.yaml").unwrap();
+    let mut reader = pcap_file::pcapng::PcapNgReader::new(&captures[0].octets[..]).unwrap();
+    let mut speeds = Vec::new();
+    while let Some(block) = reader.next_block() {
+        use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption::IfSpeed;
+        let pcap_file::pcapng::Block::InterfaceDescription(of) = block.unwrap() else { continue };
+        speeds.extend(of.options.iter().filter_map(|option| match option {
+            IfSpeed(bps) => Some(bps / 1_000_000_000),
+            _ => None,
+        }));
+    }
+    assert_eq!(speeds, [100, 100, 25]);
+}
+
 #[test]
 fn nothing_is_kept_without_need() {
     let (mut results, setup) = failed("obeys-for-all", "V-R01");

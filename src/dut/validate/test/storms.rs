@@ -18,7 +18,7 @@ impl Context<'_> {
             return Ok(());
         };
         for port in (0..self.setup.ports.len()).map(Port) {
-            let rate = self.setup.rate;
+            let rate = self.port(port).rate;
             // A watchdog watches lossless priorities alone.
             let stops = self.setup.lossless.iter().map(|p| longest_stop(trial, port, p, rate));
             let longest = stops.max().unwrap_or_default();

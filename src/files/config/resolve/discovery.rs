@@ -139,6 +139,7 @@ pub(super) fn dcbx(
     DcbxPlan {
         mac: port.macs.0,
         ets: Some(ets(cx, &at.key("ets"), &said.ets, port)),
+        follows_pfc: false,
         pfc,
         applications: applications(cx, &at.key("applications"), &said.applications),
         internal_delay: Some(internal),

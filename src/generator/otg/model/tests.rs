@@ -165,6 +165,7 @@ fn a_file_with_lines_can_be_read_too() {
 }
 
 /// `Pattern` is written by hand, for all messages that are patterns.
+#[cfg(feature = "server")]
 #[test]
 fn a_pattern_reads_each_field_that_a_pattern_has() {
     let pool = prost_reflect::DescriptorPool::decode(crate::proto::DESCRIPTORS).unwrap();
@@ -181,6 +182,7 @@ fn a_pattern_reads_each_field_that_a_pattern_has() {
     assert!(!known("shuffle"));
 }
 
+#[cfg(feature = "server")]
 #[test]
 fn descriptors_have_neither_our_options_nor_comments() {
     let pool = prost_reflect::DescriptorPool::decode(crate::proto::DESCRIPTORS).unwrap();

@@ -242,7 +242,7 @@ fn span(time: Option<Duration>, given: f64, path: &str, cx: &mut Findings) -> Du
 fn fits_line(pace: &Pace, sizes: &Sizes, line: Line, path: &str, cx: &mut Findings) {
     let (size, rate) = (sizes.mean(), line.rate.get() as f64);
     // The part of the line that frames have, with this gap between them.
-    let share = |gap: u32| size / (size + f64::from(PREAMBLE + gap));
+    let share = |gap: u32| size / (size + f64::from(PREAMBLE) + f64::from(gap));
     let (asked, unit) = match pace.rate {
         Rate::Frames(n) => (n as f64, 1.0 / (8.0 * size)),
         Rate::FrameBits(bits) => (bits.get() as f64, 1.0),

@@ -20,10 +20,15 @@ pub(super) fn build<'a>(cx: &mut Cx, at: &Place<'a>, lab: &raw::Lab) -> Graph<'a
     members(cx, &mut graph, at, &lab.nodes.switches, generated);
     members(cx, &mut graph, at, &lab.nodes.hosts, generated);
     let mut links = Links { defaults: &lab.defaults.links, changed: vec![false; linked] };
-    for (i, said) in lab.links.iter().enumerate().take(LINKS_MAX) {
+    'entries: for (i, said) in lab.links.iter().enumerate() {
         let own = at.key("links").index(i);
         let source = Source { own, defaults: at.key("defaults").key("links") };
         for said in each_link(cx, &source, said) {
+            // Ranges make thousands of links of an entry, so each link counts.
+            if graph.links.len() >= LINKS_MAX {
+                cx.error(&source.own, format!("more than {LINKS_MAX} links; a lab has no more"));
+                break 'entries;
+            }
             links.add(cx, &mut graph, source.clone(), &said);
         }
     }
@@ -261,5 +266,32 @@ fn check_ports(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, has_topology: boo
     }
     if graph.hosts.is_empty() && !graph.nodes.is_empty() {
         cx.error(&at.key("nodes"), "a lab needs hosts; switches alone send nothing");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is above the limit is refused, and not left out.
+    #[test]
+    fn more_links_than_a_lab_has_are_refused() {
+        let link = |n: usize| raw::Link {
+            from: Some("s1..s256".into()),
+            to: Some(format!("t{n}")),
+            ..raw::Link::default()
+        };
+        let errors = |entries: usize| {
+            let mut lab = raw::Lab::default();
+            let names = ["s1..s256".to_owned(), format!("t1..t{entries}")];
+            lab.nodes.switches = Members::List(names.map(Short::Short).into());
+            lab.links = (1..=entries).map(link).collect();
+            let mut cx = Cx::of_file("f.yaml");
+            let graph = build(&mut cx, &Place::nowhere(), &lab);
+            let found = cx.finish().unwrap_err();
+            (graph.links.len(), found.iter().any(|f| f.what.contains("more than 65536 links")))
+        };
+        assert_eq!(errors(256), (LINKS_MAX, false));
+        assert_eq!(errors(257), (LINKS_MAX, true));
     }
 }

@@ -22,7 +22,10 @@ use ends::ends;
 use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Priority};
 use host::{FLOW_ID_MAX, FRAME_MAX, FlowId, OnOffPlan, Rate};
-use marking::{is_lossless, lossy_at, marking, signals, warn_of_unheard, warn_of_unheard_messages};
+use marking::{
+    is_lossless, lossy_at, marking, signals, warn_of_silence, warn_of_unheard,
+    warn_of_unheard_messages,
+};
 pub(super) use parts::Context;
 use parts::{Bound, KindOf, One, Sent, Times, Use, start, station, stream};
 use sim::{ClockPlan, Direction, LinkId, NodeId, NodePlan};
@@ -103,6 +106,7 @@ pub(super) fn flows(
         out.entries.push((name, flows));
     }
     warn_of_unheard_messages(cx, at, lab, context);
+    warn_of_silence(cx, at, &out.list, context, nodes);
     // Names of flows that were left out after an error could clash without need.
     if cx.count() == before {
         check_names(cx, at, &out);

@@ -62,7 +62,7 @@ pub fn set_tester(lab: &mut LabPlan, config: &Config) -> Result<(), ConfigError>
     let links = LinkRates { graph: &graph, rates };
     let nodes = &mut lab.network.nodes;
     lab.tester = tester(&mut cx, &at.key("otg"), config, &links, nodes);
-    let addresses = lab.tester.as_ref().map(|tester| addresses(&mut cx, &at, tester));
+    let addresses = lab.tester.as_ref().map(|tester| addresses(&mut cx, &at, tester, true));
     let wrong = |findings| ConfigError { file: NAMELESS.to_owned(), findings };
     cx.finish().map_err(wrong)?;
     keep_messages(nodes, lab.record.messages);
@@ -198,8 +198,16 @@ pub(super) fn warn_of_captures(
 }
 
 /// Returns the generator's addresses and their hosts, for the switches' tables: networks with loops
-/// must not flood.
-pub(super) fn addresses(cx: &mut Cx, at: &Place<'_>, tester: &LabTester) -> BTreeMap<Mac, NodeId> {
+/// must not flood, unless all switches `learn`.
+pub(super) fn addresses(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    tester: &LabTester,
+    learn: bool,
+) -> BTreeMap<Mac, NodeId> {
+    if !learn {
+        warn_of_unlisted(cx, at, tester);
+    }
     let mut found = BTreeMap::new();
     for (port, host) in tester.plan.ports.iter().zip(&tester.hosts) {
         found.insert(port.mac, *host);
@@ -259,9 +267,34 @@ pub(super) fn place_addresses(
     }
 }
 
+/// Warns of flows with more destinations than switches with static addresses are given.
+fn warn_of_unlisted(cx: &mut Cx, at: &Place<'_>, tester: &LabTester) {
+    for flow in &tester.plan.flows {
+        let FlowKind::Stream(stream) = &flow.kind else { continue };
+        let edit = stream.template.edits.iter().find(|edit| edit.at == 0);
+        let listed = match edit.map(|edit| &edit.values) {
+            Some(Values::Increment { count, .. } | Values::Decrement { count, .. })
+                if *count > LISTED_MAX =>
+            {
+                LISTED_MAX
+            }
+            Some(Values::Random { .. }) => 0,
+            _ => continue,
+        };
+        let what = format!(
+            "flow {}: the switches know {listed} of its destination addresses, and flood frames to the others; \
+             give it a list, or up to {LISTED_MAX} addresses by `increment`",
+            flow.name
+        );
+        cx.warn(&at.key("otg"), what);
+    }
+}
+
+/// Most destinations or sources of one flow that switches are given as static addresses.
+const LISTED_MAX: u64 = 1_024;
+
 /// Returns the unicast addresses of a flow's frames at an offset.
 fn macs(flow: &FlowPlan, offset: usize) -> Vec<Mac> {
-    const LISTED_MAX: u64 = 1_024;
     let stream = match &flow.kind {
         FlowKind::Roce(plan) => return vec![if offset == 0 { plan.dst } else { plan.src }],
         FlowKind::Stream(stream) => stream,

@@ -230,6 +230,13 @@ pub(super) struct Switches {
     pub learns: Vec<bool>,
 }
 
+impl Switches {
+    /// Returns true if every switch learns addresses.
+    pub fn learn(&self) -> bool {
+        self.plans.iter().zip(&self.learns).all(|(plan, learns)| plan.is_none() || *learns)
+    }
+}
+
 impl<'a> Profiles<'a> {
     pub fn new(at: &Place<'a>, lab: &raw::Lab) -> Self {
         let at = at.key("profiles");

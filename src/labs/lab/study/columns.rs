@@ -20,7 +20,7 @@ pub(super) const HEAD: &[Column<Row>] = &columns! { row =>
     Text "trace_hash" = row.trace_hash.as_deref(), "hash of all events; null in the real world";
     Text "verdict" = Verdict::name(row.verdict), "`pass`, `not_judged`, `inconclusive` or `fail`";
     // One text and no list: rows are flat, so that every tool reads them as a table.
-    Made "failed" = row.failed.join(", "),
+    Made "failed" = joined(&row.failed),
         "checks that are inconclusive or FAIL, separated by commas";
 };
 

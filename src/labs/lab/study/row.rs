@@ -138,6 +138,29 @@ fn hop_figures(hop: &HopOutcome) -> impl Iterator<Item = (String, Value)> + '_ {
     HOPS.iter().map(move |column| (name(column.field.name), json!(column.cell(hop))))
 }
 
+/// Returns the names as one text. A name may be any text: a comma in it that would separate names has a backslash in
+/// front, and so has a backslash.
+pub(super) fn joined(names: &[String]) -> String {
+    let escaped = names.iter().map(|name| name.replace('\\', r"\\").replace(", ", r"\, "));
+    escaped.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the names of a text of [`joined`].
+fn separated(text: &str) -> Vec<String> {
+    let (mut names, mut name) = (Vec::new(), String::new());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => name.extend(chars.next()),
+            ',' if chars.next_if_eq(&' ').is_some() => names.push(core::mem::take(&mut name)),
+            c => name.push(c),
+        }
+    }
+    names.push(name);
+    names.retain(|name| !name.is_empty());
+    names
+}
+
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(None)?;
@@ -200,7 +223,7 @@ impl<'de> Visitor<'de> for Reader {
 /// Reads names that are one text.
 fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let text = String::deserialize(from)?;
-    Ok(text.split(", ").filter(|name| !name.is_empty()).map(Into::into).collect())
+    Ok(separated(&text))
 }
 
 #[cfg(test)]
@@ -249,6 +272,25 @@ checks: [conservation, lossless, {value: {path: marks, at_least: 1}}]
         let twice = line.replacen(r#""n":7"#, r#""n":7,"n":8"#, 1);
         assert!(serde_json::from_str::<Row>(&twice).unwrap_err().to_string().contains("twice"));
         assert!(serde_json::from_str::<Row>(r#"{"n":7}"#).is_err());
+    }
+
+    #[test]
+    fn names_of_checks_read_back_whatever_is_in_them() {
+        for names in [
+            &[][..],
+            &["a"],
+            &["a", "b c"],
+            &["rate of f, in bit/s", "a"],
+            &["a,", " b"],
+            &["c\\", "d", "e\\, f"],
+        ] {
+            let (row, _) = row();
+            let failed = names.iter().map(|name| (*name).to_owned()).collect();
+            let row = Row { failed, ..row };
+            let read: Row = serde_json::from_str(&serde_json::to_string(&row).unwrap()).unwrap();
+            assert_eq!(read.failed, names);
+        }
+        assert_eq!(joined(&["a".into(), "b c".into()]), "a, b c");
     }
 
     #[test]

@@ -75,7 +75,6 @@ pub(super) fn of_plan(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     found.extend(of_links(plan, rings));
     found.extend(of_nodes(plan));
     found.extend(of_headroom(plan));
-    found.extend(of_macsec(plan));
     found.extend(of_faults(plan, rings));
     found.extend(of_records(plan));
     found
@@ -96,22 +95,6 @@ fn of_headroom(plan: &LabPlan) -> Option<Shortfall> {
             "what waits in rings is most of what can arrive after XOFF, and no message measures \
              it: links are measured and the results shown, and headroom stays what rings need",
         )
-    })
-}
-
-/// Delays of separate MACsec devices.
-fn of_macsec(plan: &LabPlan) -> Option<Shortfall> {
-    let takes = |secy: &Option<Box<SecyPlan>>| {
-        secy.as_ref().is_some_and(|secy| secy.tx_delay + secy.rx_delay > Duration::ZERO)
-    };
-    let any = |node: &NodePlan| match &node.kind {
-        NodeKind::Switch(switch) => switch.ports.iter().any(|port| takes(&port.secy)),
-        NodeKind::Host(host) => takes(&host.secy),
-    };
-    plan.network.nodes.iter().any(any).then(|| {
-        let instead = "MACsec takes the time that this processor needs; headroom counts the \
-            configured delays";
-        Shortfall::new("macsec.delay", instead)
     })
 }
 
@@ -219,7 +202,8 @@ fn of_nodes(plan: &LabPlan) -> Vec<Shortfall> {
     say(
         "macsec.delay",
         with(|n| secys(n).any(|s| s.tx_delay + s.rx_delay > Duration::ZERO)),
-        "MACsec takes the time of this machine; the configured delays of {} are left out",
+        "MACsec takes the time of this machine; the configured delays of {} are left out, and headroom \
+         counts them",
     );
     say(
         "nodes.cut_through",

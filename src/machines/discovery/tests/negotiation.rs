@@ -36,6 +36,50 @@ fn of_two_willing_ports_one_address_decides() {
     }
 }
 
+/// Both would take the other's setting, and never agree.
+#[test]
+fn of_two_willing_ports_with_one_address_each_keeps_its_setting() {
+    for precedence in [Precedence::HigherAddress, Precedence::LowerAddress] {
+        let plan = |enable| DcbxPlan { precedence, ..dcbx_plan(1, true, enable) };
+        let resolved = |mine, theirs| {
+            let mut peer = started(Lldp::new(&lldp_plan(2), Some(&plan(theirs))));
+            let mut frame = taken(&mut peer, at(0)).unwrap();
+            frame[6..12].copy_from_slice(&mac(1).0);
+            let mut agent = started(Lldp::new(&lldp_plan(1), Some(&plan(mine))));
+            agent.on_frame(at(0), &frame);
+            agent.resolved().unwrap().pfc.unwrap()
+        };
+        let own = |enable, refused| PfcResolved {
+            enable: PrioritySet(enable),
+            from: Party::Local,
+            refused,
+        };
+        assert_eq!(resolved(0x08, 0x10), own(0x08, Some(Why::SameAddress)));
+        assert_eq!(resolved(0x10, 0x08), own(0x10, Some(Why::SameAddress)));
+        assert_eq!(resolved(0x08, 0x08).enable, PrioritySet(0x08), "they agree");
+    }
+}
+
+/// A port that only measures must not change the PFC of the port that it measures.
+#[test]
+fn a_port_that_follows_leaves_a_willing_peer_its_setting() {
+    for (own, peer) in [(1, 2), (2, 1)] {
+        let plan = DcbxPlan { follows_pfc: true, ..dcbx_plan(own, true, 0) };
+        let theirs = |enable| dcbx_plan(peer, true, enable);
+        let mut port = after(&plan, &theirs(0x08));
+        let mut peer = started(Lldp::new(&lldp_plan(peer), Some(&theirs(0x08))));
+        peer.on_frame(at(0), &taken(&mut port, at(0)).unwrap());
+        assert_eq!(pfc_of(&peer).0, 0x08);
+        // What the peer changes later is followed at once, without waiting for the interval.
+        while taken(&mut port, at(2_000)).is_some() {}
+        port.on_frame(at(2_000), &said(&theirs(0x18)));
+        assert!(port.is_due(at(2_000)));
+        peer.set_dcbx_pfc_enable(at(2_000), PrioritySet(0x18));
+        peer.on_frame(at(2_000), &taken(&mut port, at(2_000)).unwrap());
+        assert_eq!(pfc_of(&peer).0, 0x18);
+    }
+}
+
 #[test]
 fn a_peer_that_asks_for_more_classes_than_there_are_is_not_followed() {
     let mut mine = dcbx_plan(1, true, 0x08);

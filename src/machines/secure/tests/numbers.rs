@@ -152,6 +152,33 @@ fn a_pause_that_was_held_back_is_late_within_the_window() {
     assert_eq!(accept(&mut bob, &held), Err(Discard::Late));
 }
 
+/// Removing the channel is no way around [`a_key_does_not_start_again`].
+#[test]
+fn a_channel_that_returns_accepts_no_old_frame() {
+    for suite in SUITES {
+        let (mut alice, mut bob) = pair(suite, |_| {});
+        let old: Vec<_> = (0..3).map(|_| protect(&mut alice, &data(64)).unwrap()).collect();
+        for sealed in &old {
+            assert_eq!(accept(&mut bob, sealed), Ok(data(64)));
+        }
+        let install =
+            |pn| SecyChange::InstallReceive { sci: ALICE, an: an(0), sa: sa(suite, 10, pn) };
+        for _ in 0..2 {
+            bob.change(&SecyChange::RemoveChannel(ALICE)).unwrap();
+            let reused = Err(ChangeRefused::Sa(SaFault::KeyReused));
+            assert_eq!(bob.change(&install(1)), reused);
+            assert_eq!(bob.change(&install(3)), reused);
+            assert!(bob.snapshot().receive.iter().flatten().next().is_none(), "no empty channel");
+            bob.change(&install(4)).unwrap();
+            for sealed in &old {
+                assert_eq!(accept(&mut bob, sealed), Err(Discard::Late));
+            }
+        }
+        let sealed = protect(&mut alice, &data(64)).unwrap();
+        assert_eq!(accept(&mut bob, &sealed), Ok(data(64)));
+    }
+}
+
 #[test]
 fn a_key_does_not_start_again() {
     for suite in SUITES {

@@ -174,7 +174,9 @@ impl One {
 }
 
 impl Covered {
-    const fn is_udp(self) -> bool {
+    /// Returns true if the checksum is that of UDP.
+    #[must_use]
+    pub const fn is_udp(self) -> bool {
         matches!(self, Self::Payload4 { udp: true, .. } | Self::Payload6 { udp: true, .. })
     }
 

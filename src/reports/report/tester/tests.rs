@@ -1,4 +1,5 @@
 use super::*;
+#[cfg(feature = "instruments")]
 use crate::test_metrics::tester_metrics;
 use ground::verdict::Verdict;
 use tester::Measured;
@@ -178,6 +179,7 @@ fn spreadsheets_get_a_row_for_each_thing_and_names_with_commas() {
     assert_eq!(ports_csv(&report()).lines().count(), 3);
 }
 
+#[cfg(feature = "instruments")]
 #[test]
 fn metrics_have_seconds_and_leave_out_what_is_not_known() {
     let text = tester_metrics(report());
@@ -195,6 +197,7 @@ fn metrics_have_seconds_and_leave_out_what_is_not_known() {
     assert!(text.ends_with("# EOF\n"));
 }
 
+#[cfg(feature = "instruments")]
 #[test]
 fn promtool_has_no_objection_to_the_metrics() {
     crate::scrape::tests::judge_by_promtool(tester_metrics(report()));

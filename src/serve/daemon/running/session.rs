@@ -52,6 +52,8 @@ pub(crate) struct Session {
     stop: Arc<AtomicBool>,
     /// True if late polls do not affect the verdict.
     late_polls_ignored: bool,
+    /// True once a client has cleared the counters: what was lost before is in no summary.
+    cleared: AtomicBool,
     /// Last summary for readers that must not wait for workers.
     latest: Mutex<Option<Arc<Summary>>>,
 }
@@ -108,6 +110,7 @@ impl Session {
             hardware_pfc: file.devices.iter().map(|device| device.hardware_pfc).collect(),
             stop,
             late_polls_ignored,
+            cleared: AtomicBool::new(false),
             latest: Mutex::default(),
         }
     }
@@ -133,6 +136,7 @@ impl Session {
             .with_deadlocks(deadlocks)
             .with_hardware_pfc(self.hardware_pfc.iter().copied())
             .with_late_polls(self.late_polls_ignored)
+            .with_cleared(self.cleared.load(Ordering::Relaxed))
     }
 
     /// Counts a suspected deadlock at a port.
@@ -293,6 +297,8 @@ impl Session {
             }
             // Losses of links are counted here and not by the workers.
             Request::Clear {} => {
+                // Before the counters: a summary that is made meanwhile may lack what they had.
+                self.cleared.store(true, Ordering::Relaxed);
                 self.controller.apply(Change::ClearCounters)?;
                 lock(&self.links).iter_mut().for_each(|link| link.losses = 0);
             }
@@ -397,6 +403,21 @@ mod tests {
         let named = |text: &str| with_port_names(text, &plan);
         assert_eq!(named("port 1 cannot measure: its link"), "port right cannot measure: its link");
         assert_eq!(named("from port 0 to port 7, any port"), "from port left to port 7, any port");
+    }
+
+    /// A verdict on the time since a clear is none on the run.
+    #[test]
+    fn a_summary_says_that_its_counters_were_cleared() {
+        let switch = contracts::stats::SwitchSnapshot::new("s".into(), Default::default());
+        let (nics, lossless, polls) = (vec![], vec![], vec![]);
+        let run = RunSnapshot { switch, nics, lossless_lost: Default::default(), lossless, polls };
+        let summary = |cleared| Summary::new(&run, Total::ZERO).with_cleared(cleared);
+        let heading =
+            |cleared| report::text(&summary(cleared), None).lines().next().map(str::to_owned);
+        assert_eq!(heading(false).unwrap(), "s after 0ps");
+        assert_eq!(heading(true).unwrap(), "s after 0ps, since its counters were cleared");
+        let json = |cleared| serde_json::to_value(summary(cleared)).unwrap();
+        assert_eq!((json(false).get("cleared"), &json(true)["cleared"]), (None, &true.into()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::changed::{
     cut, ends, fails_after, fails_as, fails_before, judged, lose, lose_early, stop,
 };
-use super::{GOOD, PLAIN, skips, with};
+use super::{GOOD, PLAIN, skips, validate, with};
 use crate::judge::Outcome;
 use crate::observation::{Observation, Record, Way, What};
 use crate::trial::{Control, FlowId, Obeys, Port, Trial, VECTOR};
@@ -185,6 +185,24 @@ fn sizes_that_do_not_stop_are_found() {
     fails_before("V-R14", "frames of priority 3 against the pause", &size("[1526]"));
     fails_after("V-R14", "lost frames of priority 1", &lose_early(1));
     fails_after("V-R14", "rate of priority 4", &stop(4));
+}
+
+/// A watchdog leaves a storm too little time for the rates of long frames, which is no doubt about the device.
+#[test]
+fn sizes_whose_rates_a_short_storm_cannot_show_are_left_out_with_both_times() {
+    let text = "rate: 25G\nmax_frame: 9216\nports: [{}, {}, {}]\nlossless: [3]\n\
+                expected: {watchdog: {detection: 1ms, restoration: 2ms, poll: 10us}}\n\
+                virtual: {profile: {max_frame: 9216, buffer: {total: 4MiB}, defaults: {pfc: {enable: [3]}, \
+                watchdog: {detection: 1ms, restoration: 2ms}}}}\n";
+    let results = validate(text, &["V-R14"]);
+    let test = &results.tests[1];
+    let skipped = test.measurements.iter().filter(|m| m.outcome == Outcome::Skip);
+    let [skipped] = &skipped.collect::<Vec<_>>()[..] else { panic!("{test:#?}") };
+    assert!(skipped.what.contains("[9216] bytes"), "{skipped:?}");
+    for part in ["a watchdog of 1ms allows a storm that holds for ", "need more than "] {
+        assert!(skipped.detail.contains(part), "{skipped:?}");
+    }
+    assert_eq!(test.outcome, Outcome::Skip, "{test:#?}");
 }
 
 #[test]

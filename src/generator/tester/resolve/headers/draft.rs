@@ -129,8 +129,9 @@ impl Draft {
         self.checksums.sort_by_key(inner_first);
         for sum in &self.checksums {
             let right = checksum(&frame, sum);
-            // Wrong on purpose, for tests of receivers.
-            put(&mut frame, sum.at, if sum.bad { right.wrapping_add(1) } else { right });
+            // Wrong on purpose, for tests of receivers. The sum of UDP is never 0, which means that there is none.
+            let wrong = right.wrapping_add(1).max(u16::from(sum.over.is_udp()));
+            put(&mut frame, sum.at, if sum.bad { wrong } else { right });
         }
         self.octets.copy_from_slice(&frame[..headers]);
         TemplatePlan {
@@ -207,6 +208,25 @@ mod tests {
         assert_eq!(draft.octets, [0xff, 0xff, 0xff, 0xe0, 0, 0xff, 0xff]);
         draft.set(base, &field("f", 3, 13, 0), 0x1234);
         assert_eq!(draft.octets[3..5], [0xe0 | 0x12, 0x34]);
+    }
+
+    /// 0 would mean that the frame has no checksum, which receivers accept.
+    #[test]
+    fn a_wrong_checksum_of_udp_is_never_none() {
+        let frame = |bad, port: u16| {
+            let mut draft = Draft::default();
+            draft.room(ipv4::HEADER_LEN + 8);
+            draft.octets[20..22].copy_from_slice(&port.to_be_bytes());
+            let (at, over) = (26, Covered::Payload4 { ip: 0, from: 20, udp: true });
+            draft.checksums.push(Checksum { at, over, bad });
+            let headers = draft.finish(Payload::Zero, 28, false).headers;
+            u16::from_be_bytes([headers[26], headers[27]])
+        };
+        // The source port for which the others sum up to 0xffff.
+        let port = frame(false, 0);
+        assert_eq!(frame(false, port), 0xffff);
+        assert_eq!(frame(true, port), 1);
+        assert_eq!(frame(true, 0), port + 1);
     }
 
     #[test]

@@ -117,8 +117,38 @@ fn sizes_rates_and_durations_are_taken_as_they_are() {
     let s = stream(ethernet(json!({})), some);
     assert_eq!((s.limit.frames, s.pace.gap), (Some(7), 12));
     assert_eq!(s.delay, Duration::from_nanos(2500));
+    // The longest gap there is, which the rate must not count as a short one.
+    let apart = json!({"duration": {"fixed_packets": {"packets": 2, "gap": u32::MAX}}});
+    let (_, warnings) = resolved(&with_flows(json!([flow(ethernet(json!({})), apart)]))).unwrap();
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("gaps of 4294967295 octets"),
+        "{warnings:?}"
+    );
     let s = stream(ethernet(json!({})), json!({"duration": {"fixed_seconds": {"seconds": 0.5}}}));
     assert_eq!(s.limit.time, Some(Duration::from_millis(500)));
+}
+
+/// On a slow line a flow waits longer for the frames of the others than on a fast one, and sends no fewer for it.
+#[test]
+fn flows_that_fill_a_slow_line_keep_their_rates() {
+    let sizes = [64, 570, 1518, 64, 570, 1518, 64, 570];
+    let flows = sizes.into_iter().enumerate().map(|(n, size)| {
+        let more = json!({"name": format!("f{n}"), "size": {"fixed": size}, "rate": {"percentage": 12.5},
+            "duration": {"fixed_seconds": {"seconds": 1.0}}, "metrics": {"enable": true}});
+        flow(ethernet(json!({})), more)
+    });
+    let mut config = with_flows(flows.collect());
+    config["layer1"][0]["speed"] = json!("speed_10_fd_mbps");
+    let plan = good(&config);
+    let mut runner = crate::virtual_run::VirtualTest::new(plan.clone()).unwrap();
+    let limits = crate::drive::Limits { duration: None, drain: Duration::from_millis(10) };
+    let ran = crate::drive::drive(&plan, &mut runner, limits, |_, _| true).unwrap();
+    let sent = ran.findings.iter().filter(|finding| finding.what.starts_with("sent "));
+    assert!(
+        sent.clone().count() == 8 && sent.clone().all(|f| f.verdict.is_pass()),
+        "{:?}",
+        ran.findings
+    );
 }
 
 #[test]

@@ -118,6 +118,18 @@ fn what_nobody_would_hear_of_is_said() {
         ("qcn: {}", "obey: auto", "udp", "no host obeys the congestion notifications"),
         ("fast_cnp: {}", "obey: auto", "tcp", "`fast_cnp` is for flows of RoCEv2"),
         (
+            "fast_cnp: {}",
+            "sfc: flow",
+            "roce",
+            "sends source flow control messages, which `h1` and 1 more",
+        ),
+        (
+            "sfc: {}, sfc_proxy: {}",
+            "qcn: {}",
+            "udp",
+            "sends congestion notifications (QCN), which `h1`",
+        ),
+        (
             "sfc: {sfcMinHeaderOctets: 200}",
             "sfc: flow",
             "roce",

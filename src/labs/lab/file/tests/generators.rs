@@ -61,6 +61,31 @@ fn hosts_become_ports_and_switches_know_their_addresses() {
     }
 }
 
+/// Frames to the others are flooded, which is not what the author of a loss-free network has in mind.
+#[test]
+fn destinations_that_switches_are_not_told_of_are_said() {
+    let to = |dst: &str| lab("", "").replacen("dst: {value: \"02:00:00:00:00:a2\"}", dst, 1);
+    let many = |count: u32| {
+        format!(
+            "dst: {{increment: {{start: \"02:00:00:01:00:00\", step: \"00:00:00:00:00:01\", count: {count}}}}}"
+        )
+    };
+    assert_eq!(good(&to(&many(1_024))).1, Vec::<String>::new());
+    let learning = to(&many(1_025)) + "profiles: {tor: {bridge: {}}}\n";
+    assert_eq!(good(&learning).1, Vec::<String>::new());
+    for (dst, part) in [
+        (many(1_025), "flow there: the switches know 1024 of its destination addresses"),
+        (
+            "dst: {random: {min: \"02:00:00:01:00:00\", max: \"02:00:00:01:00:09\", count: 9}}"
+                .to_owned(),
+            "flow there: the switches know 0 of",
+        ),
+    ] {
+        let warnings = good(&to(&dst)).1;
+        assert!(warnings.len() == 1 && warnings[0].contains(part), "{warnings:?}");
+    }
+}
+
 #[test]
 fn what_a_generator_cannot_have_is_refused() {
     let text = lab("", "");

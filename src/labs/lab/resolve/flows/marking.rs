@@ -1,6 +1,8 @@
 //! Priority and DSCP of a flow, whether its path is lossless, and whether a host obeys the congestion messages
 //! about it.
 
+use std::collections::BTreeMap;
+
 use super::carrier::Carrier;
 use super::parts::{Context, KindOf};
 use crate::raw::{self, Short, TransportName};
@@ -10,8 +12,8 @@ use buffer::GroupKind;
 use config::{Cx, Place};
 use ground::units::{Dscp, PortId, Priority};
 use host::{Marking, StationPlan};
-use labrun::{FlowSignals, LossyHop};
-use sim::NodeId;
+use labrun::{FlowSignals, LabFlow, LossyHop};
+use sim::{NodeId, NodeKind, NodePlan};
 use switch::{ClassifyPlan, CongestionPlan, Trust};
 
 /// Returns the priority to which a switch classifies a flow's frames: by DSCP, or the port's
@@ -210,6 +212,57 @@ pub(super) fn warn_of_unheard(
             "no host obeys the congestion notifications (QCN) about this flow: give `{host}` `qcn: {{}}`"
         );
         cx.warn(&at.own, what);
+    }
+}
+
+/// Warns of hosts that obey congestion messages, of which no switch on the paths of their flows sends any.
+pub(super) fn warn_of_silence(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    flows: &[LabFlow],
+    context: &Context<'_, '_>,
+    nodes: &[NodePlan],
+) {
+    type Signal =
+        (&'static str, &'static str, fn(&StationPlan) -> bool, fn(&CongestionPlan) -> bool);
+    const SIGNALS: [Signal; 2] = [
+        ("sfc", "source flow control messages", |h| h.reactions.sfc.is_some(), |s| s.sfc.is_some()),
+        (
+            "qcn",
+            "congestion notifications (QCN)",
+            |h| h.reactions.qcn.is_some(),
+            |s| s.qcn.is_some(),
+        ),
+    ];
+    let graph = context.graph;
+    for (key, messages, obeys, sends) in SIGNALS {
+        // True once a flow of the host passes a switch that sends them.
+        let mut hosts: BTreeMap<usize, bool> = BTreeMap::new();
+        for flow in flows {
+            let NodeKind::Host(host) = &nodes[flow.from.index()].kind else { continue };
+            if !obeys(host) {
+                continue;
+            }
+            let hears = hosts.entry(flow.from.index()).or_default();
+            let ends = [flow.from, flow.to].map(|node| graph.host_number(node.index()));
+            *hears = *hears || {
+                let way = context.routes.way(graph, ends[0], ends[1]).unwrap_or_default();
+                let switches = way.iter().filter_map(|hop| context.switch(hop));
+                { switches }.any(|switch| sends(&switch.congestion))
+            };
+        }
+        let deaf = hosts.iter().filter(|(_, hears)| !**hears);
+        let mut names = deaf.map(|(host, _)| graph.nodes[*host].name.as_str());
+        let Some(first) = names.next() else { continue };
+        let more = match names.count() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let what = format!(
+            "no switch on the paths of their flows sends {messages}, which `{first}`{more} would obey: give the \
+             profile of a switch `{key}: {{}}`, or leave out `{key}` of the hosts"
+        );
+        cx.warn(&at.key("nodes"), what);
     }
 }
 

@@ -195,6 +195,7 @@ fn with_protected_requests_the_rounds_are_those_of_plain_ones() {
     assert_eq!(m.next_event(), Some(Event::Done), "plain, protected, ..., plain");
     let trips = m.round_trips().unwrap();
     assert_eq!((trips.count(), trips.shims.count()), (4, 3));
+    assert_eq!(trips.t1_by_software, 4, "no more than there are round trips");
 }
 
 #[test]

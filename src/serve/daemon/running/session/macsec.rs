@@ -29,16 +29,8 @@ impl Session {
     /// Installs a key, and selects it for transmission if requested.
     pub(crate) fn install(&self, install: &MacsecInstall) -> Result<()> {
         let port = self.port(&install.port)?;
-        let suite = self.suite(port)?;
-        let (an, sa) = (association(install.an)?, sa(install, suite)?);
-        let change = match install.receive.as_deref() {
-            Some(channel) => SecyChange::InstallReceive { sci: sci(channel)?, an, sa },
-            None => SecyChange::InstallTransmit { an, sa },
-        };
-        self.controller.change_secy(port, &change)?;
-        if install.using {
-            ensure!(install.receive.is_none(), "using: only what is sent with is used");
-            self.controller.change_secy(port, &SecyChange::UseTransmit(an))?;
+        for change in changes(install, self.suite(port)?)? {
+            self.controller.change_secy(port, &change)?;
         }
         Ok(())
     }
@@ -73,6 +65,17 @@ impl Session {
 
 fn association(n: u8) -> Result<An> {
     An::new(n).context("an: 0 to 3")
+}
+
+/// The changes that a request describes, in order. All of it is checked before the first is made.
+fn changes(install: &MacsecInstall, suite: CipherSuite) -> Result<Vec<SecyChange>> {
+    let (an, sa) = (association(install.an)?, sa(install, suite)?);
+    let Some(channel) = install.receive.as_deref() else {
+        let using = install.using.then_some(SecyChange::UseTransmit(an));
+        return Ok([SecyChange::InstallTransmit { an, sa }].into_iter().chain(using).collect());
+    };
+    ensure!(!install.using, "using: only what is sent with is used");
+    Ok(vec![SecyChange::InstallReceive { sci: sci(channel)?, an, sa }])
 }
 
 /// The association that a request describes.
@@ -130,6 +133,24 @@ mod tests {
         for (ssci, salt) in [(None, None), (Some(0), Some(salt)), (Some(7), Some("e6"))] {
             assert!(sa(&install(ssci, salt), GcmAesXpn128).is_err());
         }
+    }
+
+    #[test]
+    fn a_request_that_is_refused_changes_nothing() {
+        let suite = CipherSuite::GcmAes128;
+        let mut request = MacsecInstall { using: true, ..install(None, None) };
+        let [SecyChange::InstallTransmit { .. }, SecyChange::UseTransmit(an)] =
+            &changes(&request, suite).unwrap()[..]
+        else {
+            panic!("a key is installed, and then used")
+        };
+        assert_eq!(an.get(), 0);
+        // A key to receive with is not used to send, so it is not installed either.
+        request.receive = Some("02:00:00:00:00:09/1".into());
+        let error = changes(&request, suite).unwrap_err().to_string();
+        assert_eq!(error, "using: only what is sent with is used");
+        request.using = false;
+        assert_eq!(changes(&request, suite).unwrap().len(), 1);
     }
 
     #[test]
