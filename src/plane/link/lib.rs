@@ -21,7 +21,7 @@ mod tests;
 pub use auto::AutoState;
 pub use news::{
     AgentsSnapshot, Failure, Found, MeasureSnapshot, News, PathDelaySnapshot, PeerReaction,
-    ReactionSource, Sources, Spread,
+    ReactionSource, Sources,
 };
 pub use plan::*;
 

@@ -166,9 +166,9 @@ fn cells(comparison: &Comparison, run: &ComparedRun) -> Vec<String> {
     let mut cells = vec![
         run.lab.clone(),
         run.name().to_owned(),
-        f.fct.map_or_else(none, |fct| count(fct.messages)),
-        time(f.fct.map(|fct| fct.p50_ns)),
-        time(f.fct.map(|fct| fct.p99_ns)),
+        f.fct.map_or_else(none, |fct| count(fct.count)),
+        time(f.fct.map(|fct| fct.p50)),
+        time(f.fct.map(|fct| fct.p99)),
         f.victim_bps.map_or_else(none, |bps| scaled(bps, "b/s")),
         scaled(f.buffer_peak_bytes as f64, "B"),
         scaled(f.queue_peak_bytes as f64, "B"),

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 use super::row_file::FIXED;
 use crate::{CheckOutcome, HopOutcome, Outcome, Resolved, SlowdownOutcome, SteadyOutcome};
+use ground::statistics::Statistics;
+use ground::time::Duration;
 use ground::verdict::Verdict;
 
 /// A run in a file of rows.
@@ -115,7 +117,7 @@ const HEADROOM: &str = "headroom_bytes";
 fn figures(outcome: &Outcome) -> Vec<(String, Value)> {
     let f = &outcome.figures;
     // A run without messages has null here and not 0, which would be the best of all times.
-    let fct = |of: fn(&crate::CompletionOutcome) -> Value| f.fct.as_ref().map_or(Value::Null, of);
+    let fct = |of: fn(&Statistics<Duration>) -> Value| f.fct.as_ref().map_or(Value::Null, of);
     let slowdown = |of: fn(&SlowdownOutcome) -> Value| f.slowdown.as_ref().map_or(Value::Null, of);
     let steady = |of: fn(&SteadyOutcome) -> Value| f.steady.as_ref().map_or(Value::Null, of);
     let ports = outcome.switches().flat_map(|switch| &switch.ports);
@@ -127,11 +129,11 @@ fn figures(outcome: &Outcome) -> Vec<(String, Value)> {
         ("done", json!(outcome.done)),
         ("rx_bps", json!(rate(outcome))),
         ("latency_p99_ns", json!(latency(outcome))),
-        ("fct.messages", fct(|fct| json!(fct.messages))),
-        ("fct.min_ns", fct(|fct| json!(fct.min_ns))),
-        ("fct.p50_ns", fct(|fct| json!(fct.p50_ns))),
-        ("fct.p99_ns", fct(|fct| json!(fct.p99_ns))),
-        ("fct.max_ns", fct(|fct| json!(fct.max_ns))),
+        ("fct.messages", fct(|fct| json!(fct.count))),
+        ("fct.min_ns", fct(|fct| json!(fct.min))),
+        ("fct.p50_ns", fct(|fct| json!(fct.p50))),
+        ("fct.p99_ns", fct(|fct| json!(fct.p99))),
+        ("fct.max_ns", fct(|fct| json!(fct.max))),
         ("victim_bps", json!(f.victim_bps)),
         ("fairness", json!(f.fairness)),
         ("lost_frames", json!(f.lost_frames)),
@@ -377,14 +379,7 @@ checks: [conservation, lossless, {value: {path: marks, at_least: 1}}]
         }
         let (row, outcome) = row();
         let mut all = Vec::new();
-        let zero = ground::time::Duration::ZERO;
-        let fct = crate::CompletionOutcome {
-            messages: 1,
-            min_ns: zero,
-            p50_ns: zero,
-            p99_ns: zero,
-            max_ns: zero,
-        };
+        let zero = Duration::ZERO;
         let slowdown = SlowdownOutcome {
             messages: 1,
             unfinished: 0,
@@ -405,7 +400,7 @@ checks: [conservation, lossless, {value: {path: marks, at_least: 1}}]
             queue_mean_bytes: None,
         };
         let figures = crate::Figures {
-            fct: Some(fct),
+            fct: Some(Statistics::default()),
             slowdown: Some(slowdown),
             steady: Some(steady),
             ..outcome.figures

@@ -1,5 +1,6 @@
 //! Lines of the tables from a run.
 
+use ground::statistics::Statistics;
 use ground::time::{Duration, Instant};
 use lab::study::{FIELDS, Row};
 use lab::{LabPlan, Outcome, Recording, Run};
@@ -62,7 +63,7 @@ pub(super) fn run(
 pub(super) fn flows(row: &Row, outcome: &Outcome, take: &mut Take<'_>) -> Result<(), DataError> {
     for flow in &outcome.flows {
         // A flow without a frame that arrived has no latency.
-        let latency = |of: fn(&host::LatencyFigures) -> Duration| {
+        let latency = |of: fn(&Statistics<Duration>) -> Duration| {
             flow.latency_ns.as_ref().map_or(Cell::Unknown, |latency| ns(of(latency)))
         };
         take(

@@ -152,11 +152,10 @@ fn methods(agents: &AgentsSnapshot, headroom: Option<(Method, u64)>) -> Vec<Meas
     let measured_by = |method, state, found: Option<Found>, samples: Option<&Samples>, counters| {
         // The state of the method in use includes waits and failures that the machine itself does not know.
         let used = agents.auto.filter(|(_, used)| *used == method);
-        let delays = |found: Found| Delays::new(&found.delay, found.uncertainty, samples);
         MeasuredBy {
             method: Method::name(method),
             state: used.map_or(state, |(state, _)| auto_state(state)),
-            last: found.map(|found| (found.rounds, delays(found))),
+            last: found.map(|found| (found.rounds, Delays::new(&found, samples.is_some()))),
             headroom: headroom.filter(|(by, _)| *by == method).map(|(_, octets)| octets),
             counters,
         }
