@@ -16,13 +16,13 @@ use super::run::run_all;
 use super::{Format, bad_input, exit, stop_on_signals, terminal};
 use crate::config::ConfigError;
 use crate::config::quantity::{LinkRate, Ratio, Size, Span};
-use crate::host::LatencyFigures;
 use crate::lab::raw::{Amount, Check, FlowDuration, FlowRate, FlowRateText, Lab};
 use crate::lab::{FlowOutcome, LabFile, LabPlan, Options, Outcome, World};
 use crate::report::{ComparedRun, Comparison};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 use ::text::{Align, Table, count, delay, scaled};
+use ground::statistics::Statistics;
 
 /// Shows the effect of PFC on an overload, without a NIC.
 #[derive(Args, Clone, Debug)]
@@ -247,7 +247,7 @@ fn of_priority(t: &mut Table, outcomes: &[&Outcome], priority: u8) {
     row("frames lost", &|f| count(f.iter().map(|f| f.loss_frames).sum()));
     row("throughput", &|f| scaled(f.iter().map(|f| f.rx_bps).sum(), "b/s"));
     // Of several flows the worst one: a mean would hide it.
-    let worst = |f: &[&FlowOutcome], figure: fn(&LatencyFigures) -> Duration| {
+    let worst = |f: &[&FlowOutcome], figure: fn(&Statistics<Duration>) -> Duration| {
         let all = f.iter().filter_map(|flow| flow.latency_ns.as_ref());
         all.map(figure).max().map_or_else(|| "-".into(), |d| delay(d.as_nanos_f64()))
     };

@@ -1,4 +1,4 @@
-//! Units and identifiers, times, random numbers, verdicts of checks, escaping of printed text, memory that is read
+//! Units and identifiers, times, random numbers, statistics, verdicts of checks, escaping of printed text, memory that is read
 //! soon, and the version of the program. Every other crate of Sluice may use this one; it uses none of them.
 
 #![warn(missing_docs)]
@@ -18,6 +18,7 @@ pub mod named;
 pub mod numbered;
 pub mod printable;
 pub mod rand;
+pub mod statistics;
 pub mod time;
 pub mod units;
 pub mod verdict;

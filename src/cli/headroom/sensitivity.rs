@@ -16,6 +16,7 @@ use crate::headroom::{DelayInputs, Effect, Frames, Term};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 use ::text::{Align, Table, count, delay as time};
+use ground::statistics::Statistics;
 
 const EXAMPLES: &str = "\
 EXAMPLES:
@@ -101,17 +102,8 @@ struct Measured {
 #[derive(Deserialize)]
 struct Measurement {
     uncertainty_ns: f64,
-    delay_ns: Spread,
+    delay_ns: Statistics<f64>,
     headroom: Sum,
-}
-
-#[derive(Deserialize)]
-struct Spread {
-    min: f64,
-    mean: f64,
-    p50: f64,
-    p99: f64,
-    max: f64,
 }
 
 #[derive(Deserialize)]

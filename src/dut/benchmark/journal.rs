@@ -9,7 +9,7 @@ use std::path::Path;
 
 use lab::study::{RowFile, each_line};
 use serde::{Deserialize, Serialize};
-use tester::report::{self, DeviceCpu, Flow, Machine, Pacing, Port, Priority, Report, Stamps};
+use tester::report::{DeviceCpu, Flow, Latency, Machine, Pacing, Port, Priority, Report, Stamps};
 use validate::bench::{Acknowledged, Bench, Capability, TrialError};
 use validate::observation::Observation;
 use validate::trial::Trial;
@@ -73,17 +73,6 @@ struct Counts {
     arrivals: Option<(f64, f64)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<Latency>,
-}
-
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-struct Latency {
-    frames: u64,
-    min_ns: f64,
-    mean_ns: f64,
-    p50_ns: f64,
-    p99_ns: f64,
-    p999_ns: f64,
-    max_ns: f64,
 }
 
 /// Received pauses of a priority at a port.
@@ -320,15 +309,7 @@ impl Entry {
                 _ => flow.frames_rx_by_port.clone(),
             },
             arrivals: flow.first_rx_s.zip(flow.last_rx_s),
-            latency: flow.latency.as_ref().filter(|of| of.frames > 0).map(|of| Latency {
-                frames: of.frames,
-                min_ns: of.min_ns.ns(),
-                mean_ns: of.mean_ns.ns(),
-                p50_ns: of.p50_ns.ns(),
-                p99_ns: of.p99_ns.ns(),
-                p999_ns: of.p999_ns.ns(),
-                max_ns: of.max_ns.ns(),
-            }),
+            latency: flow.latency.clone().filter(|latency| latency.frames > 0),
         };
         let paused = |of: &Priority| Paused {
             priority: of.priority,
@@ -352,8 +333,6 @@ impl Entry {
 
     /// Returns the report again, with what benchmarks read of it.
     fn report(self) -> Report {
-        // The recorded times were read through the floor already, so they are taken as they are.
-        let time = |ns: f64| Stamps::default().measured(ns);
         let flow = |counts: Counts| Flow {
             frames_tx: counts.tx,
             frames_rx: counts.rx,
@@ -361,16 +340,7 @@ impl Entry {
             first_rx_s: counts.arrivals.map(|(first, _)| first),
             last_rx_s: counts.arrivals.map(|(_, last)| last),
             pacing: counts.pace.map(|sent_fps| Pacing { sent_fps, ..Pacing::default() }),
-            latency: counts.latency.map(|latency| report::Latency {
-                frames: latency.frames,
-                min_ns: time(latency.min_ns),
-                mean_ns: time(latency.mean_ns),
-                p50_ns: time(latency.p50_ns),
-                p99_ns: time(latency.p99_ns),
-                p999_ns: time(latency.p999_ns),
-                max_ns: time(latency.max_ns),
-                distribution: None,
-            }),
+            latency: counts.latency,
             ..Flow::default()
         };
         let priority = |paused: Paused| Priority {

@@ -277,22 +277,16 @@ fn repeated_latency(
     for _ in 0..repeats {
         let sample = runner.offer(size, load, duration)?;
         lost += sample.lost();
-        all.extend(sample.latency);
+        // RFC 2544 reports the mean of the repetitions, whatever the number of their frames.
+        all.extend(sample.latency.map(|latency| (1.0, latency)));
     }
-    if all.is_empty() {
-        return Err(TrialError::Error(format!("{size} bytes: no frame arrived")));
-    }
-    // RFC 2544 reports the mean of the repetitions; minimum and maximum are those of all of them.
-    let mean = |value: fn(&Latency) -> f64| all.iter().map(value).sum::<f64>() / all.len() as f64;
-    let filo = Latency {
-        min_ns: all.iter().map(|l| l.min_ns).fold(f64::INFINITY, f64::min),
-        mean_ns: mean(|l| l.mean_ns),
-        p50_ns: mean(|l| l.p50_ns),
-        p99_ns: mean(|l| l.p99_ns),
-        max_ns: all.iter().map(|l| l.max_ns).fold(0.0, f64::max),
-        resolution_ns: all.iter().map(|l| l.resolution_ns).fold(0.0, f64::max),
+    let together = Latency::of_all(&all)
+        .ok_or_else(|| TrialError::Error(format!("{size} bytes: no frame arrived")))?;
+    let mean = |value: fn(&Latency) -> f64| {
+        all.iter().map(|(_, l)| value(l)).sum::<f64>() / all.len() as f64
     };
-    Ok((filo, lost))
+    // That goes for percentiles, too; minimum and maximum are those of all repetitions.
+    Ok((Latency { p50_ns: mean(|l| l.p50_ns), p99_ns: mean(|l| l.p99_ns), ..together }, lost))
 }
 
 /// Returns the times of a frame on the lines of the first flow's sender and receiver, in

@@ -79,7 +79,8 @@ impl Counted {
 }
 
 /// Latencies from the first bit in to the last bit out (FILO), in nanoseconds. None is below
-/// `resolution_ns`; one that is equal to it is at most that.
+/// `resolution_ns`; one that is equal to it is at most that. Rows and baselines have these figures alone, so it is no
+/// [`tester::report::Latency`], which has a number of frames and more percentiles.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Latency {
     pub min_ns: f64,

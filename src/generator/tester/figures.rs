@@ -14,11 +14,12 @@ use super::plan::{FlowPlan, PortPlan};
 use super::report::{Machine, Stamps};
 use contracts::stats::NicCounters;
 use ground::described::{Number, Numeric};
+use ground::statistics::Statistics;
 use ground::time::{Duration, Instant, Total};
 use ground::units::BitsPerSec;
 use host::plan::stream::StreamPlan;
-use host::{Damage, Latency, LatencyFigures, SinkCounters, StationSnapshot, StreamCounters};
-use serde::{Serialize, Serializer};
+use host::{Damage, Latency, SinkCounters, StationSnapshot, StreamCounters};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
 /// Figures of the sender of a stream.
@@ -32,7 +33,7 @@ pub struct Sent {
     /// Transmit time of the last frame.
     pub last: Option<Instant>,
     /// Gaps between successive frames.
-    pub gaps: LatencyFigures,
+    pub gaps: Statistics<Duration>,
 }
 
 impl Sent {
@@ -61,7 +62,7 @@ pub struct Received {
     pub first: Option<Instant>,
     /// Arrival of the last frame.
     pub last: Option<Instant>,
-    pub latency: LatencyFigures,
+    pub latency: Statistics<Duration>,
 }
 
 impl Received {
@@ -270,6 +271,13 @@ impl Numeric for Measured {
 impl Serialize for Measured {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_f64(self.ns())
+    }
+}
+
+/// Reads the number that programs have. The resolution is part of it already.
+impl<'de> Deserialize<'de> for Measured {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        f64::deserialize(from).map(|ns| Self::new(ns, 0.0))
     }
 }
 

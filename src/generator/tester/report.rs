@@ -10,6 +10,8 @@ use super::figures::Measured;
 use super::plan::Metrics;
 use ground::described;
 use ground::described::{Field, Kind, Numeric};
+use ground::statistics::Statistics;
+use ground::time::Duration;
 
 /// All counters at one moment.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -478,7 +480,7 @@ described! {
 
 described! {
     /// The latency of a flow's frames. In CSV files and metrics its names begin with `latency_`.
-    #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+    #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
     Latency {
         /// Frames whose latency was measured.
         frames: u64 = Counter,
@@ -498,5 +500,27 @@ described! {
         /// files.
         #[serde(skip)]
         distribution: Option<Arc<host::Latency>>,
+    }
+}
+
+impl Latency {
+    /// Returns the figures of latencies that were measured with these timestamps.
+    #[must_use]
+    pub fn new(
+        stamps: &Stamps,
+        figures: &Statistics<Duration>,
+        distribution: Option<Arc<host::Latency>>,
+    ) -> Self {
+        let figures = figures.map(|time| stamps.measured(time.as_nanos_f64()));
+        Self {
+            frames: figures.count,
+            min_ns: figures.min,
+            mean_ns: figures.mean,
+            p50_ns: figures.p50,
+            p99_ns: figures.p99,
+            p999_ns: figures.p999,
+            max_ns: figures.max,
+            distribution,
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use super::figures::{FlowFigures, FlowSeen, FlowTally, Received, Seen, Sent, Transmit};
 use super::plan::{FlowKind, FlowPlan, Metrics};
 use super::report::{self, Report, Stamps};
+use ground::statistics::percentile;
 use ground::time::{Duration, Instant, Total};
 use ground::units::{BitsPerSec, PRIORITIES, Quanta};
 use host::meter::{BegunPause, ToldPause};
@@ -64,7 +65,7 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
     let told = messages.filter(|messages| messages.sent > 0);
     let reactions = told.map(|told| told.reactions).filter(|reactions| reactions.count > 0);
     let proxied = self::proxied(seen, n);
-    let latency = |pick: fn(&[f64]) -> f64| Some(pick(&proxied.as_ref()?.latencies_ns));
+    let latency = |pick: fn(&[f64]) -> Option<f64>| pick(&proxied.as_ref()?.latencies_ns);
     let measured = |ns: Option<f64>| ns.map(|ns| seen.stamps.measured(ns));
     let time = |time: Option<Duration>| measured(time.map(self::ns));
     report::Port {
@@ -105,10 +106,9 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
         sfcm_reaction_p50_ns: time(reactions.and_then(|r| r.percentile(50))),
         sfcm_reaction_max_ns: time(reactions.and_then(|r| r.max)),
         sfcm_to_pfc: proxied.as_ref().map(|proxied| proxied.latencies_ns.len() as u64),
-        sfcm_to_pfc_min_ns: measured(latency(|all| all[0])),
-        // The list is sorted and has an entry; of two in the middle the lower one counts.
-        sfcm_to_pfc_p50_ns: measured(latency(|all| all[(all.len() - 1) / 2])),
-        sfcm_to_pfc_max_ns: measured(latency(|all| all[all.len() - 1])),
+        sfcm_to_pfc_min_ns: measured(latency(|all| all.first().copied())),
+        sfcm_to_pfc_p50_ns: measured(latency(|all| percentile(all, 50))),
+        sfcm_to_pfc_max_ns: measured(latency(|all| all.last().copied())),
         sfcm_quanta_error: proxied.as_ref().map(|proxied| proxied.error),
         priorities: station
             .meter
@@ -306,17 +306,7 @@ fn latency(stamps: &Stamps, wanted: &Metrics, figures: &FlowFigures) -> Option<r
     // Connections measure it in any case, and it is shown only where it is configured.
     wanted.latency?;
     let all = figures.received.latency;
-    let measured = |time: Duration| stamps.measured(ns(time));
-    (all.count > 0).then(|| report::Latency {
-        frames: all.count,
-        min_ns: measured(all.min),
-        mean_ns: measured(all.mean),
-        p50_ns: measured(all.p50),
-        p99_ns: measured(all.p99),
-        p999_ns: measured(all.p999),
-        max_ns: measured(all.max),
-        distribution: figures.distribution.clone(),
-    })
+    (all.count > 0).then(|| report::Latency::new(stamps, &all, figures.distribution.clone()))
 }
 
 /// Returns the accuracy of a stream's pacing between its first and its last frame, if its rate

@@ -307,7 +307,7 @@ impl Objective {
     pub fn of(&self, outcome: &Outcome) -> Result<Option<f64>, String> {
         Ok(match &self.source {
             Source::P99 => {
-                let fct = outcome.figures.fct.map(|fct| fct.p99_ns.as_nanos_f64());
+                let fct = outcome.figures.fct.map(|fct| fct.p99.as_nanos_f64());
                 fct.or_else(|| study::latency(outcome))
             }
             Source::Throughput => study::rate(outcome),

@@ -4,6 +4,15 @@
 //! Field names are an interface. In the virtual world all results follow from the lab and its seed
 //! alone: they do not depend on the machine, the run time, or on what else was recorded.
 
+/// Writes an object with these fields.
+macro_rules! object {
+    ($to:expr, $($name:ident: $value:expr,)+) => {{
+        let mut object = $to.serialize_map(None)?;
+        $(object.serialize_entry(stringify!($name), &$value)?;)+
+        object.end()
+    }};
+}
+
 mod figures;
 mod flows;
 mod gather;
@@ -13,9 +22,9 @@ mod nodes;
 mod steady;
 
 use contracts::stats::{Drops, Storms};
+use ground::statistics::Statistics;
 use ground::time::Duration;
 use ground::verdict::Verdict;
-use host::LatencyFigures;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
@@ -30,7 +39,7 @@ pub(super) use crate::population::{Ended, Window};
 pub(super) use figures::completions;
 #[cfg(any(test, feature = "rig"))]
 pub use figures::distances;
-pub use figures::{CompletionOutcome, CompletionTimes, Completions, Figures, HopOutcome, Signals};
+pub use figures::{CompletionTimes, Completions, Figures, HopOutcome, Signals};
 pub use flows::{CollectiveOutcome, TransportOutcome, WorkloadOutcome};
 pub use gather::CheckOutcome;
 pub(super) use gather::{flow_counts, gather};
@@ -186,7 +195,8 @@ pub struct FlowOutcome {
     pub payload_bps: f64,
     /// Latency from passing a frame to the sender's port to its last bit at the receiver's; `None`
     /// if no frame arrived.
-    pub latency_ns: Option<LatencyFigures>,
+    #[serde(serialize_with = "latency_form")]
+    pub latency_ns: Option<Statistics<Duration>>,
     /// Flow completion time: from the flow's start to its last frame's arrival, if it ended without
     /// loss. For a flow with acknowledgements: mean time from a message becoming due to the
     /// acknowledgement of its last byte.
@@ -264,6 +274,16 @@ impl Outcome {
             NodeOutcome::Switch(_) => None,
         })
     }
+}
+
+/// Writes a latency: the five figures that results of labs have.
+fn latency_form<S: Serializer>(
+    latency: &Option<Statistics<Duration>>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    // These names are an interface. The unit is in the name of the flow's field.
+    let Some(l) = latency else { return to.serialize_none() };
+    object! { to, min: l.min, p50: l.p50, p99: l.p99, p999: l.p999, max: l.max, }
 }
 
 /// Serialises a list of nodes as an object, in order.

@@ -1,9 +1,9 @@
 //! Distributions of latencies and of other spans of time.
 
 use hdrhistogram::Histogram as HdrHistogram;
-use serde::Serialize;
 
 use super::histogram::{Bucket, Histogram, Spares};
+use ground::statistics::Statistics;
 use ground::time::Duration;
 
 /// Distribution of latencies.
@@ -16,24 +16,6 @@ pub struct Latency {
     max: Duration,
     /// In nanoseconds, rounded to the nearest.
     histogram: Histogram,
-}
-
-/// Figures of a distribution for reports. Its JSON has what results of labs show.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct LatencyFigures {
-    /// Number of frames.
-    #[serde(skip)]
-    pub count: u64,
-    /// Exact minimum.
-    pub min: Duration,
-    #[serde(skip)]
-    pub mean: Duration,
-    /// Median, to three digits, as all percentiles.
-    pub p50: Duration,
-    pub p99: Duration,
-    pub p999: Duration,
-    /// Exact maximum.
-    pub max: Duration,
 }
 
 impl Default for Latency {
@@ -115,13 +97,15 @@ impl Latency {
         rounded.max(self.min()).min(self.max)
     }
 
-    /// Returns the figures for reports, in one pass and without an allocation.
+    /// Returns the figures for reports, in one pass and without an allocation: minimum, mean and maximum are
+    /// exact, percentiles have three digits.
     #[must_use]
-    pub fn figures(&self) -> LatencyFigures {
-        let (min, max) = (self.min(), self.max());
-        let percentiles = self.histogram.percentiles([50.0, 99.0, 99.9]);
-        let [p50, p99, p999] = percentiles.map(|ns| Duration::from_nanos(ns).max(min).min(max));
-        LatencyFigures { count: self.count(), min, mean: self.mean(), p50, p99, p999, max }
+    pub fn figures(&self) -> Statistics<Duration> {
+        let (count, min, mean, max) = (self.count(), self.min(), self.mean(), self.max());
+        let percentiles = self.histogram.percentiles([50.0, 90.0, 99.0, 99.9]);
+        let [p50, p90, p99, p999] =
+            percentiles.map(|ns| Duration::from_nanos(ns).max(min).min(max));
+        Statistics { count, min, mean, p50, p90, p99, p999, max }
     }
 
     /// Returns the exact minimum; zero without any frame.
@@ -196,10 +180,10 @@ mod tests {
             (figures.count, figures.min, figures.max),
             (1_000, latency.min(), latency.max())
         );
-        let percentiles = [50.0, 99.0, 99.9].map(|p| latency.percentile(p));
-        assert_eq!([figures.p50, figures.p99, figures.p999], percentiles);
+        let percentiles = [50.0, 90.0, 99.0, 99.9].map(|p| latency.percentile(p));
+        assert_eq!([figures.p50, figures.p90, figures.p99, figures.p999], percentiles);
         assert_eq!(figures.mean, latency.mean());
-        assert_eq!(Latency::default().figures(), LatencyFigures::default());
+        assert_eq!(Latency::default().figures(), Statistics::default());
     }
 
     /// Figures are calculated between two polls, for ten thousand flows.
@@ -207,7 +191,7 @@ mod tests {
     fn figures_are_taken_without_an_allocation() {
         let mut latency = Latency::sparse(&Spares::new(64));
         (1..5_000).for_each(|us| latency.record(Duration::from_micros(us * us)));
-        let mut figures = LatencyFigures::default();
+        let mut figures = Statistics::default();
         let taken = allocation_counter::measure(|| figures = latency.figures());
         assert_eq!((taken.count_total, figures.count), (0, 4_999));
     }

@@ -38,7 +38,7 @@ mod transport;
 
 pub use arrived::probe_of;
 pub use histogram::Spares;
-pub use latency::{Latency, LatencyFigures};
+pub use latency::Latency;
 pub use meter::{ControlCounters, MeterCounters, PauseTimes};
 pub use pauses::SharedPauses;
 pub use pfc::Demand;

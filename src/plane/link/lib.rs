@@ -21,7 +21,6 @@ mod tests;
 pub use auto::AutoState;
 pub use news::{
     AgentsSnapshot, Failure, Found, MeasureSnapshot, News, PeerReaction, ReactionSource, Sources,
-    Spread,
 };
 pub use plan::*;
 

@@ -1,8 +1,8 @@
 //! Conversion of the state machines' results to the port's news.
 
 use super::auto::{Auto, Choice};
-use super::news::{Failure, Found, News, PeerReaction, ReactionSource, Spread};
-use super::{Method, PortAgents};
+use super::news::{Failure, Found, News, PeerReaction, ReactionSource};
+use super::{Method, PortAgents, Statistic};
 use discovery::Lldp;
 use ground::time::{Duration, Instant};
 use headroom::measure::Measurer;
@@ -117,20 +117,26 @@ impl PortAgents {
         let trips = self.measurer.as_ref().and_then(|measurer| measurer.round_trips());
         let (Some(trips), Some(delays)) = (trips, self.delays()) else { return };
         let sources = self.sources(trips.t1_by_software);
+        let statistic = self.statistic();
         let found = Found {
             method: Method::RoundTrip,
             rounds: trips.count() as u16,
-            delay: Spread::of(&delays, self.auto.as_ref().map(Auto::statistic)),
+            delay: delays.figures(),
+            chosen: statistic.of(&delays),
             sources,
             uncertainty: self.uncertainty(sources),
             in_ring: self.in_ring(sources),
             peer_internal: None,
             peer_reaction: self.peer_reaction(trips.compensation),
-            shims: (trips.shims.count() > 0)
-                .then(|| Spread::of(&trips.shims, self.auto.as_ref().map(Auto::statistic)).chosen),
+            shims: (trips.shims.count() > 0).then(|| statistic.of(&trips.shims)),
             repeated: !self.asked,
         };
         self.found(found);
+    }
+
+    /// The statistic that headroom uses; where none is automatic, the default.
+    fn statistic(&self) -> Statistic {
+        self.auto.as_ref().map(Auto::statistic).unwrap_or_default()
     }
 
     /// Delays of the last complete measurement, in the reading that headroom uses.
@@ -171,7 +177,8 @@ impl PortAgents {
         let found = Found {
             method: Method::PeerDelay,
             rounds: path.count() as u16,
-            delay: Spread::of(path, self.auto.as_ref().map(Auto::statistic)),
+            delay: path.figures(),
+            chosen: self.statistic().of(path),
             sources,
             uncertainty: self.uncertainty(sources),
             in_ring: self.in_ring(sources),

@@ -1,9 +1,10 @@
 //! Results of a port's link protocols: events for its switch, and state for display.
 
-use super::plan::{Method, Statistic};
+use super::plan::Method;
 use super::{AgentCounters, AutoState, PortAgents};
 use contracts::port::{StampSource, Stamps};
 use discovery::{self, Neighbour, Resolved, Surroundings, Topology};
+use ground::statistics::Statistics;
 use ground::time::{Duration, Instant};
 use headroom::{Samples, measure, peer_delay};
 use wire::headroom::Adjustment;
@@ -36,7 +37,9 @@ pub struct Found {
     /// Number of exchanges.
     pub rounds: u16,
     /// Round trip, or for PTP the mean path delay, one way.
-    pub delay: Spread,
+    pub delay: Statistics<Duration>,
+    /// The one of these figures, or another percentile, from which the headroom is calculated.
+    pub chosen: Duration,
     /// Sources of its times.
     pub sources: Sources,
     /// Largest error, either way.
@@ -89,38 +92,6 @@ impl ReactionSource {
             Self::Response => "as the peer says in its responses",
             Self::Compensation => "as the peer says by DCBX",
             Self::InternalDelay => "as the peer says by DCBX, with its interface",
-        }
-    }
-}
-
-/// Distribution of measured delays.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Spread {
-    pub min: Duration,
-    pub mean: Duration,
-    /// The 99th percentile.
-    pub p99: Duration,
-    pub max: Duration,
-    /// The one used for the headroom.
-    pub chosen: Duration,
-}
-
-impl Spread {
-    /// Distribution of `delays`, of which `statistic` is used (default: the longest).
-    #[must_use]
-    pub fn of(delays: &Samples, statistic: Option<Statistic>) -> Self {
-        // The others are shown beside it, so that a user can judge the choice.
-        let chosen = match statistic.unwrap_or_default() {
-            Statistic::Max => delays.max(),
-            Statistic::Mean => delays.mean(),
-            Statistic::Percentile(n) => delays.percentile(n),
-        };
-        Self {
-            min: delays.min(),
-            mean: delays.mean(),
-            p99: delays.percentile(99),
-            max: delays.max(),
-            chosen,
         }
     }
 }
@@ -187,7 +158,7 @@ pub struct MeasureSnapshot<C> {
     /// The last complete measurement, as it was when it ended. A peer delay is one way.
     pub found: Option<Found>,
     /// Turnaround times of the peer in it; `None` for a peer delay.
-    pub turnaround: Option<Spread>,
+    pub turnaround: Option<Statistics<Duration>>,
     /// All delays of that measurement in the reading that headroom uses.
     pub samples: Option<Samples>,
     pub counters: C,
@@ -202,7 +173,7 @@ impl PortAgents {
         let measure = self.measurer.as_ref().map(|m| MeasureSnapshot {
             state: m.state(),
             found: round_trip,
-            turnaround: m.round_trips().map(|t| Spread::of(&t.turnaround(), None)),
+            turnaround: m.round_trips().map(|t| t.turnaround().figures()),
             samples: self.delays(),
             counters: *m.counters(),
         });

@@ -8,7 +8,7 @@ use ground::time::Duration;
 use ground::units::{BitsPerSec, Cells, Mac};
 use headroom::measure::MeasurePlan;
 use headroom::peer_delay::PeerDelayPlan;
-use headroom::{DelayInputs, Formula, Shims, SoftwareTerms};
+use headroom::{DelayInputs, Formula, Samples, Shims, SoftwareTerms};
 use wire::headroom::Adjustment;
 
 /// Link protocols of one port; none: disabled.
@@ -139,6 +139,18 @@ pub enum Statistic {
     Mean,
     /// A percentile, 1 to 99.
     Percentile(u8),
+}
+
+impl Statistic {
+    /// Returns this statistic of measured delays.
+    #[must_use]
+    pub fn of(self, delays: &Samples) -> Duration {
+        match self {
+            Self::Max => delays.max(),
+            Self::Mean => delays.mean(),
+            Self::Percentile(n) => delays.percentile(n),
+        }
+    }
 }
 
 impl fmt::Display for Statistic {

@@ -8,6 +8,7 @@ use ::headroom::measure::{InitiatePlan, MeasurePlan};
 use ::headroom::peer_delay::PeerDelayPlan;
 use ::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
 use contracts::port::StampSource;
+use ground::statistics::Statistics;
 use wire::headroom::{Adjustment, Dialect, TimeUnit};
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
@@ -123,8 +124,9 @@ fn a_round_trip_is_twice_the_line_to_the_picosecond() {
     assert_eq!(pair.news[0], News::Measuring(Method::RoundTrip));
     let [found] = pair.found()[..] else { panic!("{:?}", pair.news) };
     let twice = delay.saturating_mul(2);
-    let all = Spread { min: twice, mean: twice, p99: twice, max: twice, chosen: twice };
-    assert_eq!((found.delay, found.rounds, found.sources.t4), (all, 10, StampSource::Exact));
+    let all = Statistics::of(&[twice; 10], twice).unwrap();
+    assert_eq!((found.delay, found.chosen, found.rounds), (all, twice, 10));
+    assert_eq!(found.sources.t4, StampSource::Exact);
     // Two steps of each clock.
     assert_eq!(found.uncertainty, Duration::from_picos(4));
 }

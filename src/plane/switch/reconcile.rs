@@ -370,13 +370,13 @@ pub fn delay_found(auto: &AutoPlan, found: &Found, shims: Option<Shims>) -> Dela
         Method::RoundTrip => measured(&MeasuredInputs {
             ends,
             formula: auto.formula,
-            round_trip: found.delay.chosen,
+            round_trip: found.chosen,
             reaction: reaction(found, auto.link.higher_layer),
             shims_measured: found.shims,
         }),
         Method::PeerDelay => by_peer_delay(&PeerDelayInputs {
             ends,
-            path: found.delay.chosen,
+            path: found.chosen,
             // Timestamps are taken above the MAC here, so this port's interface delay is in the
             // path.
             own_internal: Duration::ZERO,

@@ -125,9 +125,9 @@ fn verdicts(runs: &[ComparedRun]) -> Verdicts {
 const BEFORE: &[Column<ComparedRun>] = &columns! { run =>
     Text ["lab"] = &*run.lab;
     Text ["variant"] = run.name();
-    Whole ["messages"] = run.figures.fct.map(|fct| fct.messages);
-    Time ["p50"] = run.figures.fct.map(|fct| fct.p50_ns);
-    Time ["p99"] = run.figures.fct.map(|fct| fct.p99_ns);
+    Whole ["messages"] = run.figures.fct.map(|fct| fct.count);
+    Time ["p50"] = run.figures.fct.map(|fct| fct.p50);
+    Time ["p99"] = run.figures.fct.map(|fct| fct.p99);
     Printed ["victims"] = run.figures.victim_bps.map(|bps| scaled(bps, "b/s"));
     Printed ["peak buffer"] = scaled(run.figures.buffer_peak_bytes as f64, "B");
     Printed ["peak queue"] = scaled(run.figures.queue_peak_bytes as f64, "B");

@@ -11,7 +11,7 @@ use ground::printable;
 use ground::time::Duration;
 use ground::units::Cells;
 use headroom::Samples;
-use link::{Failure, Found, Method, Spread};
+use link::{Failure, Found, Method};
 use switch::StepKind;
 use tester::Measured;
 use tester::report::Latency;
@@ -69,19 +69,20 @@ pub struct Measurements {
 }
 
 impl Delays {
-    /// Returns the figures of a measurement with these delays.
+    /// Returns the figures of a measurement, whose single delays are known or not.
     #[must_use]
-    pub fn new(spread: &Spread, uncertainty: Duration, samples: Option<&Samples>) -> Self {
-        let at = |percent| samples.map(|samples| samples.percentile(percent).as_picos());
+    pub fn new(found: &Found, is_each_known: bool) -> Self {
+        let delay = found.delay.map(Duration::as_picos);
         Self {
-            min_ps: spread.min.as_picos(),
-            mean_ps: spread.mean.as_picos(),
-            p50_ps: at(50),
-            p90_ps: at(90),
-            p99_ps: spread.p99.as_picos(),
-            max_ps: spread.max.as_picos(),
-            chosen_ps: spread.chosen.as_picos(),
-            uncertainty_ps: uncertainty.as_picos(),
+            min_ps: delay.min,
+            mean_ps: delay.mean,
+            // Clients are promised these two together with the single delays, and not without.
+            p50_ps: is_each_known.then_some(delay.p50),
+            p90_ps: is_each_known.then_some(delay.p90),
+            p99_ps: delay.p99,
+            max_ps: delay.max,
+            chosen_ps: found.chosen.as_picos(),
+            uncertainty_ps: found.uncertainty.as_picos(),
         }
     }
 }
@@ -110,7 +111,7 @@ impl MeasurementRow {
             method: Some(found.method.name().to_owned()),
             failure: None,
             rounds: found.rounds,
-            delays: Some(Delays::new(&found.delay, found.uncertainty, samples)),
+            delays: Some(Delays::new(found, samples.is_some())),
             samples_ps: all.iter().map(|delay| delay.as_picos()).collect(),
         }
     }
@@ -345,11 +346,11 @@ mod tests {
     use ground::units::PriorityGroup;
 
     fn found(delays: &Samples) -> Found {
-        let (min, max) = (delays.min(), delays.max());
         Found {
             method: Method::RoundTrip,
             rounds: delays.count() as u16,
-            delay: Spread { min, mean: min, p99: max, max, chosen: max },
+            delay: delays.figures(),
+            chosen: delays.max(),
             sources: link::Sources { t1: StampSource::Exact, t4: StampSource::Exact },
             in_ring: Some(Duration::ZERO),
             shims: None,

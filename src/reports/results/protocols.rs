@@ -11,9 +11,10 @@ use discovery::{
     CongestionIsolation, Device, EtsTable, Neighbour, Party, PeerDcbx, PeerState, PfcResolved,
     Refusal, Resolved, SourceFlowControl, Topology,
 };
+use ground::statistics::Statistics;
 use ground::time::{Duration, Instant};
 use headroom::Required;
-use link::{AgentsSnapshot, AutoState, Found, Sources, Spread};
+use link::{AgentsSnapshot, AutoState, Found, Sources};
 use switch::Headroom;
 
 /// Bits of a pause quantum.
@@ -198,7 +199,7 @@ impl AgentsSummary {
                 .auto
                 .map(|(state, _)| HeadroomSummary::new(state, headroom, cell_bytes)),
             round_trip: found.as_ref().map(TimesSummary::of),
-            turnaround: turnaround.map(|spread| TimesSummary::new(&spread, rounds, None, None)),
+            turnaround: turnaround.map(|times| TimesSummary::unchosen(&times, rounds)),
             path_delay: path.as_ref().map(TimesSummary::of),
             neighbours: agents.neighbours.iter().map(|n| NeighbourSummary::new(n, now)).collect(),
             dcbx: agents.resolved.as_ref().map(DcbxSummary::new),
@@ -300,24 +301,26 @@ impl TimesSummary {
     fn of(found: &Found) -> Self {
         let uncertainty = found.uncertainty.as_nanos_f64();
         let sources = SourcesSummary::of_inexact(found.sources);
-        Self::new(&found.delay, Some(found.rounds.into()), Some(uncertainty), sources)
+        Self {
+            chosen_ns: found.chosen.as_nanos_f64(),
+            uncertainty_ns: Some(uncertainty),
+            sources,
+            ..Self::unchosen(&found.delay, Some(found.rounds.into()))
+        }
     }
 
-    fn new(
-        spread: &Spread,
-        rounds: Option<u64>,
-        uncertainty_ns: Option<f64>,
-        sources: Option<SourcesSummary>,
-    ) -> Self {
+    /// Summarizes times from which no headroom is calculated: what would be chosen is the longest.
+    fn unchosen(times: &Statistics<Duration>, rounds: Option<u64>) -> Self {
+        let times = times.map(Duration::as_nanos_f64);
         Self {
             rounds,
-            min_ns: spread.min.as_nanos_f64(),
-            mean_ns: spread.mean.as_nanos_f64(),
-            p99_ns: spread.p99.as_nanos_f64(),
-            max_ns: spread.max.as_nanos_f64(),
-            chosen_ns: spread.chosen.as_nanos_f64(),
-            uncertainty_ns,
-            sources,
+            min_ns: times.min,
+            mean_ns: times.mean,
+            p99_ns: times.p99,
+            max_ns: times.max,
+            chosen_ns: times.max,
+            uncertainty_ns: None,
+            sources: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::drive::{Measured, PortEnd, Why};
 use crate::inputs::{Inputs, RateFrom};
 
 use contracts::port::StampSource;
+use ground::statistics::Statistics;
 use ground::time::Duration;
 use ground::verdict::Verdict;
 use headroom::{
@@ -73,10 +74,10 @@ pub(crate) struct Measurement {
     pub(crate) stamps: StampsSummary,
     pub(crate) sources: SourcesSummary,
     /// Round trip, or one-way mean path delay of PTP.
-    pub(crate) delay_ns: Spread,
+    pub(crate) delay_ns: Statistics<f64>,
     /// Turnaround time of the peer (t3 - t2).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) turnaround_ns: Option<Spread>,
+    pub(crate) turnaround_ns: Option<Statistics<f64>>,
     /// Delay that the headroom is calculated from.
     pub(crate) chosen_ns: f64,
     pub(crate) uncertainty_ns: f64,
@@ -98,17 +99,6 @@ pub(crate) struct Measurement {
     /// True if negative times take off more than the delay, so that there is no headroom to show.
     #[serde(skip)]
     pub(crate) limited: bool,
-}
-
-/// Distribution of times in nanoseconds.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Spread {
-    pub(crate) min: f64,
-    pub(crate) mean: f64,
-    pub(crate) p50: f64,
-    pub(crate) p90: f64,
-    pub(crate) p99: f64,
-    pub(crate) max: f64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -245,7 +235,7 @@ impl Outcome {
 impl Measurement {
     fn new(inputs: &Inputs, m: &Measured) -> Self {
         let (found, frames) = (&m.found, inputs.frames);
-        let chosen = found.delay.chosen;
+        let chosen = found.chosen;
         let plain = sum_of(inputs, m, chosen, frames, None);
         let with = inputs.shims.map(|s| sum_of(inputs, m, chosen, inputs.protected(), Some(s)));
         // A switch's buffer needs more than the draft's sum: see `required_of`.
@@ -267,8 +257,8 @@ impl Measurement {
             took_ms: m.took.as_secs_f64() * 1e3,
             stamps: StampsSummary::new(&m.stamps),
             sources: SourcesSummary::new(found.sources),
-            delay_ns: Spread::new(&m.delay),
-            turnaround_ns: m.turnaround.as_ref().map(Spread::new),
+            delay_ns: nanos(&m.delay),
+            turnaround_ns: m.turnaround.as_ref().map(nanos),
             chosen_ns: chosen.as_nanos_f64(),
             uncertainty_ns: found.uncertainty.as_nanos_f64(),
             in_ring_ns: found.in_ring.map(Duration::as_nanos_f64),
@@ -358,18 +348,9 @@ impl Sum {
     }
 }
 
-impl Spread {
-    fn new(samples: &Samples) -> Self {
-        let percentile = |n| samples.percentile(n).as_nanos_f64();
-        Self {
-            min: samples.min().as_nanos_f64(),
-            mean: samples.mean().as_nanos_f64(),
-            p50: percentile(50),
-            p90: percentile(90),
-            p99: percentile(99),
-            max: samples.max().as_nanos_f64(),
-        }
-    }
+/// Returns the figures of times in nanoseconds.
+pub(crate) fn nanos(samples: &Samples) -> Statistics<f64> {
+    samples.figures().map(Duration::as_nanos_f64)
 }
 
 impl PortCounts {
@@ -444,7 +425,8 @@ mod tests {
         let found = Found {
             method: Method::RoundTrip,
             rounds: 1,
-            delay: link::Spread::of(&delay, None),
+            delay: delay.figures(),
+            chosen: delay.max(),
             sources: Sources { t1: StampSource::Exact, t4: StampSource::Exact },
             uncertainty: Duration::ZERO,
             in_ring: Some(Duration::ZERO),

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::outcome::{Measurement, Outcome, PortCounts, Spread, Sum};
+use crate::outcome::{Measurement, Outcome, PortCounts, Sum};
 use ::text::{Align, Table, count, delay as time, scaled};
 use ground::printable;
+use ground::statistics::Statistics;
 
 /// Counters that are shown even if they are zero.
 const ALWAYS: [&str; 2] = ["requests_sent", "responses_sent"];
@@ -141,7 +142,7 @@ fn one(outcome: &Outcome, m: &Measurement) -> String {
     );
     let heads = ["min", "mean", "p50", "p90", "p99", "max"].map(|name| (name, Right));
     let mut times = Table::new([("", Left)].into_iter().chain(heads));
-    let mut row = |name: &str, s: &Spread| {
+    let mut row = |name: &str, s: &Statistics<f64>| {
         let all = [s.min, s.mean, s.p50, s.p90, s.p99, s.max].map(time);
         times.row([name.to_owned()].into_iter().chain(all).collect::<Vec<_>>());
     };

@@ -7,9 +7,12 @@ use ::headroom::{DelayInputs, Interface, Phy, Shims, SoftwareTerms, required};
 use ::pfc::FlowControl;
 use ::wire::headroom::{Dialect, TimeUnit};
 use buffer::GroupKind;
-use discovery::{DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, LldpPlan, Party, PfcForm};
+use discovery::{
+    DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, LldpPlan, Party, PfcForm, Precedence, Subtypes,
+};
+use ground::statistics::Statistics;
 use ground::units::{BitsPerSec, Mac, PortId, PrioritySet};
-use link::{AgentsPlan, AutoPlan, Spread};
+use link::{AgentsPlan, AutoPlan};
 use schedule::ClassPlan;
 use switch::rig;
 use switch::{Headroom, Step, StepKind};
@@ -54,12 +57,12 @@ fn network(metres: u64) -> NetworkPlan {
     plan
 }
 
-fn exactly(trip: Duration) -> Spread {
-    Spread { min: trip, mean: trip, p99: trip, max: trip, chosen: trip }
+fn exactly(trip: Duration) -> Statistics<Duration> {
+    Statistics::of(&[trip; 20], trip).unwrap()
 }
 
 /// Returns the headroom that the switch found for the port, and every measured delay.
-fn found(network: Network<Seen>) -> (Headroom, Vec<Spread>) {
+fn found(network: Network<Seen>) -> (Headroom, Vec<Statistics<Duration>>) {
     let (_, nodes) = network.finish();
     let reconciler = nodes.reconciler(NodeId(0)).unwrap();
     let spread = |kind: &StepKind| match kind {

@@ -188,18 +188,7 @@ fn latency(
     // Percentiles of parts cannot be combined; those of the joint distribution are exact.
     let mut all = a.distribution?;
     Arc::make_mut(&mut all).add(b.distribution.as_deref()?);
-    let figures = all.figures();
-    let measured = |time: Duration| stamps.measured(time.as_nanos_f64());
-    Some(report::Latency {
-        frames: figures.count,
-        min_ns: measured(figures.min),
-        mean_ns: measured(figures.mean),
-        p50_ns: measured(figures.p50),
-        p99_ns: measured(figures.p99),
-        p999_ns: measured(figures.p999),
-        max_ns: measured(figures.max),
-        distribution: Some(all),
-    })
+    Some(report::Latency::new(stamps, &all.figures(), Some(all)))
 }
 
 /// Returns a location without its queues, with captures of both directions: a recording needs all frames of

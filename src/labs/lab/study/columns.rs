@@ -6,6 +6,7 @@ use text::Shown::Rank;
 use text::{Column, Field, columns};
 
 use super::Row;
+use super::row::joined;
 use crate::{HopOutcome, Outcome};
 
 /// Fields that name the run, before its figures. The values of axes follow `variant`, under the axes' paths.
@@ -43,13 +44,13 @@ pub(super) const FIGURES: &[Column<Outcome>] = &columns! { o =>
         "received bits of all flows over the whole run, FCS included";
     Number "latency_p99_ns" ["latency", Rank(3)] = latency(o),
         "largest 99th percentile of the frame latency of a flow";
-    Whole "fct.messages" = o.figures.fct.map(|fct| fct.messages), "completed messages";
-    Time "fct.min_ns" = o.figures.fct.map(|fct| fct.min_ns), "shortest completion time of a message";
-    Time "fct.p50_ns" ["p50", Rank(15)] = o.figures.fct.map(|fct| fct.p50_ns),
+    Whole "fct.messages" = o.figures.fct.map(|fct| fct.count), "completed messages";
+    Time "fct.min_ns" = o.figures.fct.map(|fct| fct.min), "shortest completion time of a message";
+    Time "fct.p50_ns" ["p50", Rank(15)] = o.figures.fct.map(|fct| fct.p50),
         "median of completion times";
-    Time "fct.p99_ns" ["p99", Rank(2)] = o.figures.fct.map(|fct| fct.p99_ns),
+    Time "fct.p99_ns" ["p99", Rank(2)] = o.figures.fct.map(|fct| fct.p99),
         "99th percentile of completion times";
-    Time "fct.max_ns" = o.figures.fct.map(|fct| fct.max_ns), "longest completion time";
+    Time "fct.max_ns" = o.figures.fct.map(|fct| fct.max), "longest completion time";
     Number "victim_bps" ["victims", Rank(4)] = o.figures.victim_bps,
         "goodput of the victim flows in the measurement interval";
     Number "fairness" ["fairness", Rank(11)] = o.figures.fairness,

@@ -326,14 +326,7 @@ checks: [conservation, lossless, {value: {path: marks, at_least: 1}}]
         }
         let (row, outcome) = row();
         let mut all = Vec::new();
-        let zero = ground::time::Duration::ZERO;
-        let fct = crate::CompletionOutcome {
-            messages: 1,
-            min_ns: zero,
-            p50_ns: zero,
-            p99_ns: zero,
-            max_ns: zero,
-        };
+        let zero = Duration::ZERO;
         let slowdown = SlowdownOutcome {
             messages: 1,
             unfinished: 0,
@@ -354,7 +347,7 @@ checks: [conservation, lossless, {value: {path: marks, at_least: 1}}]
             queue_mean_bytes: None,
         };
         let figures = crate::Figures {
-            fct: Some(fct),
+            fct: Some(Statistics::default()),
             slowdown: Some(slowdown),
             steady: Some(steady),
             ..outcome.figures

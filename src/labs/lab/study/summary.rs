@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Row;
 use super::sweep::SEED;
+use ground::statistics::percentile;
 use ground::verdict::{Verdict, Verdicts};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -202,14 +203,14 @@ impl Spread {
         let (min, max) = (*all.first()?, *all.last()?);
         // The two in the middle are one for an odd number.
         let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
-        let rank = |percent: usize| all[(all.len() * percent).div_ceil(100).max(1) - 1];
         Some(Self {
-            // Not (low + high) / 2, which overflows for large ones.
+            // Between both, as runs are a sample: with two, the nearest rank would be the lesser one. Not
+            // (low + high) / 2, which overflows for large ones.
             median: low + (high - low) / 2.0,
             min,
             max,
-            p5: rank(5),
-            p95: rank(95),
+            p5: percentile(&all, 5)?,
+            p95: percentile(&all, 95)?,
             runs: all.len() as u64,
         })
     }

@@ -9,16 +9,20 @@ use super::{FlowOutcome, NodeOutcome, SlowdownOutcome, SteadyOutcome, SwitchOutc
 use crate::plan::{Ends, LabPlan, Source, ends, transport};
 use crate::population::{HostCounts, Population, station};
 use crate::record::Recorder;
+use ground::statistics::Statistics;
 use ground::time::Duration;
 use host::Latency;
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use sim::{Direction, NodeKind};
 
 /// Key figures of a run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Figures {
-    /// Completion times of messages of all flows; `None` if none was completed.
-    pub fct: Option<CompletionOutcome>,
+    /// Completion times of messages of all flows, from a message becoming due to the acknowledgement of its
+    /// last byte; `None` if none was completed. Percentiles have three exact digits.
+    #[serde(serialize_with = "completion_form")]
+    pub fct: Option<Statistics<Duration>>,
     /// Total goodput of victim flows in the measurement interval, in bit/s; `None` in a lab without
     /// victims.
     pub victim_bps: Option<f64>,
@@ -58,22 +62,6 @@ pub struct Signals {
     pub cims: u64,
 }
 
-/// Message completion times, from a message becoming due to the acknowledgement of its last byte.
-/// Percentiles have three exact digits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct CompletionOutcome {
-    /// Number of completed messages.
-    pub messages: u64,
-    /// Minimum.
-    pub min_ns: Duration,
-    /// Median.
-    pub p50_ns: Duration,
-    /// 99th percentile.
-    pub p99_ns: Duration,
-    /// Maximum.
-    pub max_ns: Duration,
-}
-
 /// Pauses of all lines whose far ends are equally far from the destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct HopOutcome {
@@ -107,13 +95,14 @@ pub(super) fn figures(
     // Congestion counters are there by name, and absent where they are 0.
     let congestion = |name: &str| switches().filter_map(|s| s.congestion.get(name)).sum::<u64>();
     let ends = ends(plan);
+    let completed = all_completions(&ends, nodes);
     let (victims, others): (Vec<_>, Vec<_>) =
         plan.flows.iter().zip(flows).zip(&ends).partition(|((flow, _), _)| flow.victim);
     let message = |ends| transport(plan, ends).and_then(|t| t.message).map(|m| m.bytes);
     let got: Vec<f64> =
         others.iter().map(|((_, flow), ends)| goodput(flow, message(ends))).collect();
     Figures {
-        fct: completion_times(&ends, nodes),
+        fct: (completed.count() > 0).then(|| completed.figures()),
         victim_bps: (!victims.is_empty())
             .then(|| victims.iter().map(|((_, flow), _)| flow.payload_bps).sum()),
         buffer_peak_bytes: switches().map(buffer_peak).max().unwrap_or(0),
@@ -133,17 +122,20 @@ pub(super) fn figures(
     }
 }
 
-/// Returns the completion times of all messages of all flows.
-fn completion_times(ends: &[Ends], nodes: &mut impl Population) -> Option<CompletionOutcome> {
-    let all = all_completions(ends, nodes);
-    let percentile = |p| all.percentile(p);
-    (all.count() > 0).then(|| CompletionOutcome {
-        messages: all.count(),
-        min_ns: all.min(),
-        p50_ns: percentile(50.0),
-        p99_ns: percentile(99.0),
-        max_ns: all.max(),
-    })
+/// Writes completion times: studies and checks name these figures by their paths.
+fn completion_form<S: Serializer>(
+    times: &Option<Statistics<Duration>>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    let Some(times) = times else { return to.serialize_none() };
+    object! {
+        to,
+        messages: times.count,
+        min_ns: times.min,
+        p50_ns: times.p50,
+        p99_ns: times.p99,
+        max_ns: times.max,
+    }
 }
 
 fn buffer_peak(switch: &SwitchOutcome) -> u64 {

@@ -5,10 +5,7 @@ use crate::plan::{self, Collective, Ends, LabFlow, LabPlan, OfferedLoad, Source,
 use crate::population::{Counted, Ended, HostCounts, Population, Window, station};
 use crate::record::Recorder;
 use ground::time::{Duration, Instant};
-use host::{
-    Latency, LatencyFigures, ReceiverCounters, SenderCounters, SinkCounters, Transport,
-    TransportPlan,
-};
+use host::{Latency, ReceiverCounters, SenderCounters, SinkCounters, Transport, TransportPlan};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use sim::NodeId;
 
@@ -136,7 +133,7 @@ fn lasted(plan: &LabPlan, ends: &Ends, sink: &SinkCounters) -> Option<Duration> 
     sink.last_arrival.map(|last| clock(ends.to).network(last).since(start))
 }
 
-fn latency(latency: &Latency) -> Option<LatencyFigures> {
+fn latency(latency: &Latency) -> Option<Statistics<Duration>> {
     (latency.count() > 0).then(|| latency.figures())
 }
 
@@ -170,15 +167,6 @@ impl TransportOutcome {
         let [fct_p50, fct_p99] = [50.0, 99.0].map(percentile);
         Self { kind, sender, receiver, fct_p50, fct_p99 }
     }
-}
-
-/// Writes an object with these fields.
-macro_rules! object {
-    ($to:expr, $($name:ident: $value:expr,)+) => {{
-        let mut object = $to.serialize_map(None)?;
-        $(object.serialize_entry(stringify!($name), &$value)?;)+
-        object.end()
-    }};
 }
 
 impl Serialize for TransportOutcome {

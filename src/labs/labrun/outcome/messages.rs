@@ -3,6 +3,7 @@
 
 use crate::plan::{ENDLESS, LabFlow, LabPlan, Source, ends, transport};
 use crate::population::{HostCounts, Population, station};
+use ground::statistics::percentile;
 use ground::time::{Duration, Instant};
 use ground::units::Bytes;
 use host::probe::PROBE_LEN;
@@ -180,14 +181,14 @@ pub(super) fn slowdown(all: &MessageRecords) -> Option<SlowdownOutcome> {
     let bin = |(above, up_to): (u64, Option<u64>)| {
         let is_in = |r: &&MessageRecord| r.bytes > above && up_to.is_none_or(|to| r.bytes <= to);
         let Group { slowdowns, unfinished } = Group::of(all.records.iter().filter(is_in));
-        let [p50, p99, max] = percentiles(&slowdowns);
+        let [p50, p99, max] = shown(&slowdowns);
         let (above_bytes, up_to_bytes) = (above, up_to);
         let messages = slowdowns.len() as u64;
         SlowdownBin { above_bytes, up_to_bytes, messages, unfinished, p50, p99, max }
     };
     let bins = floors.zip(ceilings).map(bin).filter(|bin| bin.messages + bin.unfinished > 0);
     let Group { slowdowns, unfinished } = Group::of(all.records.iter());
-    let [p50, p99, max] = percentiles(&slowdowns);
+    let [p50, p99, max] = shown(&slowdowns);
     let mean = || slowdowns.iter().sum::<f64>() / slowdowns.len() as f64;
     Some(SlowdownOutcome {
         messages: slowdowns.len() as u64,
@@ -221,10 +222,9 @@ impl Group {
     }
 }
 
-/// Returns median, 99th percentile and maximum of values in ascending order, by the nearest rank.
-fn percentiles(values: &[f64]) -> [Option<f64>; 3] {
-    let rank = |p: usize| (values.len() * p).div_ceil(100).max(1) - 1;
-    [50, 99, 100].map(|p| values.get(rank(p)).copied())
+/// Returns median, 99th percentile and maximum of values in ascending order.
+fn shown(values: &[f64]) -> [Option<f64>; 3] {
+    [50, 99, 100].map(|percent| percentile(values, percent))
 }
 
 /// Bytes after which a cut-through switch passes a frame on.

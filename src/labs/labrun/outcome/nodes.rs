@@ -336,7 +336,7 @@ fn measured(reconciler: &Reconciler, port: PortId) -> Option<MeasuredOutcome> {
     Some(MeasuredOutcome {
         method: found.method.name(),
         rounds: found.rounds,
-        delay_ns: found.delay.chosen,
+        delay_ns: found.chosen,
         uncertainty_ns: found.uncertainty,
         uncertainty_quanta: accuracy.quanta,
         uncertainty_max_frames: accuracy.max_frames,

@@ -7,6 +7,7 @@
 //! ends with the first silence: a later frame, such as one that a peer sends a moment before the
 //! pause ends, is not part of the reaction. It is counted as a frame after the stop.
 
+use ground::statistics;
 use ground::time::{Duration, Instant, Total};
 use ground::units::BitsPerSec;
 
@@ -183,15 +184,13 @@ impl Reactions {
     /// Returns the reaction that `percent` (0 to 100) of the last 128 did not exceed; `None`
     /// without any.
     #[must_use]
-    pub fn percentile(&self, percent: u64) -> Option<Duration> {
+    pub fn percentile(&self, percent: usize) -> Option<Duration> {
         // Before the ring is full its rest is zeros.
         let known = usize::try_from(self.count).map_or(KEPT, |count| count.min(KEPT));
         let mut kept = self.kept;
         let kept = &mut kept[..known];
         kept.sort_unstable();
-        // The nearest rank, from 1.
-        let rank = (known as u64 * percent).div_ceil(100).max(1) as usize;
-        kept.get(rank - 1).copied()
+        statistics::percentile(kept, percent)
     }
 
     /// Adds other reactions, whose recent ones count as the most recent.

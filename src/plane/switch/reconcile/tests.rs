@@ -6,8 +6,9 @@ use ::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
 use ::pfc::FlowControl;
 use contracts::port::StampSource;
 use discovery::{EtsResolved, EtsTable, Party, PeerState, PfcResolved, Resolved};
+use ground::statistics::Statistics;
 use ground::units::{BitsPerSec, Cells, Priority, PrioritySet, TrafficClass};
-use link::{AgentsPlan, Failure, Sources, Spread};
+use link::{AgentsPlan, Failure, Sources};
 use schedule::ClassPlan;
 
 /// A switch of two ports at 100G with discovered headroom.
@@ -21,14 +22,14 @@ fn plan() -> SwitchPlan {
 }
 
 fn found(method: Method, delay: Duration) -> Found {
-    let spread = Spread { min: delay, mean: delay, p99: delay, max: delay, chosen: delay };
     let sources = Sources { t1: StampSource::Exact, t4: StampSource::Exact };
     let (uncertainty, in_ring) = (Duration::ZERO, Some(Duration::ZERO));
     let (peer_internal, peer_reaction) = (None, None);
     Found {
         method,
         rounds: 100,
-        delay: spread,
+        delay: Statistics::of(&[delay], delay).unwrap(),
+        chosen: delay,
         sources,
         uncertainty,
         in_ring,

@@ -44,8 +44,8 @@ fn time(ns: f64) -> String {
 }
 
 const BARS: [Bar; 6] = [
-    bar("Completion, median", |run| run.figures.fct.map(|fct| fct.p50_ns.as_nanos_f64()), time),
-    bar("Completion, 99 of 100", |run| run.figures.fct.map(|fct| fct.p99_ns.as_nanos_f64()), time),
+    bar("Completion, median", |run| run.figures.fct.map(|fct| fct.p50.as_nanos_f64()), time),
+    bar("Completion, 99 of 100", |run| run.figures.fct.map(|fct| fct.p99.as_nanos_f64()), time),
     bar("Victim throughput", |run| run.figures.victim_bps, |bps| scaled(bps, "b/s")),
     bar("Peak buffer of a switch", |run| Some(run.figures.buffer_peak_bytes as f64), octets),
     bar("Time that ports were paused, all together", |run| Some(paused(run)), time),

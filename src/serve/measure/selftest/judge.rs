@@ -5,6 +5,7 @@
 mod pauses;
 mod starts;
 
+use ground::statistics::Statistics;
 use ground::verdict::Verdict;
 
 use super::bench::Passed;
@@ -218,8 +219,8 @@ pub(super) fn round_trip(
 }
 
 /// Spread of times in nanoseconds.
-pub(super) fn spread(min: f64, p50: f64, p99: f64, max: f64) -> String {
-    format!("min {}, p50 {}, p99 {}, max {}", time(min), time(p50), time(p99), time(max))
+pub(super) fn spread(s: &Statistics<f64>) -> String {
+    format!("min {}, p50 {}, p99 {}, max {}", time(s.min), time(s.p50), time(s.p99), time(s.max))
 }
 
 #[cfg(test)]

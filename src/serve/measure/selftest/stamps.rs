@@ -18,6 +18,7 @@ use super::bench::Pair;
 use super::judge::{self, StampTry};
 use super::report::Line;
 use super::{Context, options};
+use crate::outcome::nanos;
 use crate::{Inputs, Job, RateFrom};
 
 /// Frames of each kind that are to be stamped.
@@ -233,17 +234,15 @@ fn jitter(pair: &mut Pair) -> Line {
         return judge::at_rest(CHECK, claimed, arrived, SAMPLES, String::new());
     }
     samples.finish();
-    let percentile = |percent| samples.percentile(percent).as_nanos_f64();
-    let (min, max) = (samples.min().as_nanos_f64(), samples.max().as_nanos_f64());
-    let spread = judge::spread(min, percentile(50), percentile(99), max);
-    let tried = format!("{arrived} single frames: {spread}");
+    let one_way = nanos(&samples);
+    let tried = format!("{arrived} single frames: {}", judge::spread(&one_way));
     judge::at_rest(CHECK, claimed, arrived, SAMPLES, tried)
         .value("resolution_ns", stamps.resolution.as_nanos_f64())
         .value("uncertainty_ns", stamps.uncertainty.as_nanos_f64())
-        .value("one_way_min_ns", min)
-        .value("one_way_p50_ns", percentile(50))
-        .value("one_way_p99_ns", percentile(99))
-        .value("one_way_max_ns", max)
+        .value("one_way_min_ns", one_way.min)
+        .value("one_way_p50_ns", one_way.p50)
+        .value("one_way_p99_ns", one_way.p99)
+        .value("one_way_max_ns", one_way.max)
 }
 
 /// The round trip by both methods.
@@ -282,7 +281,7 @@ fn measure(check: &str, eal: &Eal, places: &[Place], inputs: &Inputs, stop: &Ato
     let tried = format!(
         "{} rounds, {what}: {}; either way {}; t1 {}, t2 {}, t3 {}, t4 {}",
         m.rounds,
-        judge::spread(d.min, d.p50, d.p99, d.max),
+        judge::spread(d),
         ::text::delay(m.uncertainty_ns),
         m.sources.t1,
         m.sources.t2,
