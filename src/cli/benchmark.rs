@@ -22,7 +22,7 @@ use super::validate::stamp;
 use super::{Format, bad_input, exit, stop_on_signals};
 use crate::printable;
 use crate::verdict::Verdict;
-use args::{Common, Procedure};
+use args::Common;
 use benchmark::baseline::{Comparison, Runs};
 use benchmark::calibrate::calibrate;
 use benchmark::journal::Journal;

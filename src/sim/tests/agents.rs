@@ -7,9 +7,7 @@ use ::headroom::{DelayInputs, Interface, Phy, Shims, SoftwareTerms, required};
 use ::pfc::FlowControl;
 use ::wire::headroom::{Dialect, TimeUnit};
 use buffer::GroupKind;
-use discovery::{
-    DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, LldpPlan, Party, PfcForm, Precedence, Subtypes,
-};
+use discovery::{DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, LldpPlan, Party, PfcForm};
 use ground::statistics::Statistics;
 use ground::units::{BitsPerSec, Mac, PortId, PrioritySet};
 use link::{AgentsPlan, AutoPlan};

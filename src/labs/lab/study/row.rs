@@ -232,6 +232,8 @@ mod tests {
     use crate::study::{field, fields};
     use crate::{Options, World, run};
     use crate::{SlowdownOutcome, SteadyOutcome};
+    use ground::statistics::Statistics;
+    use ground::time::Duration;
 
     const LAB: &str = "\
 name: two

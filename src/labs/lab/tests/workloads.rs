@@ -136,7 +136,7 @@ fn the_offered_load_is_the_configured_one_within_statistical_bounds() {
             assert!(off.abs() < bound, "seed {seed} {pattern}: {load:?}");
             // The bounds tell a load of 50 % from one of 40 %.
             let other = run_text(&loaded("50%", pattern, seed));
-            let off = workload(&other).load.unwrap().offered / 0.4 - 1.0;
+            let off = workload(&other).load.unwrap().drawn / 0.4 - 1.0;
             assert!(off > bound, "seed {seed} {pattern}: {off}");
             // The hosts have sent it.
             let sent = sent_shares(&run);

@@ -174,8 +174,7 @@ fn measured_by<C>(
 ) -> MeasuredBy {
     // The state of the method in use includes waits and failures that the machine itself does not know.
     let used = agents.auto.filter(|(_, used)| *used == method);
-    let delays =
-        |found: Found| Delays::new(&found.delay, found.uncertainty, snapshot.samples.as_ref());
+    let delays = |found: Found| Delays::new(&found, snapshot.samples.is_some());
     MeasuredBy {
         method: Method::name(method),
         state: used.map_or_else(|| state(snapshot.state), |(state, _)| auto_state(state)),
