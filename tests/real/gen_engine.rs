@@ -188,7 +188,7 @@ fn a_capture_has_what_arrived_while_it_was_started() {
             "capture": {"state": state, "port_names": []}}});
         engine.control_state(&what).unwrap();
     };
-    let file = |request: Value| engine.capture(&request).unwrap().0;
+    let file = |request: Value| engine.capture(&request).unwrap();
     let none = engine.capture(&json!({"port_name": "p2"})).err().unwrap();
     assert!(none.to_string().contains("start a capture"), "{none}");
     capture("start");
@@ -284,7 +284,7 @@ fn devices_find_each_other_answer_pings_and_flows_go_to_the_addresses_that_were_
     transmit(&engine, "start", &["f1"]);
     let flows = wait_stopped(&engine);
     assert_eq!((&flows[0]["frames_tx"], &flows[0]["frames_rx"]), (&json!(100), &json!(100)));
-    let file = engine.capture(&json!({"port_name": "p2"})).unwrap().0;
+    let file = engine.capture(&json!({"port_name": "p2"})).unwrap();
     assert_eq!(file[24 + 16..][..6], [2, 0, 0, 0, 1, 2], "to the address that was found");
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
-use sluice::otg::engine::{CaptureFile, Engine, JsonText, Refusal, Warnings};
+use sluice::otg::engine::{Engine, JsonText, Refusal, Warnings};
 use sluice::otg::model;
 
 /// Length of every capture: more than one message of a stream holds.
@@ -104,9 +104,9 @@ impl Engine for Rehearsal {
         Ok(json!({"choice": "ipv4_neighbors", "ipv4_neighbors": [neighbour]}))
     }
 
-    fn capture(&self, request: &Value) -> Result<CaptureFile, Refusal> {
+    fn capture(&self, request: &Value) -> Result<Vec<u8>, Refusal> {
         let read: model::capture::CaptureRequest = model::parse(request)?;
         self.note("capture", &serde_json::to_value(read).unwrap())?;
-        Ok(CaptureFile(vec![7; CAPTURE]))
+        Ok(vec![7; CAPTURE])
     }
 }
