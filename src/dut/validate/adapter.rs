@@ -127,7 +127,6 @@ pub struct Command(Commands);
 
 impl Command {
     /// The device of these commands.
-    #[must_use]
     pub const fn new(commands: Commands) -> Self {
         Self(commands)
     }

@@ -146,7 +146,6 @@ pub enum Side {
 
 impl Side {
     /// Returns the name in results.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sender => "sender",

@@ -83,7 +83,6 @@ pub enum ReactionSource {
 
 impl ReactionSource {
     /// Description, as the source of a term.
-    #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Response => "as the peer says in its responses",
@@ -107,7 +106,6 @@ pub struct Spread {
 
 impl Spread {
     /// Distribution of `delays`, of which `statistic` is used (default: the longest).
-    #[must_use]
     pub fn of(delays: &Samples, statistic: Option<Statistic>) -> Self {
         // The others are shown beside it, so that a user can judge the choice.
         let chosen = match statistic.unwrap_or_default() {
@@ -206,7 +204,6 @@ pub struct PathDelaySnapshot {
 
 impl PortAgents {
     /// Returns the state and results at `now`.
-    #[must_use]
     pub fn snapshot(&self, _now: Instant) -> AgentsSnapshot {
         // Of the last complete measurement: a running one has no result to show.
         let [round_trip, path] = self.results;

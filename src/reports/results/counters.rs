@@ -29,7 +29,6 @@ pub struct CongestionSummary {
 
 impl CongestionSummary {
     /// Summarises a snapshot; `ports` gives the names of the ports.
-    #[must_use]
     pub fn new(of: &CongestionSnapshot, ports: &[PortSnapshot]) -> Self {
         let by_port = ports.iter().enumerate();
         let by_port = by_port.map(|(n, port)| (port.name.clone(), by_name(of.of_port(n))));
@@ -81,7 +80,6 @@ pub struct ReceiveSummary {
 }
 
 impl MacsecSummary {
-    #[must_use]
     pub fn new(of: &SecySnapshot) -> Self {
         let receive = |channel: &ReceiveSnapshot| ReceiveSummary {
             sci: channel.sci.to_string(),
@@ -104,7 +102,6 @@ impl MacsecSummary {
     }
 
     /// Returns a warning for a transmit association that is exhausted or nearly so.
-    #[must_use]
     pub fn alarm(&self) -> Option<String> {
         let sa = self.transmit.associations.iter().find(|sa| sa.in_use)?;
         // Associations are numbered in two bits, and follow each other in turn.

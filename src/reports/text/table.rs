@@ -6,7 +6,6 @@ use std::fmt;
 use ground::printable;
 
 /// Formats a count with thousands separators: `1,234,567`.
-#[must_use]
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -21,7 +20,6 @@ pub fn count(n: u64) -> String {
 }
 
 /// Formats a number with an SI prefix and three digits: `1.23 G`, `64`. `unit` is appended.
-#[must_use]
 pub fn scaled(n: f64, unit: &str) -> String {
     // An empty floating-point sum is -0, and numbers that round to 0 have no sign either.
     let n = if n.abs() < 0.5 { 0.0 } else { n };
@@ -39,7 +37,6 @@ pub fn scaled(n: f64, unit: &str) -> String {
 }
 
 /// Formats a measured delay in nanoseconds with a suitable unit.
-#[must_use]
 pub fn delay(ns: f64) -> String {
     match ns {
         ns if ns >= 1e6 => format!("{:.3} ms", ns / 1e6),
@@ -50,7 +47,6 @@ pub fn delay(ns: f64) -> String {
 
 /// Formats a number with thousands separators and without trailing zeros, rounded to at most
 /// `places` decimals.
-#[must_use]
 pub fn decimal(n: f64, places: usize) -> String {
     // Larger numbers may not fit the integer below, and have no fraction worth printing.
     if n.is_nan() || n.abs() >= 1e15 {
@@ -83,7 +79,6 @@ pub struct Table {
 }
 
 impl Table {
-    #[must_use]
     pub fn new<'a>(head: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
         let column = |(name, align)| (printable::line(name).into_owned(), align);
         Self { head: head.into_iter().map(column).collect(), rows: vec![] }
@@ -106,7 +101,6 @@ impl Table {
     }
 
     /// Returns true if the table has no rows.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -11,7 +11,6 @@ use ground::printable;
 const ALWAYS: [&str; 2] = ["requests_sent", "responses_sent"];
 
 /// The whole result.
-#[must_use]
 pub fn text(outcome: &Outcome) -> String {
     let mut out = String::new();
     for (n, measurement) in outcome.measurements.iter().enumerate() {
