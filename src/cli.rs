@@ -159,13 +159,11 @@ pub fn inconclusive(error: impl Into<anyhow::Error>) -> anyhow::Error {
 }
 
 /// Exit status of a verdict that is either PASS or FAIL.
-#[must_use]
 pub fn verdict(good: bool) -> ExitCode {
     exit(Verdict::of(good))
 }
 
 /// Exit status of any verdict.
-#[must_use]
 pub fn exit(verdict: Verdict) -> ExitCode {
     ExitCode::from(verdict.exit_status())
 }
@@ -233,13 +231,11 @@ fn quoted(path: &Path) -> String {
 }
 
 /// The command line, for tests and generators of its documentation.
-#[must_use]
 pub fn command() -> clap::Command {
     help::complete(Cli::command())
 }
 
 /// Runs the command in the arguments.
-#[must_use]
 pub fn main() -> ExitCode {
     ground::program::set_version(crate::VERSION);
     let parsed = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));

@@ -148,7 +148,6 @@ pub struct Diagnosis {
 
 impl Diagnosis {
     /// Exit status: see the module's head.
-    #[must_use]
     pub fn status(&self) -> u8 {
         match (self.dpdk_runs, self.verdict) {
             // Without DPDK nothing is known of the ports, whatever the machine's findings are.
@@ -177,7 +176,6 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Makes all checks.
-#[must_use]
 pub fn diagnose(args: &DoctorArgs) -> Diagnosis {
     let mut findings = Vec::new();
     let mut machine = Findings { subject: "machine", all: &mut findings };

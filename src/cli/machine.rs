@@ -43,7 +43,6 @@ pub struct MachineArgs {
 
 impl MachineArgs {
     /// Equivalent of `--no-huge`.
-    #[must_use]
     pub const fn ordinary_pages() -> Self {
         Self { no_huge: true, idle: None, cores: None }
     }

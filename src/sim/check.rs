@@ -95,7 +95,6 @@ counters! {
 
 impl Checkers {
     /// Checkers of a network that has not run yet.
-    #[must_use]
     pub fn new(plan: &NetworkPlan) -> Self {
         let facts = Facts::new(plan);
         Self {
@@ -125,21 +124,18 @@ impl Checkers {
     }
 
     /// The deadlocks found so far, in the order of time.
-    #[must_use]
     pub fn deadlocks(&self) -> &[Deadlock] {
         self.deadlocks.found()
     }
 
     /// Time since which no data has moved, where a switch waits for a group that is filled by frames of
     /// which nothing is known: it may be a deadlock, which cannot be judged.
-    #[must_use]
     pub fn stands_still_since(&self) -> Option<Instant> {
         self.deadlocks.stands_still_since()
     }
 
     /// The longest time for which a queue starves now because the flows isolated from it are strictly served
     /// before it.
-    #[must_use]
     pub fn starved(&self) -> Duration {
         self.starved.longest()
     }
@@ -152,14 +148,12 @@ impl Checkers {
     }
 
     /// Returns the events counted so far.
-    #[must_use]
     pub const fn totals(&self) -> Totals {
         self.totals
     }
 
     /// Returns the frames of lossless priorities that switches dropped because the buffer was full:
     /// those without an excuse, and those with one.
-    #[must_use]
     pub fn lossless_drops(&self) -> (u64, ExcusedDrops) {
         self.lossless.drops()
     }

@@ -53,7 +53,6 @@ pub enum Defect {
 
 impl Defect {
     /// Returns the name of its kind in words, such as `loses data`.
-    #[must_use]
     pub fn name(&self) -> String {
         let kind: &dyn fmt::Debug = match self {
             Self::Obeying(kind) => kind,

@@ -105,7 +105,6 @@ impl FaultKind {
     /// Number of frames recorded for replay.
     pub const RECORDED: u32 = 64;
 
-    #[must_use]
     pub const fn class(&self) -> FaultClass {
         match self {
             Self::Link { up: false, .. } => FaultClass::LinkDown,
@@ -169,7 +168,6 @@ impl FaultKind {
     }
 
     /// Returns true if frames are lost, added or changed between two nodes, which rings cannot do.
-    #[must_use]
     pub const fn is_of_line(&self) -> bool {
         match self {
             Self::Line(..) | Self::Defect { .. } => true,
@@ -198,7 +196,6 @@ impl FaultKind {
     }
 
     /// Returns the direction in which a frame made for it arrives, and the frame.
-    #[must_use]
     pub fn forged(&self) -> Option<(Direction, &[u8])> {
         match self {
             Self::Line(direction, LineFault::Forge(octets)) => Some((*direction, octets)),
@@ -211,7 +208,6 @@ impl FaultKind {
     }
 
     /// Returns the switch that it changes, and the change.
-    #[must_use]
     pub const fn change(&self) -> Option<(NodeId, &Change)> {
         match self {
             Self::Change { node, change } => Some((*node, change)),

@@ -20,7 +20,6 @@ impl VirtualFrame {
     /// Creates a frame of `wire_len` bytes, FCS included, that starts with `head` and is zero
     /// behind it. Bytes of `head` beyond the frame without FCS, or beyond the kept ones, are left
     /// out.
-    #[must_use]
     pub fn new(head: &[u8], wire_len: u32) -> Self {
         let kept = (wire_len.saturating_sub(FCS_BYTES) as usize).min(KEPT);
         Self::keeping(kept, head, wire_len)
@@ -28,7 +27,6 @@ impl VirtualFrame {
 
     /// Creates a frame of these bytes and an FCS, all of which are kept: link-protocol frames may
     /// be longer than what a switch reads.
-    #[must_use]
     pub fn whole(octets: &[u8]) -> Self {
         Self::keeping(octets.len(), octets, octets.len() as u32 + FCS_BYTES)
     }
@@ -73,7 +71,6 @@ impl VirtualFrame {
 
     /// Returns true for a MAC control frame, which the MAC consumes, as of the last update.
     #[inline]
-    #[must_use]
     pub fn is_control(&self) -> bool {
         self.control
     }
@@ -86,7 +83,6 @@ impl VirtualFrame {
     }
 
     /// Returns true if its FCS does not match.
-    #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.damaged
     }
@@ -101,26 +97,22 @@ impl VirtualFrame {
     /// Length in bytes, FCS included, with which it started on its line. The length given to a node
     /// may be shorter, where it was protected, or longer, where the protection was not removed.
     #[inline]
-    #[must_use]
     pub fn started_len(&self) -> u32 {
         self.started_len
     }
 
     /// Returns true if it could not be protected, and is lost at the start of its line.
-    #[must_use]
     pub fn is_refused(&self) -> bool {
         self.refused
     }
 
     /// Protected bytes on its line, with MACsec: from the destination to the check value, of a long
     /// frame as far as they are kept. They stay those of the line until a node is given the frame.
-    #[must_use]
     pub fn protected(&self) -> Option<&[u8]> {
         self.sealed.as_ref().map(|sealed| &*sealed.octets)
     }
 
     /// Returns the first bytes on its line, as a listener sees them, and their length with FCS.
-    #[must_use]
     pub fn on_line(&self) -> (&[u8], u32) {
         let Some(sealed) = &self.sealed else { return (self.head(), self.wire_len) };
         let (octets, len) = (&sealed.octets, self.wire_len + sealed.uncounted());

@@ -214,7 +214,6 @@ impl<W: Witness> Network<W> {
     }
 
     /// Returns the time of the next event; NEVER if there is none.
-    #[must_use]
     pub fn next_at(&self) -> Instant {
         self.first_event().min(self.fault_at()).min(self.sample_at)
     }
@@ -224,14 +223,12 @@ impl<W: Witness> Network<W> {
         self.sample_at(self.now);
     }
 
-    #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
     }
 
     /// Returns true if nothing but the switches' housekeeping is left: no frame is on its way or
     /// held by a switch, no host has anything to send, and no fault is pending.
-    #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.on_the_way() == 0
             && self.faults.is_empty()
@@ -260,14 +257,12 @@ impl<W: Witness> Network<W> {
     }
 
     /// Returns the hash of the trace: equal for equal plans, on every machine.
-    #[must_use]
     pub fn trace_hash(&self) -> u64 {
         // A sum is the same in whatever order the parts have counted.
         self.parts.iter().fold(0, |sum, part| sum.wrapping_add(part.wires.hash.value()))
     }
 
     /// Returns the events counted so far, of all parts.
-    #[must_use]
     pub fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         self.parts.iter().for_each(|part| tally.add(&part.wires.tally));
@@ -275,7 +270,6 @@ impl<W: Witness> Network<W> {
     }
 
     /// Returns the planned changes that switches refused for good.
-    #[must_use]
     pub fn refusals(&self) -> &[Refusal] {
         &self.refusals
     }

@@ -145,23 +145,19 @@ impl Nodes {
     }
 
     /// Returns the reconciliation state of a switch.
-    #[must_use]
     pub fn reconciler(&self, id: NodeId) -> Option<&Reconciler> {
         self.state(id).reconciler.as_deref()
     }
 
     /// Returns the value of a node's clock at the network's time `at`.
-    #[must_use]
     pub fn local(&self, id: NodeId, at: Instant) -> Instant {
         self.state(id).clock.local(at)
     }
 
-    #[must_use]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -271,14 +267,12 @@ const PARTS: i128 = 1_000_000_000;
 impl ClockPlan {
     /// Returns true if the clock equals the network's.
     #[inline]
-    #[must_use]
     pub const fn is_exact(&self) -> bool {
         self.offset.as_picos() == 0 && self.drift_ppb == 0
     }
 
     /// Returns the clock value at the network's time `at`.
     #[inline(always)]
-    #[must_use]
     pub fn local(&self, at: Instant) -> Instant {
         if self.is_exact() || at == Instant::NEVER { at } else { self.shown(at) }
     }
@@ -292,7 +286,6 @@ impl ClockPlan {
 
     /// Returns the first time of the network at which the clock shows `shown` or more.
     #[inline(always)]
-    #[must_use]
     pub fn network(&self, shown: Instant) -> Instant {
         if self.is_exact() || shown == Instant::NEVER { shown } else { self.found(shown) }
     }

@@ -21,7 +21,6 @@ pub struct Partition {
 impl Partition {
     /// Divides a network into up to `parts` parts. The work of a node is estimated from the flows that the
     /// plan lets pass through it. A host is in the part of its switch, unless that has too much work.
-    #[must_use]
     pub fn new(plan: &NetworkPlan, parts: usize) -> Self {
         let nodes = plan.nodes.len();
         let parts = parts.clamp(1, nodes.max(1));
@@ -32,7 +31,6 @@ impl Partition {
     }
 
     /// The partition with these parts, by node. Parts are numbered anew, so that none is empty.
-    #[must_use]
     pub fn of_parts(of: &[u32]) -> Self {
         let mut used = of.to_vec();
         used.sort_unstable();
@@ -42,13 +40,11 @@ impl Partition {
     }
 
     /// Returns the number of parts, 1 or more.
-    #[must_use]
     pub const fn parts(&self) -> usize {
         self.parts
     }
 
     /// Returns the number of nodes.
-    #[must_use]
     pub const fn nodes(&self) -> usize {
         self.of.len()
     }
@@ -57,7 +53,6 @@ impl Partition {
     ///
     /// # Panics
     /// If there is none of that number.
-    #[must_use]
     pub const fn of(&self, node: NodeId) -> u32 {
         self.of[node.index()]
     }

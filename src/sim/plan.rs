@@ -75,7 +75,6 @@ pub struct LinkPlan {
 
 impl LinkPlan {
     /// Returns true if frames are lost or damaged at random.
-    #[must_use]
     pub fn errs(&self) -> bool {
         [self.ab, self.ba].iter().any(|of| of.errors != ErrorPlan::default())
     }
@@ -94,7 +93,6 @@ pub struct DirectionPlan {
 
 impl LinkPlan {
     /// Returns the end at which frames of a direction start.
-    #[must_use]
     pub const fn from(&self, direction: Direction) -> End {
         if direction.0 % 2 == 0 { self.a } else { self.b }
     }
@@ -105,7 +103,6 @@ impl LinkPlan {
     }
 
     /// Returns the end at which frames of a direction arrive.
-    #[must_use]
     pub const fn to(&self, direction: Direction) -> End {
         if direction.0 % 2 == 0 { self.b } else { self.a }
     }
@@ -113,7 +110,6 @@ impl LinkPlan {
 
 impl NodePlan {
     /// Creates a node with an exact clock and a processor that takes no time.
-    #[must_use]
     pub fn new(kind: NodeKind) -> Self {
         Self {
             kind,
@@ -125,7 +121,6 @@ impl NodePlan {
     }
 
     /// Returns the name in results.
-    #[must_use]
     pub fn name(&self) -> &str {
         match &self.kind {
             NodeKind::Switch(plan) => &plan.name,
@@ -134,7 +129,6 @@ impl NodePlan {
     }
 
     /// Returns true if any port has a `SecY`.
-    #[must_use]
     pub fn is_secured(&self) -> bool {
         match &self.kind {
             NodeKind::Switch(plan) => plan.ports.iter().any(|port| port.secy.is_some()),
@@ -143,7 +137,6 @@ impl NodePlan {
     }
 
     /// Returns the number of ports.
-    #[must_use]
     pub fn ports(&self) -> usize {
         match &self.kind {
             NodeKind::Switch(plan) => plan.ports.len(),
@@ -152,7 +145,6 @@ impl NodePlan {
     }
 
     /// Returns the name of a port of a switch; the number of another one.
-    #[must_use]
     pub fn port_name(&self, port: PortId) -> String {
         match &self.kind {
             NodeKind::Switch(plan) => plan.ports.get(port.index()).map(|port| port.name.clone()),
@@ -202,7 +194,6 @@ impl FaultKind {
     }
 
     /// Returns its description in results.
-    #[must_use]
     pub fn describe(&self, plan: &NetworkPlan) -> String {
         let node = |id: NodeId| plan.nodes[id.index()].name();
         let place = match self.place() {
@@ -262,20 +253,17 @@ pub struct ErrorPlan {
 
 impl LinkId {
     /// From end `a` to end `b`.
-    #[must_use]
     pub const fn ab(self) -> Direction {
         Direction(self.0 * 2)
     }
 
     /// From end `b` to end `a`.
-    #[must_use]
     pub const fn ba(self) -> Direction {
         Direction(self.0 * 2 + 1)
     }
 }
 
 impl Direction {
-    #[must_use]
     pub const fn link(self) -> LinkId {
         LinkId(self.0 / 2)
     }
@@ -287,7 +275,6 @@ impl Direction {
     }
 
     /// Index in a list of all directions.
-    #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -295,7 +282,6 @@ impl Direction {
 
 impl NodeId {
     /// Index in a list of all nodes.
-    #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -303,7 +289,6 @@ impl NodeId {
 
 impl LinkId {
     /// Index in a list of all links.
-    #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }

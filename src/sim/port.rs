@@ -96,7 +96,6 @@ impl VirtualPort {
     }
 
     /// Returns the number of arrived frames that the node has not read.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         self.arrived.len() + usize::from(self.alone.is_some())
     }

@@ -31,13 +31,11 @@ impl Order {
     pub const LAST: Self = Self(1 << 39);
 
     /// A frame that was sent `age` before it arrives, on a line without others.
-    #[must_use]
     pub fn sent(age: Duration) -> Self {
         Self(Self::since(age) | Self::SENT)
     }
 
     /// A frame behind the `turn`th frame of a node at one time, which arrived `age` before it.
-    #[must_use]
     pub fn behind(age: Duration, turn: u32) -> Self {
         Self(Self::since(age) | u64::from(turn.min(Self::TURNS - 1)))
     }
@@ -82,7 +80,6 @@ impl Queue {
     ///
     /// # Panics
     /// With more than 2^24 slots.
-    #[must_use]
     pub fn new(slots: usize) -> Self {
         assert!(slots <= 1 << SLOT_BITS, "slots are numbered by {SLOT_BITS} bits");
         let leaves = slots.next_power_of_two().max(2);
@@ -117,14 +114,12 @@ impl Queue {
 
     /// True if `at` is before the slot's event.
     #[inline]
-    #[must_use]
     pub fn is_before(&self, slot: u32, at: Instant) -> bool {
         due(at) < self.due(slot)
     }
 
     /// True if the slot's event is before `end`.
     #[inline]
-    #[must_use]
     pub(super) fn is_due(&self, slot: u32, end: Instant) -> bool {
         self.due(slot) < due(end)
     }
@@ -166,14 +161,12 @@ impl Queue {
 
     /// Returns the time of the first event; NEVER if there is none.
     #[inline]
-    #[must_use]
     pub fn first_at(&self) -> Instant {
         time_of(self.first_due())
     }
 
     /// True if the first event is at `at`, which is not NEVER.
     #[inline]
-    #[must_use]
     pub fn is_first_at(&self, at: Instant) -> bool {
         self.first_due() == due(at)
     }
@@ -181,7 +174,6 @@ impl Queue {
     /// Returns the lowest slot that has an event at the time of the first, and true if another one has,
     /// too. There has to be an event.
     #[inline]
-    #[must_use]
     pub fn head(&self) -> (u32, bool) {
         let (time, pairs) = (self.first_due(), &*self.pairs);
         let (mut node, mut shared) = (1, false);
@@ -197,7 +189,6 @@ impl Queue {
 
     /// Returns the time of the first event of the first four slots, one slot left out.
     #[inline]
-    #[must_use]
     pub fn first_besides(&self, slot: u32) -> Instant {
         let leaves = self.pairs.len() / 2;
         let times = self.pairs[leaves..leaves + 2].as_flattened();
@@ -207,7 +198,6 @@ impl Queue {
 
     /// True for each of the first four slots that has an event at `at`, which is not NEVER.
     #[inline]
-    #[must_use]
     pub fn first_four(&self, at: Instant) -> [bool; 4] {
         // A host has four slots (arrival, wake, node, defect), which are the first two pairs of leaves.
         let leaves = self.pairs.len() / 2;
@@ -228,7 +218,6 @@ impl Queue {
 
     /// Slot of an event of [`Self::tied`].
     #[inline]
-    #[must_use]
     pub const fn slot_of(order: u64) -> u32 {
         order as u32 & ((1 << SLOT_BITS) - 1)
     }

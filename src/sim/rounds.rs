@@ -119,13 +119,11 @@ impl<W: Witness> Network<W> {
     }
 
     /// Returns the number of parts.
-    #[must_use]
     pub fn parts(&self) -> usize {
         self.parts.len()
     }
 
     /// Returns the number of rounds of the parts, and of those among them that were given to the executor.
-    #[must_use]
     pub fn rounds(&self) -> (u64, u64) {
         self.rounds.as_ref().map_or((0, 0), |rounds| rounds.run)
     }

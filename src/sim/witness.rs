@@ -439,7 +439,6 @@ impl<'o> ObservedNetwork<'o> {
         self.0.change_secy(end, change)
     }
 
-    #[must_use]
     pub fn now(&self) -> Instant {
         self.0.now()
     }
@@ -449,7 +448,6 @@ impl<'o> ObservedNetwork<'o> {
     }
 
     /// As [`Network::refusals`].
-    #[must_use]
     pub fn refusals(&self) -> &[Refusal] {
         self.0.refusals()
     }

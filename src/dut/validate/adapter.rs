@@ -111,7 +111,6 @@ pub struct Command {
 
 impl Command {
     /// The device of these commands.
-    #[must_use]
     pub const fn new(commands: Commands, priorities: PrioritySet) -> Self {
         Self { commands, priorities }
     }

@@ -168,7 +168,6 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Returns the reason why a test is not about a device of this kind; `None` if it is.
-#[must_use]
 pub fn other_kind(test: &Test, setup: &Setup) -> Option<String> {
     // The tester is checked on a cable, whatever the device is.
     if test.id == SELF_CHECK.id {
@@ -191,7 +190,6 @@ pub fn other_kind(test: &Test, setup: &Setup) -> Option<String> {
 }
 
 /// Returns the page of a test in the manual, made from its description, in Markdown.
-#[must_use]
 pub fn page(test: &Test) -> String {
     let aliases = if test.aliases.is_empty() { "-".into() } else { test.aliases.join(", ") };
     let Test { id, title, clause, level, source, purpose, procedure, uncertainty, .. } = test;

@@ -26,13 +26,11 @@ macro_rules! counters {
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
             /// Returns the name in results and files.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
 
             /// Returns the unit in results.
-            #[must_use]
             pub const fn unit(self) -> &'static str {
                 match self { $(Self::$variant => $unit,)+ }
             }
@@ -94,7 +92,6 @@ counters! {
 
 impl Counter {
     /// Returns true for a counter of a priority, false for one of the port.
-    #[must_use]
     pub fn is_of_priority(self) -> bool {
         self.kind() != Kind::Port
     }
@@ -117,7 +114,6 @@ pub struct Counters(pub Vec<PortCounters>);
 
 impl PortCounters {
     /// Returns a counter; `None` if it is unknown. One of a priority needs its `priority`.
-    #[must_use]
     pub fn get(&self, priority: Option<Priority>, counter: Counter) -> Option<u64> {
         let all = match (counter.kind(), priority) {
             (Kind::Port, _) => &self.port,
@@ -127,7 +123,6 @@ impl PortCounters {
     }
 
     /// Returns the counters since `base`. Maxima that did not grow are unknown, because they may be older.
-    #[must_use]
     pub fn since(&self, base: &Self) -> Self {
         let drops = self.drops.as_ref().map(|drops| {
             let before = base.drops.as_ref();
@@ -160,19 +155,16 @@ fn since(now: &BTreeMap<Counter, u64>, base: &BTreeMap<Counter, u64>) -> BTreeMa
 
 impl Counters {
     /// Returns the counters since `base`. One that is less than before was cleared, so it is unknown.
-    #[must_use]
     pub fn since(&self, base: &Self) -> Self {
         Self(self.0.iter().zip(&base.0).map(|(now, base)| now.since(base)).collect())
     }
 
     /// Returns a counter of a port; `None` if it is unknown.
-    #[must_use]
     pub fn get(&self, port: Port, priority: Option<Priority>, counter: Counter) -> Option<u64> {
         self.0.get(port.0)?.get(priority, counter)
     }
 
     /// Returns the sum of the named drops of all ports; `None` if a port has no such counters.
-    #[must_use]
     pub fn dropped(&self) -> Option<u64> {
         self.0.iter().map(|port| Some(port.drops.as_ref()?.values().sum::<u64>())).sum()
     }
@@ -180,7 +172,6 @@ impl Counters {
 
 /// Returns the counters of a port. Its XON are among its PFC frames, and the shared part of a group has no
 /// separate maximum.
-#[must_use]
 pub fn of_snapshot(port: &PortSnapshot) -> PortCounters {
     let all = &port.counters;
     let sum = |value: fn(&contracts::stats::PriorityCounters) -> u64| {
@@ -214,7 +205,6 @@ pub fn of_snapshot(port: &PortSnapshot) -> PortCounters {
 }
 
 /// Returns the counters of a port in a summary, which has those of MACsec beside the others.
-#[must_use]
 pub fn of_summary(port: &PortSummary) -> PortCounters {
     let mut counters = of_snapshot(&port.port);
     if port.hardware_pfc {

@@ -30,7 +30,6 @@ pub struct File {
 }
 
 /// Returns the command that repeats one test of a run.
-#[must_use]
 pub fn repeat(results: &Results, file: &str, id: &str) -> String {
     let Results { level, seed, .. } = results;
     let world = if results.world == RINGS { " --world real" } else { "" };
@@ -38,7 +37,6 @@ pub fn repeat(results: &Results, file: &str, id: &str) -> String {
 }
 
 /// Returns the table, with a line for each test that did not pass and the counts at the end.
-#[must_use]
 pub fn table(results: &Results) -> String {
     let mut table = Table::new([
         ("test", Align::Left),
@@ -107,7 +105,6 @@ struct Line<'a> {
 ///
 /// # Panics
 /// Never: all values have a form in JSON.
-#[must_use]
 pub fn json_lines(results: &Results, file: &str) -> String {
     let mut text = String::new();
     // Every run begins with the tester's check of itself.
@@ -150,7 +147,6 @@ const SPEC: &str = "1.0.0";
 ///
 /// # Panics
 /// Never: all values have a form in JSON.
-#[must_use]
 pub fn ctrf(results: &Results, file: &str) -> String {
     let count = |status: &str| results.tests.iter().filter(|t| self::status(t) == status).count();
     let start = results.tests.iter().map(|test| millis(test.start_s)).min().unwrap_or(0);
@@ -214,7 +210,6 @@ fn millis(seconds: f64) -> u64 {
 
 /// Returns a line for each test that failed or ended with an error, and a warning for each one that was
 /// inconclusive; `file` is the DUT file, at which they are shown.
-#[must_use]
 pub fn annotations(results: &Results, file: &str) -> Vec<String> {
     let line = |test: &crate::suite::TestResult| {
         let command = match test.outcome {
@@ -371,7 +366,6 @@ pub struct Conformance {
 }
 
 /// Returns the statement.
-#[must_use]
 pub fn conformance(results: &Results) -> Vec<Conformance> {
     let outcome = |id: &str| results.tests.iter().find(|t| t.id == id).map(|t| t.outcome);
     let line = |item: &Item| {

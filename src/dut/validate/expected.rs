@@ -59,7 +59,6 @@ pub enum XonCount {
 
 impl Expected {
     /// Returns the alpha of a dynamic threshold: 2 to the power of `dynamic_th`.
-    #[must_use]
     pub fn alpha(&self) -> Option<f64> {
         self.dynamic_th.map(|n| f64::from(n).exp2())
     }

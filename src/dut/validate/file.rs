@@ -68,14 +68,12 @@ pub fn parse(name: &str, text: &str) -> Result<(Dut, Vec<Warning>), ConfigError>
 }
 
 /// True if a text is a DUT file rather than a switch file, whose ports have no common rate.
-#[must_use]
 pub fn is_dut(text: &str) -> bool {
     let root = tree::read(text, EMPTY);
     root.is_ok_and(|root| ["rate", "ports"].iter().all(|field| root.get(field).is_some()))
 }
 
 /// Returns the JSON Schema of DUT files.
-#[must_use]
 pub fn schema() -> serde_json::Value {
     schema_of::<DutFile>("Sluice DUT file")
 }

@@ -36,7 +36,6 @@ impl Outcome {
     }
 
     /// Returns the name in results.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -50,7 +49,6 @@ impl Outcome {
 
     /// Returns the verdict that this test contributes to its run: none if there was only something to
     /// record. `strict` counts an inconclusive test as a failure.
-    #[must_use]
     pub const fn verdict(self, strict: bool) -> Option<Verdict> {
         Some(match self {
             Self::Policy => return None,
@@ -73,23 +71,19 @@ pub struct Limits {
 
 impl Limits {
     /// The value itself, without a tolerance.
-    #[must_use]
     pub const fn exactly(value: f64) -> Self {
         Self { at_least: Some(value), at_most: Some(value) }
     }
 
     /// A value with a tolerance on both sides, in its unit.
-    #[must_use]
     pub fn around(value: f64, tolerance: f64) -> Self {
         Self { at_least: Some(value - tolerance), at_most: Some(value + tolerance) }
     }
 
-    #[must_use]
     pub const fn at_most(value: f64) -> Self {
         Self { at_least: None, at_most: Some(value) }
     }
 
-    #[must_use]
     pub const fn at_least(value: f64) -> Self {
         Self { at_least: Some(value), at_most: None }
     }
@@ -127,7 +121,6 @@ pub struct Measurement {
 impl Measurement {
     /// Judges a value: `Pass` inside the limits by `uncertainty`, `Fail` outside by it, else
     /// `Inconclusive`. A value that is no number is an error of the tester.
-    #[must_use]
     pub fn judge(
         what: impl Into<String>,
         value: f64,
@@ -152,13 +145,11 @@ impl Measurement {
     }
 
     /// Returns the amount by which the value is outside of its limits, in its unit; negative inside.
-    #[must_use]
     pub fn excess(&self) -> f64 {
         -self.limits.margin(self.value)
     }
 
     /// Returns true if the value is below its lower limit.
-    #[must_use]
     pub fn is_below(&self) -> bool {
         self.limits.at_least.is_some_and(|least| self.value < least)
     }
@@ -171,7 +162,6 @@ impl Measurement {
     }
 
     /// Records that a part of a test was not run, with the reason.
-    #[must_use]
     pub fn skip(what: impl Into<String>, why: &str) -> Self {
         let what = what.into();
         let detail = format!("{what}: not run; {why}");
@@ -189,7 +179,6 @@ impl Measurement {
     }
 
     /// Records a value that the standards leave open, with the clause that is silent.
-    #[must_use]
     pub fn policy(what: impl Into<String>, value: f64, unit: &'static str, clause: &str) -> Self {
         let what = what.into();
         let with = if unit.is_empty() { String::new() } else { format!(" {unit}") };

@@ -153,7 +153,6 @@ pub fn knobs() -> Result<Vec<Knob>, KnobError> {
 }
 
 /// Returns the tests that no fault proves.
-#[must_use]
 pub fn unproven(knobs: &[Knob]) -> Vec<&'static str> {
     let proven: BTreeSet<_> = knobs.iter().flat_map(|knob| &knob.caught_by).collect();
     let ids = TESTS.iter().map(|test| test.id);
@@ -163,13 +162,11 @@ pub fn unproven(knobs: &[Knob]) -> Vec<&'static str> {
 impl Knob {
     /// Returns the file of the device, in JSON. The fault is in the device, and not in what the file
     /// tells, by the order of the changes.
-    #[must_use]
     pub fn file(&self, value: Option<&Value>) -> String {
         self.file_beside(None, value)
     }
 
     /// Returns the file of the device with a feature beside the fault.
-    #[must_use]
     pub fn file_beside(&self, feature: Option<&Feature>, value: Option<&Value>) -> String {
         let mut file = good_file(&self.device);
         if let Some(feature) = feature {
@@ -191,7 +188,6 @@ impl Knob {
 
 impl Feature {
     /// Returns the file of a good device with the feature, in JSON.
-    #[must_use]
     pub fn file(&self, device: &str) -> String {
         let mut file = good_file(device);
         merge(&mut file, &self.told);

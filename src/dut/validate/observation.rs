@@ -91,7 +91,6 @@ pub enum What {
 impl What {
     /// Classifies a frame by its bytes from the destination address on. Probes of numbers from
     /// `flows` on are those of learning frames and count as other ones.
-    #[must_use]
     pub fn of(octets: &[u8], flows: usize, ecn: Ecn) -> Self {
         let is_control = |walk: vlan::Walk| walk.ethertype == EtherType::MAC_CONTROL;
         if vlan::walk(octets).is_ok_and(is_control) {
@@ -109,7 +108,6 @@ impl What {
 
 impl What {
     /// Returns the destination address of a frame other than data.
-    #[must_use]
     pub fn destination(&self) -> Option<Mac> {
         match self {
             Self::Control(octets) | Self::Other(octets) => {
@@ -120,7 +118,6 @@ impl What {
     }
 
     /// Returns the sequence number of a frame of a flow.
-    #[must_use]
     pub const fn sequence(&self) -> Option<u64> {
         match self {
             Self::Data { sequence, .. } => Some(*sequence),
@@ -130,7 +127,6 @@ impl What {
 }
 
 /// Returns the ECN code point of a frame; not ECT without IP.
-#[must_use]
 pub fn ecn_of(octets: &[u8]) -> Ecn {
     let Ok(walk) = vlan::walk(octets) else { return Ecn::NotEct };
     let packet = octets.get(walk.l3..).unwrap_or_default();
@@ -164,7 +160,6 @@ pub struct Tally {
 
 impl Tally {
     /// Returns the number of sent frames that did not arrive.
-    #[must_use]
     pub const fn lost(&self) -> u64 {
         self.sent.saturating_sub(self.received)
     }
@@ -180,13 +175,11 @@ pub struct Pause {
 
 impl Pause {
     /// Returns true if it pauses this priority: PFC is counted as an event only with a time.
-    #[must_use]
     pub fn stops(&self, priority: Priority) -> bool {
         self.frame.time(priority).is_some_and(|time| time > Quanta(0))
     }
 
     /// Returns true if it resumes this priority.
-    #[must_use]
     pub fn resumes(&self, priority: Priority) -> bool {
         self.frame.time(priority) == Some(Quanta(0))
     }
@@ -200,7 +193,6 @@ impl Observation {
     }
 
     /// Counts the frames of a flow.
-    #[must_use]
     pub fn tally(&self, flow: FlowId) -> Tally {
         let mut tally = Tally { sent: self.of(flow, Way::Sent).count() as u64, ..Tally::default() };
         let arrived = self.of(flow, Way::Received).filter_map(|record| record.what.sequence());
@@ -223,25 +215,21 @@ impl Observation {
     }
 
     /// Returns the number of received frames of a flow that began in a span.
-    #[must_use]
     pub fn began_in(&self, flow: FlowId, span: &Range<Duration>) -> u64 {
         self.of(flow, Way::Received).filter(|record| span.contains(&record.begin)).count() as u64
     }
 
     /// Returns the times at which the received frames of a flow began, in their order.
-    #[must_use]
     pub fn begins(&self, flow: FlowId) -> Vec<Duration> {
         self.of(flow, Way::Received).map(|record| record.begin).collect()
     }
 
     /// Returns the number of frames of a flow that were sent in a span and did not arrive.
-    #[must_use]
     pub fn lost_in(&self, flow: FlowId, span: &Range<Duration>) -> u64 {
         self.lost(flow, span).len() as u64
     }
 
     /// Returns these frames, as they were sent.
-    #[must_use]
     pub fn lost(&self, flow: FlowId, span: &Range<Duration>) -> Vec<&Record> {
         let arrived = self.of(flow, Way::Received).filter_map(|record| record.what.sequence());
         let mut arrived: Vec<_> = arrived.collect();
@@ -254,7 +242,6 @@ impl Observation {
 
     /// Returns the times from the last bit of a frame at the sender to its last bit at the receiver, of the
     /// frames of a flow that arrived in a span.
-    #[must_use]
     pub fn latencies(&self, flow: FlowId, span: &Range<Duration>) -> Vec<Duration> {
         // Frames of NICs have the number 0 alone, so latencies are those of the tester's own flows.
         let ends = |way| self.of(flow, way).filter_map(|r| Some((r.what.sequence()?, r.end)));
@@ -264,7 +251,6 @@ impl Observation {
     }
 
     /// Returns the records of some ports.
-    #[must_use]
     pub fn only(&self, ports: &[Port]) -> Self {
         let records = self.records.iter().filter(|record| ports.contains(&record.port));
         Self {
@@ -280,7 +266,6 @@ impl Observation {
 
     /// Returns the MAC control frames that the tester received and had sent itself: with the source
     /// address and the contents of a sent one, whatever their destination and tags are now.
-    #[must_use]
     pub fn relayed(&self) -> Vec<&Record> {
         let all = |way| self.records.iter().filter(move |record| record.way == way);
         let sent: HashSet<_> = all(Way::Sent).filter_map(|r| identity(&r.what)).collect();
@@ -290,7 +275,6 @@ impl Observation {
     }
 
     /// Returns the bits per second of a flow that arrived in a span, FCS included.
-    #[must_use]
     pub fn rate_in(&self, flow: FlowId, span: &Range<Duration>) -> f64 {
         let inside = self.of(flow, Way::Received).filter(|record| span.contains(&record.end));
         let bits: u64 = inside.map(|record| u64::from(record.len) * 8).sum();

@@ -40,7 +40,6 @@ const WHOLE: u32 = 2048;
 pub const BEFORE: u64 = 1000;
 
 /// Time for the learning frames, before the trial's own traffic.
-#[must_use]
 pub fn lead(setup: &Setup) -> Duration {
     // The last of three learning frames at a tenth of the line begins after 20 times its own, and none is longer.
     line_time(setup.slowest(), setup.max_frame).saturating_mul(20)

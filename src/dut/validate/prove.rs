@@ -87,7 +87,6 @@ pub struct MutantRun {
 
 impl Proof {
     /// Returns `Pass` if all held, also for an ended proof whose rest is open: that is inconclusive.
-    #[must_use]
     pub fn verdict(&self) -> Verdict {
         let good = self.good.iter().all(|run| run.others.is_empty() && run.passed > 1);
         let knobs = self.knobs.iter().flat_map(|knob| &knob.cells).all(|cell| cell.found);
@@ -97,7 +96,6 @@ impl Proof {
 }
 
 /// Returns the number of parts of a proof.
-#[must_use]
 pub const fn parts(knobs: &[Knob], seeds: u64) -> usize {
     Mutant::ALL.len() + knobs.len() + GOOD.len() * seeds as usize
 }
@@ -249,7 +247,6 @@ impl Knob {
 
     /// Runs the tests named with the fault: at its largest value, and down to the first one that is
     /// not found.
-    #[must_use]
     pub fn run(&self) -> KnobRun {
         let tests: Vec<_> = self.caught_by.iter().map(String::as_str).collect();
         // All tests at the largest value in one run; smaller values are tried for each test alone.
@@ -287,7 +284,6 @@ impl Knob {
 }
 
 /// Returns the table, the wrong testers, the good devices, and what did not hold.
-#[must_use]
 pub fn table(proof: &Proof) -> String {
     let left = |name| (name, Align::Left);
     let mut table = Table::new(["knob", "fault", "test", "found", "limit"].map(left));

@@ -158,7 +158,6 @@ impl fmt::Display for PfcMode {
 
 impl TesterPort {
     /// Returns the bytes that MACsec adds to data frames of the port.
-    #[must_use]
     pub fn overhead(&self) -> u32 {
         self.macsec.as_ref().map_or(0, |macsec| macsec.plan.line_overhead())
     }
@@ -166,7 +165,6 @@ impl TesterPort {
 
 impl PortMacsec {
     /// Returns the packet number of the port's first frame.
-    #[must_use]
     pub fn first_pn(&self) -> u64 {
         // The association that it sends with; the others are for later.
         self.plan.transmit[self.plan.encoding.index()].as_ref().map_or(1, |sa| sa.pn)
@@ -174,7 +172,6 @@ impl PortMacsec {
 
     /// Returns the SecY of the tester's port. PFC that a test makes itself leaves as it is; all other is
     /// protected as the DUT's is.
-    #[must_use]
     pub fn secy(&self, is_made: bool) -> SecyPlan {
         SecyPlan {
             protect_pfc: !is_made && self.mode != Some(PfcMode::Bypass),
@@ -267,7 +264,6 @@ impl Times {
 
     /// Times of a device behind real ports: as long as a capture of each port has room for all frames at the
     /// rate, but no longer than 10 s.
-    #[must_use]
     pub fn of_real(rate: BitsPerSec) -> Self {
         let room = captured(rate);
         let most = Duration::from_secs(10);
@@ -280,7 +276,6 @@ impl Times {
 
     /// Times of a virtual device: exact, so a few thousand frames show what seconds show elsewhere.
     /// In units of the longest pause at the rate.
-    #[must_use]
     pub const fn of_virtual(rate: BitsPerSec) -> Self {
         let window = Quanta::MAX.at(rate);
         Self {
@@ -308,33 +303,28 @@ impl Setup {
     ///
     /// # Panics
     /// If there is none of that number.
-    #[must_use]
     pub fn port(&self, port: Port) -> &TesterPort {
         &self.ports[port.0]
     }
 
     /// Returns how many periods of a stimulus at line rate fit into a trial, at least 1: a capture has room for
     /// their frames.
-    #[must_use]
     pub fn periods(&self, period: Duration) -> u64 {
         (captured(self.rate).as_picos() / period.as_picos().max(1)).max(1)
     }
 
     /// Returns the number of ports of the common rate, which are the first ones.
-    #[must_use]
     pub fn alike(&self) -> usize {
         self.ports.iter().take_while(|port| port.rate == self.rate).count()
     }
 
     /// Returns the lowest rate of a port.
-    #[must_use]
     pub fn slowest(&self) -> BitsPerSec {
         self.ports.iter().map(|port| port.rate).min().unwrap_or(self.rate)
     }
 
     /// Returns the length in bytes of the shortest frames of a flow: headers and sequence number take 64
     /// bytes, and the tag besides.
-    #[must_use]
     pub const fn shortest(&self) -> u32 {
         match &self.marking {
             Marking::Dscp(_) => 64,
@@ -343,34 +333,29 @@ impl Setup {
     }
 
     /// Returns the first lossless priority.
-    #[must_use]
     pub fn lossless(&self) -> Option<Priority> {
         self.lossless.iter().next()
     }
 
     /// Returns the time of a frame on a line of the common rate: preamble and gap included, and what MACsec
     /// adds if any port has it.
-    #[must_use]
     pub fn line_time(&self, size: u32) -> Duration {
         line_time(self.rate, size + self.overhead())
     }
 
     /// Returns the bytes that MACsec adds to data frames. Loads are those of lines with MACsec if any port
     /// has it, so that no port gets more than its line takes.
-    #[must_use]
     pub fn overhead(&self) -> u32 {
         self.ports.iter().map(TesterPort::overhead).max().unwrap_or(0)
     }
 
     /// Returns the time after the last bit of a pause at the tester from which no frame may begin
     /// at the tester: the limit, and the way there and back.
-    #[must_use]
     pub fn stop_limit(&self) -> Duration {
         self.limits.reaction.at(self.rate) + self.cable
     }
 
     /// Returns the longest storm that the DUT's watchdog does not take for one.
-    #[must_use]
     pub fn storm_max(&self) -> Duration {
         let detection = self.expected.watchdog.map_or(Duration::MAX, |dog| dog.detection);
         // A choice: a fifth of reserve before the watchdog acts.
@@ -379,14 +364,12 @@ impl Setup {
 
     /// Returns the longest pause of a storm that shall be of an exact length: the longest there is, or a
     /// quarter of the watchdog's times.
-    #[must_use]
     pub fn storm_pause(&self) -> Duration {
         let times = self.expected.watchdog.map(|dog| dog.detection.min(dog.restoration).div(4));
         Quanta::MAX.at(self.rate).min(times.unwrap_or(Duration::MAX))
     }
 
     /// Returns the longest time of a single pause that the DUT's watchdog does not take for a storm.
-    #[must_use]
     pub fn pause_max(&self) -> Quanta {
         let fits = self.storm_max().as_picos() / Quanta(1).at(self.rate).as_picos().max(1);
         // At least a quantum: a time of zero would resume.
@@ -394,13 +377,11 @@ impl Setup {
     }
 
     /// Returns the bits per second of a share of a line of the common rate, without preamble and gap.
-    #[must_use]
     pub fn share(&self, share: f64, size: u32) -> f64 {
         self.share_of(self.rate, share, size)
     }
 
     /// Returns the bits per second of a share of a line of this rate, without preamble and gap.
-    #[must_use]
     pub fn share_of(&self, rate: BitsPerSec, share: f64, size: u32) -> f64 {
         // What MACsec adds is on the line as well, but not part of the frame that is counted.
         let line = f64::from(size + LINE_OVERHEAD + self.overhead());
@@ -409,7 +390,6 @@ impl Setup {
 
     /// Returns the share of a port's own line that has as many frames of this size as `share` of the lines
     /// here.
-    #[must_use]
     pub fn own_share(&self, port: Port, share: f64, size: u32) -> f64 {
         let plain = size + LINE_OVERHEAD;
         let own = plain + self.port(port).overhead();
@@ -421,7 +401,6 @@ impl Setup {
 pub(crate) const LINE_OVERHEAD: u32 = 20;
 
 /// Returns the time of a frame on a line of this rate: preamble and gap included.
-#[must_use]
 pub const fn line_time(rate: BitsPerSec, size: u32) -> Duration {
     rate.time_for(Bytes((size + LINE_OVERHEAD) as u64))
 }
@@ -454,7 +433,6 @@ impl fmt::Display for Setup {
 /// Returns the time in quanta within which a port of this rate must have stopped after the last bit
 /// of a pause (802.3 31B.3.7). Rates between those of the standard have the limit of the next
 /// lower one.
-#[must_use]
 pub const fn reaction_limit(rate: BitsPerSec) -> Quanta {
     let quanta = match rate.get() {
         0..10_000_000_000 => 2,

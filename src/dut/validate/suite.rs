@@ -26,7 +26,6 @@ pub struct Selection {
 impl Selection {
     /// Returns the tests to run on a device, in the order of the catalogue, without the self-check. Those of
     /// another kind are run only by their names; those of a protocol that the file describes, at every level.
-    #[must_use]
     pub fn tests_of(&self, setup: &Setup) -> Vec<&'static Test> {
         let is_asked = |test: &&Test| match self.only.is_empty() {
             true => {
@@ -39,7 +38,6 @@ impl Selection {
     }
 
     /// Returns the tests of the level, or those that are named, for any device.
-    #[must_use]
     pub fn tests(&self) -> Vec<&'static Test> {
         let wanted = |test: &&Test| match self.only.is_empty() {
             true => test.level <= self.level,
@@ -60,7 +58,6 @@ impl Selection {
     }
 
     /// Returns the names that no test has.
-    #[must_use]
     pub fn unknown(&self) -> Vec<&str> {
         let is_known = |only: &str| catalogue::TESTS.iter().any(|test| is_named(test, only));
         self.only.iter().map(String::as_str).filter(|only| !is_known(only)).collect()
@@ -97,7 +94,6 @@ impl Bench for NoBench {
 }
 
 /// Returns the reason why a test will be skipped for lack of something in the file; `None` if it begins.
-#[must_use]
 pub fn skip_reason(setup: &Setup, level: Level, test: &Test) -> Option<String> {
     let result = run_one(setup, level, &mut NoBench::default(), test, &[]);
     (result.outcome == Outcome::Skip).then_some(result.detail)
@@ -105,7 +101,6 @@ pub fn skip_reason(setup: &Setup, level: Level, test: &Test) -> Option<String> {
 
 /// Returns a time that the tests of a selection take at least in real time: that of the first trial of each, with
 /// each port if it is run so. The number of further trials depends on what the device does.
-#[must_use]
 pub fn least_time(setup: &Setup, selection: &Selection) -> Duration {
     let time = |test: &Test| {
         let mut bench = NoBench::default();
@@ -199,7 +194,6 @@ pub struct TestResult {
 impl Results {
     /// Returns the verdict of the run. `strict` counts inconclusive tests as failures. A run in
     /// which a test of the DUT that applies was skipped, or none passed, is no pass.
-    #[must_use]
     pub fn verdict(&self, strict: bool) -> Verdict {
         let of_dut = self.tests.iter().filter(|test| test.id != catalogue::SELF_CHECK.id);
         let of_dut = of_dut.filter(|test| test.applies);

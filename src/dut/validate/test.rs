@@ -161,7 +161,6 @@ impl<'a> Context<'a> {
     }
 
     /// Returns the reason, in words, why a flow without any frame was not sent, if the DUT paused it.
-    #[must_use]
     pub fn paused_before(&self, seen: &Observation, flow: &Flow) -> Option<String> {
         let (priority, from) = (flow.priority, &self.port(flow.from).name);
         let what =
@@ -231,7 +230,6 @@ impl<'a> Context<'a> {
         Ok((port(given - 1), (0..given - 1).map(port).collect()))
     }
 
-    #[must_use]
     pub fn port(&self, port: Port) -> &TesterPort {
         self.setup.port(port)
     }
@@ -246,7 +244,6 @@ impl<'a> Context<'a> {
     }
 
     /// Returns the lossless priorities to try: one at level quick, all at level full.
-    #[must_use]
     pub fn each_lossless(&self) -> Vec<Priority> {
         let all = if self.level == Level::Quick { 1 } else { usize::MAX };
         self.sent(self.setup.lossless).iter().take(all).collect()
@@ -265,7 +262,6 @@ impl<'a> Context<'a> {
 
     /// Returns the priorities to try alone: as [`Context::each_lossless`], or one with PAUSE, which
     /// stops all alike.
-    #[must_use]
     pub fn each_stopped(&self) -> Vec<Priority> {
         match self.setup.flow_control {
             FlowControl::Pfc => self.each_lossless(),
@@ -274,7 +270,6 @@ impl<'a> Context<'a> {
     }
 
     /// Returns a pause of the DUT's kind from a port: PFC for a set of priorities, or PAUSE.
-    #[must_use]
     pub fn pause(&self, port: Port, set: PrioritySet, time: Quanta) -> Vec<u8> {
         let src = self.port(port).mac;
         match self.setup.flow_control {
@@ -287,7 +282,6 @@ impl<'a> Context<'a> {
     }
 
     /// Returns the time of the first pause of the DUT's kind that stops a priority at a port.
-    #[must_use]
     pub fn first_stop(
         &self,
         seen: &Observation,
@@ -313,7 +307,6 @@ impl<'a> Context<'a> {
     }
 
     /// Returns all priorities of traffic that the set-up knows.
-    #[must_use]
     pub fn priorities(&self) -> PrioritySet {
         self.sent(PrioritySet(self.setup.lossless.0 | self.setup.lossy.0))
     }
@@ -368,13 +361,11 @@ impl<'a> Context<'a> {
     }
 
     /// Returns true if the tester's ports have a capability.
-    #[must_use]
     pub fn has(&self, capability: Capability) -> bool {
         self.bench.has(capability)
     }
 
     /// Returns the first number at level quick, the second at level full.
-    #[must_use]
     pub const fn by_level<T: Copy>(&self, quick: T, full: T) -> T {
         if matches!(self.level, Level::Quick) { quick } else { full }
     }
@@ -446,7 +437,6 @@ impl<'a> Context<'a> {
 
     /// Returns the rate of a flow in a span in percent of the intended one, by frames: a DUT may
     /// remove their tags.
-    #[must_use]
     pub fn rate_of(
         &self,
         seen: &Observation,

@@ -73,7 +73,6 @@ pub struct Kept {
 
 impl Seen {
     /// Takes what is to be kept of a trial.
-    #[must_use]
     pub fn of(trial: &Trial, seen: &Observation, setup: &Setup, keep: Keep) -> Self {
         let frames = if keep == Keep::Frames { frames(seen) } else { Vec::new() };
         Self {

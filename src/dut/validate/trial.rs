@@ -183,7 +183,6 @@ pub struct Bursts {
 
 impl Bursts {
     /// Returns the number of frames of all bursts.
-    #[must_use]
     pub const fn frames_in_all(self) -> u64 {
         self.count as u64 * self.frames as u64
     }
@@ -248,7 +247,6 @@ pub struct KeyChange {
 }
 
 /// Returns the name of the setting of a traffic class's weight, as in a switch file: `queues.3.weight`.
-#[must_use]
 pub fn weight(class: Priority) -> String {
     format!("queues.{class}.weight")
 }
@@ -278,7 +276,6 @@ impl ResetKind {
     pub const ALL: [Self; 3] = [Self::Hardware, Self::Software, Self::Power];
 
     /// Returns the name in files and results.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hardware => "hardware",
@@ -309,7 +306,6 @@ pub enum Obeys {
 
 impl Trial {
     /// An empty trial.
-    #[must_use]
     pub fn new(name: impl Into<String>, length: Duration) -> Self {
         Self {
             name: name.into(),
@@ -382,13 +378,11 @@ impl Trial {
     }
 
     /// Returns the number of flows that the tester sends: the first ones.
-    #[must_use]
     pub fn own_flows(&self) -> usize {
         self.flows.iter().take_while(|flow| !flow.is_awaited()).count()
     }
 
     /// Returns the reaction of a port to pauses if the trial names one.
-    #[must_use]
     pub fn reaction(&self, port: Port) -> Option<Obeys> {
         // The last entry of a port counts.
         let named = self.obeys.iter().rev().find(|(named, _)| *named == port);
@@ -398,7 +392,6 @@ impl Trial {
 
 impl Flow {
     /// A flow of IPv4 frames of 1,024 bytes at line rate, without ECN.
-    #[must_use]
     pub const fn new((from, to): (Port, Port), priority: Priority, limit: Limit) -> Self {
         Self {
             from,
@@ -418,20 +411,17 @@ impl Flow {
     }
 
     /// Returns true if the NIC under test sends it, and not the tester.
-    #[must_use]
     pub const fn is_awaited(&self) -> bool {
         // A flow to a NIC has one port, too, but the tester sends it.
         self.from.0 == self.to.0 && !self.is_to_nic()
     }
 
     /// Returns true if the NIC under test is its destination.
-    #[must_use]
     pub const fn is_to_nic(&self) -> bool {
         matches!(self.addresses, Addresses::Nic(..))
     }
 
     /// Returns the frames per second at which it sends on a line of this rate.
-    #[must_use]
     pub fn frames_per_second(&self, line: BitsPerSec) -> f64 {
         match self.rate {
             Rate::Line(share) => {
@@ -443,7 +433,6 @@ impl Flow {
     }
 
     /// Returns the number of frames that it is to send on a line of this rate.
-    #[must_use]
     pub fn intended(&self, line: BitsPerSec) -> u64 {
         match self.limit {
             Limit::Frames(frames) => frames.into(),
@@ -502,7 +491,6 @@ impl Flow {
 }
 
 /// Returns a PAUSE frame without FCS.
-#[must_use]
 pub fn pause_frame(src: Mac, time: Quanta) -> Vec<u8> {
     let repr = pause::Repr::new(src, time);
     let mut octets = vec![0; repr.buffer_len()];
@@ -511,7 +499,6 @@ pub fn pause_frame(src: Mac, time: Quanta) -> Vec<u8> {
 }
 
 /// Returns a PFC frame without FCS.
-#[must_use]
 pub fn pfc_frame(src: Mac, times: &[(Priority, Quanta)]) -> Vec<u8> {
     let mut repr = pfc::Repr::new(src);
     for (priority, time) in times {
@@ -524,7 +511,6 @@ pub fn pfc_frame(src: Mac, times: &[(Priority, Quanta)]) -> Vec<u8> {
 
 /// Returns a PFC frame without FCS whose fields are any: a vector with its reserved half, and the
 /// times of all priorities, enabled or not.
-#[must_use]
 pub fn pfc_fields(src: Mac, vector: u16, times: [u16; PRIORITIES]) -> Vec<u8> {
     // A `Repr` sends reserved bits as 0, so the fields are written into a finished frame.
     let mut octets = pfc_frame(src, &[]);

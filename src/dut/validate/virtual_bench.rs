@@ -61,7 +61,6 @@ pub(crate) struct Prepared {
 
 impl VirtualBench {
     /// A bench on a lab, whose generator and flows are replaced by those of the trials.
-    #[must_use]
     pub fn new(setup: Setup, lab: Lab) -> Self {
         Self { setup, lab, reports: Reports::default(), resets: BTreeMap::new(), device: None }
     }

@@ -85,7 +85,6 @@ fn parse_tree(
 
 /// The JSON Schema (2020-12) of a switch file, generated from the raw model. Editors that know it complete and
 /// check fields.
-#[must_use]
 pub fn switch_schema() -> serde_json::Value {
     schema_of::<raw::File>("Sluice switch file")
 }

@@ -59,7 +59,6 @@ pub struct DevicePlan {
 impl DevicePlan {
     /// Largest number of receive and transmit queues: one each, and with hardware PFC one for each
     /// priority and one for the rest.
-    #[must_use]
     pub const fn queues(&self) -> (usize, usize) {
         if self.hardware_pfc { (PRIORITIES + 1, PRIORITIES + 1) } else { (1, 1) }
     }
@@ -83,7 +82,6 @@ const SLOT_ALIGNMENT: u32 = 16;
 impl DevicePlan {
     /// Longest frame in bytes, FCS included, that fits into the slots that the device shares with
     /// the kernel. None for devices without such slots.
-    #[must_use]
     pub fn room(&self) -> Option<u32> {
         Some(self.slot("framesz", SLOT)?.saturating_sub(SLOT_HEADER) + SLOT_FCS)
     }
@@ -98,7 +96,6 @@ impl DevicePlan {
 
     /// Reason why the device cannot be opened for frames of `max_frame` bytes, as far as its
     /// arguments show: the slots of net_af_packet's ring lie in blocks of whole pages.
-    #[must_use]
     pub fn refusal(&self, max_frame: u32) -> Option<String> {
         let (slot, block) = (self.slot("framesz", SLOT)?, self.slot("blocksz", BLOCK)?);
         let room = self.room()?;
@@ -204,13 +201,11 @@ impl Machine {
     pub const PORTS_MAX: usize = 32;
 
     /// A machine whose cores, memory and files are not checked.
-    #[must_use]
     pub const fn any() -> Self {
         Self { cores: None, ports_max: Self::PORTS_MAX, memory: None, heap: None, files: false }
     }
 
     /// The machine of this process: the cores, the memory and the files that it may use.
-    #[must_use]
     pub fn this() -> Self {
         let cores = core_affinity::get_core_ids().map(|ids| ids.iter().map(|c| c.id).collect());
         let (memory, heap) = (memory::available(), memory::heap_available());

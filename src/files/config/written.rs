@@ -50,13 +50,11 @@ impl Written {
     }
 
     /// Returns true if the file has keys of MACsec, which are not to be copied.
-    #[must_use]
     pub const fn has_keys(&self) -> bool {
         self.has_keys
     }
 
     /// Returns the file as YAML.
-    #[must_use]
     pub fn to_yaml(&self) -> String {
         self.root.to_yaml()
     }

@@ -45,7 +45,6 @@ impl Finding {
 
     /// Formats the finding as `file:line:column: field: message`, which editors parse. Line breaks
     /// in quoted names are escaped.
-    #[must_use]
     pub fn line(&self, file: &str) -> String {
         let mut out = file.to_owned();
         if let Some(m) = self.mark {

@@ -40,7 +40,6 @@ pub struct Ratio(pub u32);
 
 impl Ratio {
     /// Returns the nearest number of parts of 65536.
-    #[must_use]
     pub const fn parts(self) -> u32 {
         parts_of(self.0)
     }
@@ -405,7 +404,6 @@ readable!(Size, Rate, LinkRate, Span, Ratio, Length);
 
 /// Formats bytes: in a binary unit if that is exact, to one decimal from 10 KiB on, otherwise as a
 /// plain number.
-#[must_use]
 pub fn octets(n: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     for (scale, unit) in UNITS {

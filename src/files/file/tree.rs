@@ -90,7 +90,6 @@ impl Node {
     }
 
     /// Returns the value of a key, if this is a mapping that has it.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {
         match &self.kind {
             Kind::Map(entries) => entries.iter().find(|(k, _)| k.name == name).map(|(_, v)| v),
@@ -99,7 +98,6 @@ impl Node {
     }
 
     /// True for YAML's null: an empty value, `~` or `null`.
-    #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(&self.kind, Kind::Scalar { text, plain: true }
             if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))

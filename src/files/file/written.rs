@@ -12,27 +12,23 @@ const NOWHERE: Mark = Mark { line: 0, column: 0 };
 
 impl Node {
     /// Creates a plain value, such as a number or a word.
-    #[must_use]
     pub fn plain(text: impl Into<String>) -> Self {
         let kind = Kind::Scalar { text: Zeroizing::new(text.into()), plain: true };
         Self { mark: NOWHERE, kind }
     }
 
     /// Creates a text, whatever it looks like.
-    #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         let kind = Kind::Scalar { text: Zeroizing::new(text.into()), plain: false };
         Self { mark: NOWHERE, kind }
     }
 
     /// Creates a sequence.
-    #[must_use]
     pub const fn sequence(items: Vec<Self>) -> Self {
         Self { mark: NOWHERE, kind: Kind::Seq(items) }
     }
 
     /// Creates an empty mapping.
-    #[must_use]
     pub const fn mapping() -> Self {
         Self { mark: NOWHERE, kind: Kind::Map(Vec::new()) }
     }
@@ -97,7 +93,6 @@ impl Node {
     }
 
     /// Writes the tree as a YAML document, which [`read`](super::tree::read) reads back as the same.
-    #[must_use]
     pub fn to_yaml(&self) -> String {
         let mut out = String::new();
         self.write(0, &mut out);

@@ -37,7 +37,6 @@ pub struct JsonText(pub Vec<u8>);
 
 impl JsonText {
     /// Serialises a message.
-    #[must_use]
     pub fn of(message: &impl serde::Serialize) -> Self {
         Self(serde_json::to_vec(message).expect("a message has nothing that JSON has not"))
     }

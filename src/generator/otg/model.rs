@@ -121,7 +121,6 @@ pub mod config {
 
     impl FlowControl {
         /// Returns the flow control standard, with OTG's default.
-        #[must_use]
         pub fn kind(&self) -> PauseKind {
             match (self.choice, &self.ieee_802_1qbb, &self.ieee_802_3x) {
                 (Some(kind), _, _) => kind,
@@ -134,7 +133,6 @@ pub mod config {
 
     impl Ieee8021Qbb {
         /// Returns the configured queues of classes 0 to 7.
-        #[must_use]
         pub const fn classes(&self) -> [Option<u32>; 8] {
             [
                 self.pfc_class_0,
@@ -163,7 +161,6 @@ pub mod device {
 
     impl Tpid {
         /// Returns the value on the wire.
-        #[must_use]
         pub const fn ether_type(self) -> u16 {
             match self {
                 Self::X8100 => 0x8100,
@@ -193,7 +190,6 @@ pub mod flow {
 
     impl Flow {
         /// A flow with only a name and its ports.
-        #[must_use]
         pub fn between(name: &str, tx: &str, rx: &[&str]) -> Self {
             let port = FlowPort {
                 tx_name: tx.into(),
@@ -221,7 +217,6 @@ pub mod header {
 
     impl FlowPfcPause {
         /// Returns the pause times of classes 0 to 7.
-        #[must_use]
         pub const fn times(&self) -> [&Number; 8] {
             [
                 &self.pause_class_0,
@@ -250,7 +245,6 @@ pub mod rocev2 {
 
     impl Ecn {
         /// Returns the codepoint on the wire.
-        #[must_use]
         pub const fn bits(self) -> u8 {
             match self {
                 Self::NonEct => 0,

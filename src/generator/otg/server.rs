@@ -104,19 +104,16 @@ pub fn serve(options: &Options, engine: Arc<dyn Engine>) -> io::Result<Server> {
 
 impl Server {
     /// Returns the listening address.
-    #[must_use]
     pub const fn addr(&self) -> SocketAddr {
         self.addr
     }
 
     /// Returns the server's certificate in PEM, for clients that verify it (gRPC over TLS).
-    #[must_use]
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
 
     /// Returns a message with the listening address and who can reach it.
-    #[must_use]
     pub fn announcement(&self) -> String {
         if self.authenticates {
             return format!(

@@ -57,7 +57,6 @@ struct Offered {
 impl Capture {
     /// A capture of the frames that a port receives and, if `both`, sends, in `bytes` of memory
     /// (by default [`CAPTURE_BYTES`]).
-    #[must_use]
     pub fn new(plan: &CapturePlan, both: bool, bytes: usize) -> Self {
         let snap = plan.snap.map_or(usize::MAX, |snap| snap as usize);
         // A burst is copied before it is known how many of its frames the port accepts.
@@ -76,7 +75,6 @@ impl Capture {
         }
     }
 
-    #[must_use]
     pub fn counters(&self) -> CaptureCounters {
         CaptureCounters { captured: self.ring.frames(), missed: self.missed }
     }
@@ -172,13 +170,11 @@ impl Capturing {
     }
 
     /// Returns the running capture.
-    #[must_use]
     pub fn capture(&self) -> Option<&Capture> {
         self.capture.as_deref()
     }
 
     /// Returns the counters of the running capture; `None` without one.
-    #[must_use]
     pub fn captured(&self) -> Option<CaptureCounters> {
         self.capture().map(Capture::counters)
     }
@@ -230,7 +226,6 @@ const TYPE_AT: usize = 12;
 impl Filter {
     /// Returns true if a frame matches. A frame without the field, or that ends before it, has no
     /// value there, so only a negated filter matches it.
-    #[must_use]
     #[inline]
     pub fn passes(&self, frame: &[u8]) -> bool {
         self.has(frame) != self.negate

@@ -73,7 +73,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl TesterEngine {
     /// An engine without a configuration. DPDK is started with the first one that has ports.
-    #[must_use]
     pub fn new(options: TesterOptions) -> Self {
         let (bench, seen) = (Mutex::new(None), Mutex::new(None));
         Self { options, bench, now: Mutex::new(Now::default()), seen }

@@ -37,7 +37,6 @@ pub struct Sent {
 }
 
 impl Sent {
-    #[must_use]
     pub fn of(counters: &StreamCounters) -> Self {
         let StreamCounters { frames, bytes, first_sent, last_sent, .. } = *counters;
         let gaps = counters.gaps.figures();
@@ -66,7 +65,6 @@ pub struct Received {
 }
 
 impl Received {
-    #[must_use]
     pub fn of(counters: &SinkCounters) -> Self {
         Self {
             duplicates: counters.duplicates,
@@ -95,7 +93,6 @@ pub struct FlowFigures {
 
 impl FlowFigures {
     /// Figures of a flow with this sender, before its receivers are added.
-    #[must_use]
     pub fn of_sender(sent: Option<Sent>) -> Self {
         Self { sent, ..Self::default() }
     }
@@ -192,7 +189,6 @@ pub enum Transmit {
 
 impl Transmit {
     /// Returns the name in results.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Stopped => "stopped",
@@ -222,7 +218,6 @@ pub struct FlowTally {
 
 impl FlowTally {
     /// Returns the total of frames and bytes received.
-    #[must_use]
     pub fn received(&self) -> (u64, u64) {
         self.rx.iter().fold((0, 0), |(f, b), (frames, bytes)| (f + frames, b + bytes))
     }
@@ -236,19 +231,16 @@ pub struct Measured {
 
 impl Measured {
     /// A time in nanoseconds, measured with a resolution of `floor_ns`.
-    #[must_use]
     pub const fn new(ns: f64, floor_ns: f64) -> Self {
         Self { ns, floor_ns }
     }
 
     /// True if the time is not below the resolution.
-    #[must_use]
     pub fn is_resolved(self) -> bool {
         self.ns >= self.floor_ns
     }
 
     /// Returns the time in nanoseconds for programs: at least the resolution.
-    #[must_use]
     pub const fn ns(self) -> f64 {
         // A program would take any smaller number for a measurement.
         self.ns.max(self.floor_ns)

@@ -75,7 +75,6 @@ impl History {
     }
 
     /// Returns the moments in the order of time.
-    #[must_use]
     pub fn moments(&self) -> &[Moment] {
         &self.moments
     }

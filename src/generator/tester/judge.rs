@@ -57,7 +57,6 @@ pub enum Why {
 
 impl Why {
     /// Returns the reason for which a test without failures is inconclusive, if there is one.
-    #[must_use]
     pub fn disturbance(&self) -> Option<String> {
         match self {
             Self::Done | Self::Over | Self::Asked | Self::Down => None,
@@ -80,7 +79,6 @@ pub struct Course<'a> {
 }
 
 /// Judges every flow of a finished test.
-#[must_use]
 pub fn judge(course: &Course<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut add = |flow: &str, (verdict, what)| {
@@ -108,7 +106,6 @@ pub fn judge(course: &Course<'_>) -> Vec<Finding> {
 }
 
 /// Returns the verdict of a test.
-#[must_use]
 pub fn verdict(findings: &[Finding]) -> Verdict {
     Verdict::of_all(findings.iter().map(|finding| finding.verdict))
 }

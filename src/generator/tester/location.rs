@@ -84,7 +84,6 @@ impl Location {
 pub struct InterfaceName(String);
 
 impl InterfaceName {
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -184,7 +183,6 @@ impl Default for Access {
 
 impl Access {
     /// The access of clients, where the operator allows these locations.
-    #[must_use]
     pub fn of_clients(allowed: &[Location]) -> Self {
         Self::Listed(allowed.iter().map(|location| location.place.clone()).collect())
     }

@@ -227,14 +227,12 @@ fn sum(needs: impl IntoIterator<Item = Need>) -> u64 {
 }
 
 /// The bytes that a test takes beside its plan, captures and first frames included.
-#[must_use]
 pub fn memory_needed(test: &TestPlan, world: World) -> u64 {
     sum(needs(test, world))
 }
 
 /// The bytes that a running test gives back before `next` begins, or hands to it: those of its
 /// flows, and of the devices at places that both have. `received` is true if it has run.
-#[must_use]
 pub fn memory_returned(running: &TestPlan, next: &TestPlan, received: bool) -> u64 {
     let in_next = |port: &PortPlan| {
         next.ports.iter().any(|other| other.location.place == port.location.place)
@@ -247,7 +245,6 @@ pub fn memory_returned(running: &TestPlan, next: &TestPlan, received: bool) -> u
 
 /// Returns the refusal of a test that needs more than `available` bytes; nothing is refused where
 /// that is not known.
-#[must_use]
 pub fn memory_finding(test: &TestPlan, world: World, available: Option<u64>) -> Option<Finding> {
     let refusal = sum_refusal(&needs(test, world), available?, REMEDY)?;
     Some(Finding::new(None, FIELDS, &refusal))

@@ -78,7 +78,6 @@ fn place_port(config: &mut Config, name: &str, place: &str) -> Result<(), Findin
 
 /// Returns true for the text of a generator file, which has top-level keys that no other file
 /// has.
-#[must_use]
 pub fn is_test(text: &str) -> bool {
     const FIELDS: [&str; 5] = ["layer1", "captures", "devices", "stateful_flows", "replay"];
     let placed = |ports: &Node| match &ports.kind {

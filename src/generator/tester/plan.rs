@@ -78,7 +78,6 @@ pub enum Place {
 
 impl Place {
     /// Returns true if service tags of received frames become customer tags there.
-    #[must_use]
     pub fn loses_service_tags(&self) -> bool {
         match self {
             Self::Ring { .. } => false,
@@ -231,7 +230,6 @@ pub enum Part {
 impl FlowPlan {
     /// Returns true if receivers can identify its frames: they carry a probe, have known
     /// contents, or are acknowledged.
-    #[must_use]
     pub fn is_counted(&self) -> bool {
         match &self.kind {
             FlowKind::Stream(stream) => {

@@ -77,7 +77,6 @@ pub struct Unattended {
 
 impl Report {
     /// Returns the longest time for which a device on this machine had no CPU, in nanoseconds.
-    #[must_use]
     pub const fn device_waited_ns(&self) -> f64 {
         match self.device {
             DeviceCpu::Waited(waited) => waited,
@@ -86,7 +85,6 @@ impl Report {
     }
 
     /// Returns the time for which ports or the device were not attended to.
-    #[must_use]
     pub fn unattended(&self) -> Unattended {
         let (mut ns, mut all) = (0.0, Vec::new());
         let ms = |ns: f64| (ns / 1e6).ceil();
@@ -130,13 +128,11 @@ pub struct Stamps {
 impl Stamps {
     /// Returns the shortest time that timestamps distinguish from none, in nanoseconds. Virtual
     /// time is exact.
-    #[must_use]
     pub fn floor_ns(&self) -> f64 {
         if self.source == "virtual" { 0.0 } else { self.resolution_ns.max(self.uncertainty_ns) }
     }
 
     /// Returns a time in nanoseconds as measured with these timestamps.
-    #[must_use]
     pub fn measured(&self, ns: f64) -> Measured {
         Measured::new(ns, self.floor_ns())
     }
@@ -408,7 +404,6 @@ const CNPS: &[Field<Flow>] = &[
 impl Flow {
     /// Returns the number of sent frames that have neither arrived nor are known to be in flight.
     /// Pause flows and flows whose frames are not counted by receivers lose none.
-    #[must_use]
     pub fn lost(&self) -> u64 {
         if self.loss_percent == 0.0 {
             return 0;

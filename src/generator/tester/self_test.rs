@@ -66,14 +66,12 @@ pub struct SelfTest {
 
 impl SelfTest {
     /// Returns a time in nanoseconds as it may be reported; `None` below the floor.
-    #[must_use]
     pub fn resolved(&self, ns: f64) -> Option<f64> {
         (ns >= self.floor_ns).then_some(ns)
     }
 
     /// Returns the verdict on the instrument: PASS if no frame was lost in memory. Losses while
     /// the machine preempted the receiver say nothing about it.
-    #[must_use]
     pub fn verdict(&self) -> Verdict {
         let held = self.frames.0 > 0 && self.frames.0 == self.frames.1;
         let nothing_sent = self.frames.0 == 0 && self.machine.preempted_ns >= SPAN_MIN_NS;

@@ -14,7 +14,6 @@ use host::{StationSnapshot, StreamState};
 const ON_THE_WAY: Duration = Duration::from_millis(1);
 
 /// Returns the state of all flows at `now`, which were started at `started` and have run since.
-#[must_use]
 pub fn flows<'a>(
     plan: &'a TestPlan,
     stations: &[StationSnapshot],
@@ -58,7 +57,6 @@ fn transmit(flow: &FlowPlan, places: &Places<'_>, all: bool, now: Instant) -> Tr
 }
 
 /// Returns the state of all ports; `speeds` are the rates of their links.
-#[must_use]
 pub fn ports(
     stations: &[StationSnapshot],
     speeds: &[BitsPerSec],

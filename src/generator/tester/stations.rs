@@ -42,7 +42,6 @@ impl Punctuality {
 ///
 /// # Panics
 /// The number of rates differs from that of ports.
-#[must_use]
 pub fn stations(test: &TestPlan, rates: &[BitsPerSec], how: Punctuality) -> Vec<StationPlan> {
     assert_eq!(rates.len(), test.ports.len(), "a rate for each port");
     (0..test.ports.len()).map(|n| one(test, n, rates[n], how, |_| true)).collect()
@@ -53,7 +52,6 @@ pub fn stations(test: &TestPlan, rates: &[BitsPerSec], how: Punctuality) -> Vec<
 ///
 /// # Panics
 /// The number of rates differs from that of ports.
-#[must_use]
 pub fn queue_stations(test: &TestPlan, rates: &[BitsPerSec], how: Punctuality) -> Vec<StationPlan> {
     assert_eq!(rates.len(), test.ports.len(), "a rate for each port");
     let of_flow = queues_of_flows(test);
@@ -65,7 +63,6 @@ pub fn queue_stations(test: &TestPlan, rates: &[BitsPerSec], how: Punctuality) -
 }
 
 /// Returns the queue of its port that sends each flow: the flows of a port take its queues in turn.
-#[must_use]
 pub fn queues_of_flows(test: &TestPlan) -> Vec<u16> {
     let mut next = vec![0; test.ports.len()];
     let of = |flow: &FlowPlan| {
@@ -78,7 +75,6 @@ pub fn queues_of_flows(test: &TestPlan) -> Vec<u16> {
 }
 
 /// Returns the pacing rate of each port if its link has none.
-#[must_use]
 pub fn asked_rates(test: &TestPlan) -> Vec<BitsPerSec> {
     test.ports.iter().map(|port| port.rate.unwrap_or(RATE_DEFAULT)).collect()
 }
@@ -178,7 +174,6 @@ fn stream(flow: &FlowPlan) -> Option<&StreamPlan> {
 }
 
 /// Returns a stream with the test's run number in its probes.
-#[must_use]
 pub fn in_run(stream: &StreamPlan, test: &TestPlan) -> StreamPlan {
     let mut stream = stream.clone();
     // A recording is sent unchanged, and control streams have no probe.

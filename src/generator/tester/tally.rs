@@ -18,7 +18,6 @@ use host::{
     StationSnapshot, StreamCounters, Transport, TransportPlan,
 };
 
-#[must_use]
 pub fn report(mut seen: Seen<'_>) -> Report {
     // Where figures were read flow by flow, snapshots have no distributions.
     let counted = seen.counted.take();
@@ -170,7 +169,6 @@ struct Place<'a> {
 
 impl<'a> Places<'a> {
     /// Indexes the counters of these stations.
-    #[must_use]
     pub fn of(stations: &'a [StationSnapshot]) -> Self {
         let place = |s: &'a StationSnapshot| Place {
             sinks: s.sinks.iter().map(|one| (one.id, one)).collect(),
@@ -183,13 +181,11 @@ impl<'a> Places<'a> {
     }
 
     /// Returns the sender's counters of a stream.
-    #[must_use]
     pub fn stream(&self, plan: &FlowPlan) -> Option<&'a StreamCounters> {
         self.0[plan.tx].streams.get(&plan.id).copied()
     }
 
     /// Returns the sender's counters of a connection.
-    #[must_use]
     pub fn sender(&self, plan: &FlowPlan) -> Option<&'a SenderCounters> {
         self.0[plan.tx].senders.get(&plan.id).copied()
     }
@@ -205,7 +201,6 @@ impl<'a> Places<'a> {
     }
 
     /// Returns the counters of both ends of a flow.
-    #[must_use]
     pub fn tally(&self, plan: &FlowPlan) -> FlowTally {
         let tx = match plan.kind {
             FlowKind::Stream(_) => self.stream(plan).map(|s| (s.frames, s.bytes)),
@@ -380,7 +375,6 @@ fn connection(
 }
 
 /// True for a flow of MAC control frames.
-#[must_use]
 pub fn is_control(plan: &FlowPlan) -> bool {
     matches!(&plan.kind, FlowKind::Stream(stream) if stream.path == Path::Control)
 }

@@ -196,7 +196,6 @@ impl Runner for VirtualTest {
 }
 
 /// The precision of the virtual world's time.
-#[must_use]
 pub fn exact() -> Stamps {
     Stamps { source: "virtual", resolution_ns: 0.001, uncertainty_ns: 0.0 }
 }

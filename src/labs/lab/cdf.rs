@@ -27,7 +27,6 @@ pub struct BadPoint {
 
 impl Cdf {
     /// Returns a published distribution.
-    #[must_use]
     pub fn published(which: Published) -> Self {
         let text = match which {
             Published::Websearch => include_str!("cdf/websearch.txt"),
@@ -113,13 +112,11 @@ impl Cdf {
     }
 
     /// Returns the mean size in bytes.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         self.sum(|from, to| (from + to) / 2.0)
     }
 
     /// Returns the mean number of packets of up to `payload` bytes that a message takes.
-    #[must_use]
     pub fn mean_packets(&self, payload: u32) -> f64 {
         let full = f64::from(payload.max(1));
         // The integral of the number of packets over sizes from 0 to x.

@@ -131,7 +131,6 @@ pub fn resolve_raw(lab: &raw::Lab) -> Result<(LabPlan, Vec<Warning>), ConfigErro
 
 /// True if a text is a lab file rather than a switch file, judged by its top-level fields. False if
 /// it is neither.
-#[must_use]
 pub fn is_lab(text: &str) -> bool {
     const FIELDS: [&str; 12] = [
         "topology", "nodes", "links", "flows", "otg", "profiles", "faults", "checks", "routes",

@@ -67,7 +67,6 @@ fn needs(plan: &LabPlan) -> [Need; 8] {
 }
 
 /// The bytes that the virtual world takes for a lab before a frame is sent.
-#[must_use]
 pub fn memory_needed(plan: &LabPlan) -> u64 {
     needs(plan).into_iter().map(Need::bytes).fold(0, u64::saturating_add)
 }

@@ -39,7 +39,6 @@ macro_rules! fault_kinds {
             pub const NAMES: &[&str] = &[$(stringify!($field)),*];
 
             /// Returns the name of its field.
-            #[must_use]
             pub const fn name(&self) -> &'static str {
                 match self {
                     $(Self::$Kind(_) => stringify!($field),)*
@@ -131,7 +130,6 @@ pub enum FaultPlace<'f> {
 
 impl FaultKind {
     /// Returns the place that the file names.
-    #[must_use]
     pub fn place(&self) -> FaultPlace<'_> {
         match self {
             Self::LinkDown(link)

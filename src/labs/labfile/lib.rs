@@ -72,7 +72,6 @@ pub fn read_all(root: &Node) -> Result<Lab, Vec<Finding>> {
 }
 
 /// Returns the JSON Schema (2020-12) of a lab file, for completion and validation in editors.
-#[must_use]
 pub fn lab_schema() -> serde_json::Value {
     config::schema_of::<Lab>("Sluice lab file")
 }

@@ -24,14 +24,12 @@ pub struct NsPerMetre(pub u32);
 
 impl Chance {
     /// Returns `None` outside of 0 to 1.
-    #[must_use]
     pub fn new(p: f64) -> Option<Self> {
         (0.0..=1.0).contains(&p).then_some(Self(p))
     }
 
     /// The probability in units of 2^-64; 1 saturates to the nearest value below. Scaling by a
     /// power of two is exact.
-    #[must_use]
     pub fn in_2_64ths(self) -> u64 {
         // The cast saturates: a probability of 1 becomes the largest number.
         (self.0 * 2_f64.powi(64)) as u64

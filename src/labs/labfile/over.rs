@@ -24,7 +24,6 @@ macro_rules! over {
         impl $name {
             /// Returns a copy with what is unset taken from `defaults`. Names and ends have no
             /// defaults.
-            #[must_use]
             pub fn over(&self, defaults: &Self) -> Self {
                 let mut all = self.clone();
                 $(all.$field = merged(stringify!($field), &self.$field, &defaults.$field);)*
@@ -119,7 +118,6 @@ fn leaves(value: &Value, path: &str, all: &mut BTreeSet<String>) {
 }
 
 /// Returns the paths of defaults of flows that no flow takes, because each has its own value.
-#[must_use]
 pub fn untaken(defaults: &Flow, flows: &[Flow]) -> Vec<String> {
     let mut given = BTreeSet::new();
     let Ok(Value::Object(base)) = serde_json::to_value(defaults) else { return Vec::new() };

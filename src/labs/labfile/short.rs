@@ -41,7 +41,6 @@ impl<T> Default for Members<T> {
 
 impl<T> Members<T> {
     /// True for a count of 0 and an empty list.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Count(n) => *n == 0,

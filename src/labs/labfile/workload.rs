@@ -108,7 +108,6 @@ pub struct RandomNames {
 
 impl Chosen {
     /// Returns the names of a list; `None` for a random choice.
-    #[must_use]
     pub fn names(&self) -> Option<&[String]> {
         match self {
             Self::Listed(Many(list)) => Some(list),

@@ -251,7 +251,6 @@ pub struct FaultOutcome {
 
 impl Outcome {
     /// True if the checks' verdict is PASS.
-    #[must_use]
     pub fn is_pass(&self) -> bool {
         self.verdict.is_pass()
     }

@@ -152,7 +152,6 @@ pub enum Side {
 
 impl Side {
     /// Returns the name in results.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sender => "sender",

@@ -168,26 +168,22 @@ impl Recorder {
 
     /// Returns the time at which the last data frame arrived or was lost; without data frames, that
     /// of the last pause.
-    #[must_use]
     pub fn last(&self) -> Instant {
         let [data, pause] = self.last;
         // Pauses go on after the traffic: refreshes would only lengthen the run.
         if data == Instant::ZERO { pause } else { data }
     }
 
-    #[must_use]
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
 
     /// Returns the frames of lossless groups that a switch dropped because of congestion.
-    #[must_use]
     pub fn lossless_lost(&self, node: NodeId) -> u64 {
         self.losses[node.index()].as_ref().map_or(0, |watch| watch.lost().congestion)
     }
 
     /// Returns the first pause and drop of the groups of a switch's port, if any group is lossless.
-    #[must_use]
     pub fn onsets(&self, node: NodeId, port: PortId) -> Option<&[Onset; PRIORITIES]> {
         let place = self.ports[self.first_port[node.index()] as usize + port.index()]?;
         Some(&self.groups[place as usize].onsets)
@@ -200,7 +196,6 @@ impl Recorder {
 
     /// Returns the times of the pause frames of a direction, the first [`FRAMES_MAX`] of each kind; `None` if
     /// there were none.
-    #[must_use]
     pub fn pause_frames(&self, direction: Direction) -> Option<&PauseFrames> {
         self.towards[direction.index()].frames.get()
     }

@@ -37,7 +37,6 @@ pub struct Runner {
 
 impl Runner {
     /// Returns a runner for this world. Nothing is started yet.
-    #[must_use]
     pub const fn new(world: World) -> Self {
         Self {
             world,
@@ -404,7 +403,6 @@ pub enum RunError {
 
 impl RunError {
     /// True if the lab or the options are invalid, false for errors of the machine or this build.
-    #[must_use]
     pub const fn is_bad_input(&self) -> bool {
         match self {
             Self::Network(_) | Self::Capture(_) => true,

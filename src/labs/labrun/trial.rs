@@ -140,20 +140,17 @@ pub fn caught(run: impl FnOnce() -> Trial) -> Trial {
 
 impl Trial {
     /// A trial with this failure alone.
-    #[must_use]
     pub fn failed(check: &'static str, detail: String) -> Self {
         Self { failures: vec![Failure { check, detail }], ..Self::default() }
     }
 
     /// Returns FAIL if there is a failure, and at best not judged if it stood still.
-    #[must_use]
     pub fn verdict(&self) -> Verdict {
         let still = self.counts.stood_still.then_some(Verdict::NotJudged);
         Verdict::of_all([Verdict::of(self.failures.is_empty())].into_iter().chain(still))
     }
 
     /// Returns the first failure.
-    #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         self.failures.first()
     }

@@ -47,7 +47,6 @@ impl Arrived {
 impl Arrival {
     /// Finds the probe in a frame whose network header is at `walk.l3`; `None` for an incomplete
     /// frame or one of no flow.
-    #[must_use]
     #[inline]
     pub fn find(frame: &[u8], walk: &vlan::Walk) -> Option<Self> {
         match Arrived::read(frame, walk) {
@@ -139,7 +138,6 @@ fn be16<const N: usize>(octets: &[u8; N], at: usize) -> u16 {
 }
 
 /// Returns the probe in a frame of a flow, for observers of a network.
-#[must_use]
 pub fn probe_of(frame: &[u8]) -> Option<Probe> {
     Arrival::find(frame, &vlan::walk(frame).ok()?).map(|arrival| arrival.probe)
 }

@@ -109,7 +109,6 @@ impl Spares {
     pub const PAGE_BYTES: u64 = size_of::<Page>() as u64;
 
     /// Creates an empty pool of at most `pages` pages, at least one.
-    #[must_use]
     pub fn new(pages: usize) -> Self {
         Self(Arc::new(ArrayQueue::new(pages.max(1))))
     }

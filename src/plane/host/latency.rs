@@ -27,7 +27,6 @@ impl Default for Latency {
 
 impl Latency {
     /// Creates one with little memory (2 KiB) that takes more from `spares` as needed.
-    #[must_use]
     pub fn sparse(spares: &Spares) -> Self {
         Self::of(Histogram::sparse(spares))
     }
@@ -82,14 +81,12 @@ impl Latency {
     }
 
     /// Returns the number of recorded frames.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.count()
     }
 
     /// Returns the latency that `percent` (0 to 100) of all frames did not exceed, to three digits;
     /// zero without any.
-    #[must_use]
     pub fn percentile(&self, percent: f64) -> Duration {
         // The histogram returns whole nanoseconds and the top of a bucket, which may be below the
         // minimum or above the maximum.
@@ -99,7 +96,6 @@ impl Latency {
 
     /// Returns the figures for reports, in one pass and without an allocation: minimum, mean and maximum are
     /// exact, percentiles have three digits.
-    #[must_use]
     pub fn figures(&self) -> Statistics<Duration> {
         let (count, min, mean, max) = (self.count(), self.min(), self.mean(), self.max());
         let percentiles = self.histogram.percentiles([50.0, 90.0, 99.0, 99.9]);
@@ -109,19 +105,16 @@ impl Latency {
     }
 
     /// Returns the exact minimum; zero without any frame.
-    #[must_use]
     pub fn min(&self) -> Duration {
         self.min.min(self.max)
     }
 
     /// Returns the exact maximum; zero without any frame.
-    #[must_use]
     pub const fn max(&self) -> Duration {
         self.max
     }
 
     /// Returns the mean, rounded down to the picosecond; zero without any frame.
-    #[must_use]
     pub fn mean(&self) -> Duration {
         // The sum is exact, so the mean is, too, whatever the buckets are.
         let mean = self.sum / u128::from(self.count().max(1));
@@ -146,7 +139,6 @@ impl Latency {
     }
 
     /// Returns the distribution in nanoseconds, for reports.
-    #[must_use]
     pub fn histogram(&self) -> HdrHistogram<u64> {
         self.histogram.to_hdr()
     }

@@ -44,7 +44,6 @@ pub struct MeterCounters {
 
 impl MeterCounters {
     /// Returns the counters of a control stream, if it is expected.
-    #[must_use]
     pub fn control(&self, id: FlowId) -> Option<&ControlCounters> {
         self.control.iter().find(|c| c.id == id)
     }

@@ -155,7 +155,6 @@ pub struct StationPlan {
 
 impl Headers {
     /// Bytes between the Ethernet header (tag included) and the probe.
-    #[must_use]
     pub const fn len(&self) -> usize {
         match self {
             Self::Ethernet => 0,
@@ -165,7 +164,6 @@ impl Headers {
     }
 
     /// Returns true if the probe directly follows the Ethernet header.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -173,21 +171,18 @@ impl Headers {
 
 impl FlowPlan {
     /// Offset of the probe in a frame.
-    #[must_use]
     pub const fn probe_at(&self) -> usize {
         let tag = if self.tag.is_some() { vlan::TAG_LEN } else { 0 };
         ethernet::HEADER_LEN + tag + self.headers.len()
     }
 
     /// Minimum frame length with headers and probe, FCS included.
-    #[must_use]
     pub const fn size_min(&self) -> u32 {
         let len = (self.probe_at() + PROBE_LEN) as u32 + FCS_BYTES;
         if len < FRAME_MIN { FRAME_MIN } else { len }
     }
 
     /// Bytes of payload in a frame behind the headers, the probe included.
-    #[must_use]
     pub const fn payload(&self) -> u32 {
         self.size - FCS_BYTES - self.probe_at() as u32
     }
@@ -216,13 +211,11 @@ impl FlowPlan {
 
 impl StationPlan {
     /// Returns the per-frame overhead on the line, MACsec included.
-    #[must_use]
     pub fn protected_line(&self) -> LinePlan {
         self.line.and(self.secy.as_ref().map_or(0, |secy| secy.line_overhead()))
     }
 
     /// Creates a station that only keeps its link up.
-    #[must_use]
     pub fn new(name: impl Into<String>, mac: Mac, rate: BitsPerSec) -> Self {
         Self {
             name: name.into(),

@@ -71,7 +71,6 @@ pub struct Arrival {
 
 impl Stamp {
     /// Returns the stamp of a time.
-    #[must_use]
     #[inline]
     pub const fn of(at: Instant) -> Self {
         Self(at.as_picos() as u64 % MODULUS)
@@ -85,7 +84,6 @@ impl Stamp {
 
     /// Returns the time of the stamp: of all possible ones the closest to `now`. It may be ahead of
     /// it.
-    #[must_use]
     #[inline]
     pub const fn near(self, now: Instant) -> Instant {
         match now.as_picos().checked_add_signed(self.ahead(now) as i128) {
@@ -147,7 +145,6 @@ const fn mark(probe: &[u8; PROBE_LEN]) -> u32 {
 
 impl Probe {
     /// Creates the probe of a frame sent at `now`.
-    #[must_use]
     #[inline]
     pub const fn new(flow: FlowId, sequence: u64, now: Instant) -> Self {
         Self { run: 0, flow, sequence: sequence % MODULUS, sent: Stamp::of(now) }
@@ -160,7 +157,6 @@ impl Probe {
     }
 
     /// Parses a probe at the front of `octets`; `None` if there is none.
-    #[must_use]
     #[inline(always)]
     pub fn parse(octets: &[u8]) -> Option<Self> {
         let probe = octets.first_chunk()?;
@@ -194,7 +190,6 @@ impl Probe {
     }
 
     /// Returns the bytes of the probe.
-    #[must_use]
     #[inline]
     pub fn octets(&self) -> [u8; PROBE_LEN] {
         let numbers = u64::from(self.flow.0) << 48 | self.sequence;
@@ -214,7 +209,6 @@ impl Arrival {
     /// Finds the first probe anywhere behind the Ethernet header of a frame: for streams, whose
     /// headers may be of any kind and incorrect on purpose. It has to be within the accessible
     /// bytes (see [`contracts::frame::Frame::head`]).
-    #[must_use]
     pub fn search(frame: &[u8], walk: &vlan::Walk) -> Option<Self> {
         let packet = frame.get(walk.l3..)?;
         let at = packet.windows(MAGIC.len()).position(|octets| octets == MAGIC)?;

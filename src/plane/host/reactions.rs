@@ -451,7 +451,6 @@ pub struct SfcmCounters {
 
 impl SfcmCounters {
     /// Returns the number of messages that were not obeyed.
-    #[must_use]
     pub const fn refused(&self) -> u64 {
         self.malformed
             + self.about_itself

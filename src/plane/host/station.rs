@@ -55,7 +55,6 @@ const SPARES_MESSAGES: usize = 128;
 
 /// Returns the most memory in bytes that spare pages take for this number of flows of several messages that a
 /// station sends, if its owner fills [`Station::spares`].
-#[must_use]
 pub fn message_spares(flows: u64) -> u64 {
     (SPARES_MESSAGES as u64).saturating_mul(flows).min(SPARES_MAX as u64) * Spares::PAGE_BYTES
 }
@@ -285,7 +284,6 @@ impl<P: Source> Station<P> {
     /// Returns true if everything planned was sent or has expired, every received frame was
     /// answered, and the port has accepted all frames. An acknowledged flow is done when all is
     /// acknowledged.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.hand.is_empty()
             && self.sources.is_done()

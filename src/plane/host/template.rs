@@ -35,7 +35,6 @@ pub struct Template {
 
 impl Template {
     /// Prepares the frames of a flow with a validated plan.
-    #[must_use]
     pub fn new(flow: &FlowPlan) -> Self {
         let probe_at = flow.probe_at();
         let mut head = vec![0; probe_at + PROBE_LEN];
@@ -90,7 +89,6 @@ impl Template {
     }
 
     /// Returns the length of a frame in bytes, FCS included.
-    #[must_use]
     pub const fn wire_len(&self) -> u32 {
         self.wire_len
     }

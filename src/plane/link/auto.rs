@@ -220,7 +220,6 @@ impl Auto {
 
 impl PortAgents {
     /// True if the port starts measurements while its link is up.
-    #[must_use]
     pub const fn can_measure(&self) -> bool {
         self.initiates || self.auto.is_some()
     }

@@ -149,7 +149,6 @@ impl fmt::Debug for PortAgents {
 impl PortAgents {
     /// Link protocols of a port whose link is up at first use, unless set otherwise before.
     /// Allocates all memory that they ever need.
-    #[must_use]
     pub fn new(plan: &AgentsPlan, stamps: Stamps) -> Self {
         let measure = plan.measure.as_ref();
         let lldp = plan.lldp.as_ref().map(|l| Box::new(Lldp::new(l, plan.dcbx.as_ref())));
@@ -183,7 +182,6 @@ impl PortAgents {
 
     /// True if frames of `ethertype` to a reserved group address are for a link protocol (802.1Q
     /// Table 8-1).
-    #[must_use]
     pub const fn speak(ethertype: EtherType) -> bool {
         matches!(ethertype, EtherType::LLDP | EtherType::PTP | EtherType::CIM)
     }
@@ -284,7 +282,6 @@ impl PortAgents {
 
     /// True if there is work to do, most often a frame to send.
     #[inline]
-    #[must_use]
     pub fn is_due(&self, now: Instant) -> bool {
         now >= self.next_deadline()
     }
@@ -460,7 +457,6 @@ impl PortAgents {
     }
 
     /// Time of the next work without a received frame.
-    #[must_use]
     pub fn next_deadline(&self) -> Instant {
         if self.fresh {
             return Instant::ZERO;
@@ -492,7 +488,6 @@ impl PortAgents {
     }
 
     /// Configuration resolved with the peer, if DCBX is enabled and there is one peer.
-    #[must_use]
     pub fn resolved(&self) -> Option<&Resolved> {
         self.lldp.as_ref()?.resolved()
     }
@@ -514,13 +509,11 @@ impl PortAgents {
         self.listen(now);
     }
 
-    #[must_use]
     pub fn lldp(&self) -> Option<&Lldp> {
         self.lldp.as_deref()
     }
 
     /// State machine of the round-trip measurement.
-    #[must_use]
     pub const fn measurer(&self) -> Option<&Measurer> {
         self.measurer.as_ref()
     }
@@ -537,13 +530,11 @@ impl PortAgents {
     }
 
     /// State machine of PTP's peer delay.
-    #[must_use]
     pub fn peer_delay(&self) -> Option<&PeerDelay> {
         self.peer_delay.as_deref()
     }
 
     /// Accuracy of its frames' stamps.
-    #[must_use]
     pub const fn stamps(&self) -> &Stamps {
         &self.stamps
     }

@@ -237,7 +237,6 @@ impl PortAgents {
 
     /// True if there are events that were not read.
     #[inline]
-    #[must_use]
     pub const fn has_news(&self) -> bool {
         self.has_news
     }

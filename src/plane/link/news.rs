@@ -86,7 +86,6 @@ pub enum ReactionSource {
 
 impl ReactionSource {
     /// Description, as the source of a term.
-    #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Response => "as the peer says in its responses",
@@ -166,7 +165,6 @@ pub struct MeasureSnapshot<C> {
 
 impl PortAgents {
     /// Returns the state and results at `now`.
-    #[must_use]
     pub fn snapshot(&self, _now: Instant) -> AgentsSnapshot {
         // Of the last complete measurement: a running one has no result to show.
         let [round_trip, path] = self.results;

@@ -30,7 +30,6 @@ pub struct AgentsPlan {
 
 impl AgentsPlan {
     /// True if the protocols use stamps of frames.
-    #[must_use]
     pub const fn measures(&self) -> bool {
         self.measure.is_some() || self.peer_delay.is_some()
     }
@@ -48,7 +47,6 @@ pub enum Method {
 
 impl Method {
     /// Name in files and results.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::RoundTrip => "round_trip",
@@ -82,13 +80,11 @@ impl Preference {
     pub const PTP_FIRST: Self = Self { first: Method::PeerDelay, second: Some(Method::RoundTrip) };
 
     /// Returns a preference of one method, without another to fall back to.
-    #[must_use]
     pub const fn only(method: Method) -> Self {
         Self { first: method, second: None }
     }
 
     /// Returns the preference of a list; `None` if the list is empty or has a method twice.
-    #[must_use]
     pub fn of(methods: &[Method]) -> Option<Self> {
         match *methods {
             [first] => Some(Self::only(first)),
@@ -98,7 +94,6 @@ impl Preference {
     }
 
     /// Returns the preferred method.
-    #[must_use]
     pub const fn first(self) -> Method {
         self.first
     }
@@ -109,13 +104,11 @@ impl Preference {
     }
 
     /// Returns true if the method may be used.
-    #[must_use]
     pub fn has(self, method: Method) -> bool {
         self.iter().any(|m| m == method)
     }
 
     /// Returns the method to try after `method`, if any.
-    #[must_use]
     pub fn after(self, method: Method) -> Option<Method> {
         self.second.filter(|_| self.first == method)
     }

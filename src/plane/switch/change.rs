@@ -104,7 +104,6 @@ impl Change {
     ///
     /// # Panics
     /// Never: a string takes any text.
-    #[must_use]
     pub fn describe(&self, name: impl Fn(PortId) -> String) -> String {
         let mut text = String::new();
         let port = self.port().map(name).unwrap_or_default();
@@ -243,7 +242,6 @@ pub enum Refused {
 impl ChangeError {
     /// Classifies the refusal: temporary if it may succeed once the buffer holds less, else
     /// permanent.
-    #[must_use]
     pub fn as_refused(&self) -> Refused {
         match self {
             // Cells that frames hold now come back when the frames leave.

@@ -74,7 +74,6 @@ pub struct MeasurementChoice {
 
 impl PortMeasurement {
     /// Returns the parameters in a port's plan; `None` if the port initiates no measurement.
-    #[must_use]
     pub fn of(agents: &AgentsPlan) -> Option<Self> {
         let initiate = agents.measure.as_ref().and_then(|measure| measure.initiate);
         let ptp = agents.peer_delay.as_ref().is_some_and(|ptp| ptp.interval.is_some());
@@ -87,7 +86,6 @@ impl PortMeasurement {
     }
 
     /// Returns true if the port can measure by a method.
-    #[must_use]
     pub fn can(&self, method: Method) -> bool {
         match method {
             Method::RoundTrip => self.initiate.is_some(),
@@ -98,32 +96,27 @@ impl PortMeasurement {
 
 impl CongestionPlan {
     /// Returns the parameters of a port's link measurement, if the port initiates any.
-    #[must_use]
     pub fn port_measurement(&self, port: PortId) -> Option<PortMeasurement> {
         *self.measurement.as_ref()?.get(port.index())?
     }
 
     /// True if the storm watchdog of a port runs, where the port has one.
-    #[must_use]
     pub fn watches(&self, port: PortId) -> bool {
         self.port_watchdog(port).is_none_or(|watchdog| watchdog.enabled)
     }
 
     /// Returns the parameters of a port's storm watchdog, where the port has one.
-    #[must_use]
     pub fn port_watchdog(&self, port: PortId) -> Option<PortWatchdog> {
         *self.watchdog.as_ref()?.get(port.index())?
     }
 
     /// Returns the configured device at the other end of a port.
-    #[must_use]
     pub fn attached(&self, port: PortId) -> Attached {
         self.ports.get(port.index()).copied().unwrap_or_default()
     }
 
     /// Returns the congestion locator of a port before its neighbour is known: incast next to a
     /// host.
-    #[must_use]
     pub fn locator(&self, port: PortId) -> Locator {
         let attached = self.attached(port);
         attached.locator.unwrap_or(match attached.kind {
@@ -136,7 +129,6 @@ impl CongestionPlan {
 
     /// Returns the congestion locator of a port by its neighbour's advertised topology, if any. A
     /// configured locator takes precedence.
-    #[must_use]
     pub fn locator_by(&self, port: PortId, peer: Option<&Topology>) -> Locator {
         let planned = self.locator(port);
         if self.attached(port).locator.is_some() {
@@ -320,7 +312,6 @@ macro_rules! dscp_of {
     ($($plan:ident: $priority:ident,)+) => {$(
         impl $plan {
             /// Returns the DSCP of messages.
-            #[must_use]
             pub fn dscp(&self) -> Dscp {
                 self.dscp.unwrap_or_else(|| Dscp::selector(self.$priority))
             }

@@ -355,13 +355,11 @@ impl<W: World> Switch<W> {
     }
 
     /// Returns true if an event is pending.
-    #[must_use]
     pub fn has_news(&self) -> bool {
         !self.unread.is_empty()
     }
 
     /// Returns the link protocols of a port if this worker owns it and it runs any.
-    #[must_use]
     pub fn agents(&self, id: PortId) -> Option<&PortAgents> {
         self.ports[self.local(id)?].agents.as_deref()
     }

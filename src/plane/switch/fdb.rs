@@ -86,7 +86,6 @@ pub struct Key(u64);
 
 impl Key {
     #[inline]
-    #[must_use]
     pub const fn new(vid: Vid, mac: Mac) -> Self {
         Self::from_parts(vid, mac.to_u64())
     }
@@ -101,7 +100,6 @@ impl Key {
 impl Fdb {
     /// Creates the table of a bridge with `ports` ports and its static entries. `None` if the
     /// static entries do not fit.
-    #[must_use]
     pub fn new(plan: &BridgePlan, ports: usize, seed: u64) -> Option<Self> {
         let mut rng = Rng::new(seed ^ SEED);
         (0..STATIC_TRIES).find_map(|_| {
@@ -158,19 +156,16 @@ impl Fdb {
     }
 
     /// Returns the number of addresses in the table.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.used
     }
 
     /// Returns true if no address is in the table.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.used == 0
     }
 
     /// Returns the number of frames from which no address was learnt because the table was full.
-    #[must_use]
     pub const fn refused(&self) -> u64 {
         self.full
     }
@@ -181,7 +176,6 @@ impl Fdb {
         self.ports.iter_mut().for_each(|port| port.refused = 0);
     }
 
-    #[must_use]
     pub fn of_port(&self, port: PortId) -> PortAddresses {
         self.ports.get(port.index()).copied().unwrap_or_default()
     }
@@ -225,7 +219,6 @@ impl Fdb {
 
     /// Returns the port of an address.
     #[inline]
-    #[must_use]
     pub fn lookup(&self, now: Instant, key: Key) -> Option<PortId> {
         let slot = self.slots[self.find(key.0)?];
         if self.aged(slot, age(now)) {
@@ -349,7 +342,6 @@ impl Fdb {
 
     /// Returns the time at which `sweep` has work to do.
     #[inline]
-    #[must_use]
     pub const fn next_deadline(&self) -> Instant {
         self.sweep_at
     }

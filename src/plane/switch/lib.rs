@@ -244,7 +244,6 @@ impl<W: World> Switch<W> {
     }
 
     /// Returns the number of frames that are queued or staged: neither sent nor dropped yet.
-    #[must_use]
     pub fn held(&self) -> u64 {
         // Frames that the scheduler released and the device did not accept yet are in no queue any more.
         let hands: usize = self.ports.iter().map(PortState::in_hand).sum();
@@ -265,7 +264,6 @@ impl<W: World> Switch<W> {
 
     /// Returns the ports that this worker owns, in the order in which it got them. Frames that it holds are
     /// given up.
-    #[must_use]
     pub fn into_ports(self) -> Vec<(PortId, W::Port)> {
         self.ports.into_iter().map(|state| (state.id, state.port)).collect()
     }
@@ -292,13 +290,11 @@ impl<W: World> Switch<W> {
     }
 
     /// Returns the length of one queue of an owned port in bytes, FCS included.
-    #[must_use]
     pub fn queue_bytes(&self, id: PortId, class: TrafficClass) -> u64 {
         self.local(id).map_or(0, |slot| self.ports[slot].scheduler.bytes(class))
     }
 
     /// Returns the number of frames of a priority that an owned port has sent marked CE.
-    #[must_use]
     pub fn ecn_marked(&self, id: PortId, priority: Priority) -> u64 {
         let marked =
             |slot: usize| self.ports[slot].counters.priorities[priority.index()].ecn_marked;

@@ -51,7 +51,6 @@ impl Object {
 
 /// Returns the value of an object in a plan of `ports` ports. `None` if the plan lacks the section,
 /// port or monitored queue, and for counters.
-#[must_use]
 pub fn get(plan: &CongestionPlan, ports: usize, object: Object, at: At) -> Option<ObjectValue> {
     let mut spots = spots(ports, object, at).ok()?;
     // A value is read at one place; without a port or a class there would be several.
@@ -60,7 +59,6 @@ pub fn get(plan: &CongestionPlan, ports: usize, object: Object, at: At) -> Optio
 }
 
 /// Returns false if an object has a value only because it follows another one.
-#[must_use]
 pub fn is_given(plan: &CongestionPlan, object: Object) -> bool {
     match object.name() {
         "sfc.dscp" => plan.sfc.as_ref().is_some_and(|sfc| sfc.dscp.is_some()),

@@ -46,7 +46,6 @@ pub struct SwitchPlan {
 
 impl SwitchPlan {
     /// Returns true if a port finds the headroom of its groups by itself (`headroom: auto`).
-    #[must_use]
     pub fn finds_headroom(&self, port: PortId) -> bool {
         let agents = self.ports[port.index()].agents.as_ref();
         agents.is_some_and(|agents| agents.auto.is_some())
@@ -55,7 +54,6 @@ impl SwitchPlan {
     /// Creates the plan of a switch that bridges frames of up to 1,522 bytes between `ports` (802.3
     /// 3.2.7, with a C-tag) and does neither routing nor congestion functions. `buffer` has the
     /// groups of each port. Seed 1.
-    #[must_use]
     pub fn new(name: impl Into<String>, ports: Vec<PortPlan>, buffer: BufferPlan) -> Self {
         Self {
             name: name.into(),
@@ -171,7 +169,6 @@ pub struct NeighbourPlan {
 impl SwitchPlan {
     /// Returns the link-protocol plan of a port, with the TLVs of the switch's congestion functions
     /// added unless the port's plan sets them. Ports without LLDP advertise nothing.
-    #[must_use]
     pub fn agents_advertised(&self, port: PortId) -> Option<AgentsPlan> {
         let (plan, congestion) = (&self.ports[port.index()], &self.congestion);
         let mut agents = plan.agents.clone()?;
@@ -281,7 +278,6 @@ impl PortPlan {
     /// control, watchdog, ECN, link protocols and MACsec. The PCP is the priority, else the upper
     /// three bits of the DSCP (RFC 2474 4.2.2), else 0; each priority has its group and its class,
     /// of equal weights.
-    #[must_use]
     pub fn new(name: impl Into<String>, mac: Mac, rate: BitsPerSec) -> Self {
         let vid = Vid::MIN;
         Self {
@@ -318,7 +314,6 @@ impl PortPlan {
     }
 
     /// Returns the per-frame overhead on the line, MACsec included.
-    #[must_use]
     pub fn protected_line(&self) -> LinePlan {
         self.schedule.line.and(self.secy.as_ref().map_or(0, |secy| secy.line_overhead()))
     }
@@ -361,7 +356,6 @@ pub struct ClassifyPlan {
 impl ClassifyPlan {
     /// Returns the maps by which source flow control messages find the priority of a flow from this
     /// port.
-    #[must_use]
     pub const fn source_map(&self) -> SourceMap {
         let trusted = match self.trust {
             Trust::Pcp => Trusted::Pcp,

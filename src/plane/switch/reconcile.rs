@@ -81,7 +81,6 @@ pub struct Reconciler {
 
 impl Reconciler {
     /// Creates a reconciler for a switch; `None` if no port has link protocols.
-    #[must_use]
     pub fn new(plan: &SwitchPlan) -> Option<Self> {
         plan.ports.iter().any(|p| p.agents.is_some()).then(|| Self {
             plan: plan.clone(),
@@ -99,13 +98,11 @@ impl Reconciler {
     }
 
     /// Returns the current plan of the switch.
-    #[must_use]
     pub const fn plan(&self) -> &SwitchPlan {
         &self.plan
     }
 
     /// Returns a port's measured headroom, if there is one.
-    #[must_use]
     pub fn headroom(&self, port: PortId) -> Option<&Headroom> {
         self.headroom.get(port.index())?.as_ref()
     }
@@ -116,7 +113,6 @@ impl Reconciler {
     }
 
     /// Returns the time for the next [`Reconciler::retry`].
-    #[must_use]
     pub fn next_deadline(&self) -> Instant {
         // Consequences of written objects are due at once, whenever they were written.
         if self.written {
@@ -126,7 +122,6 @@ impl Reconciler {
     }
 
     /// Returns the total number of steps.
-    #[must_use]
     pub const fn steps_total(&self) -> u64 {
         self.steps_total
     }
@@ -139,7 +134,6 @@ impl Reconciler {
     }
 
     /// Returns true if `plan` changes nothing that is advertised to neighbours.
-    #[must_use]
     pub fn has_advertised(&self, plan: &SwitchPlan) -> bool {
         self.plan.congestion == plan.congestion
     }
@@ -357,7 +351,6 @@ fn extract_if_due(list: &mut Vec<(Instant, PortId)>, now: Instant) -> Vec<PortId
 }
 
 /// Returns the measured delay value of a port's link, with or without MACsec in the path.
-#[must_use]
 pub fn delay_found(auto: &AutoPlan, found: &Found, shims: Option<Shims>) -> DelayValue {
     let ends = LinkEnds {
         rate: auto.link.rate(),
@@ -389,7 +382,6 @@ pub fn delay_found(auto: &AutoPlan, found: &Found, shims: Option<Shims>) -> Dela
 }
 
 /// Returns the peer's reaction to a pause: what it says itself, or else what is `configured`.
-#[must_use]
 pub fn reaction(found: &Found, configured: Duration) -> Reaction {
     match found.peer_reaction {
         Some(PeerReaction { time, from }) => Reaction::told(time, from.describe(), configured),
@@ -404,7 +396,6 @@ const fn frames_of(auto: &AutoPlan, shims: Option<Shims>) -> Frames {
 }
 
 /// Calculates the headroom of lossless groups of a port from a measurement.
-#[must_use]
 pub fn calculate_headroom(auto: &AutoPlan, found: &Found) -> Headroom {
     let rate = auto.link.rate();
     let with = |shims: Option<Shims>| {

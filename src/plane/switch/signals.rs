@@ -203,7 +203,6 @@ impl Signals {
 impl<W: World> Switch<W> {
     /// Returns the congestion counters of this worker; `None` where no congestion function is
     /// configured.
-    #[must_use]
     pub fn congestion_snapshot(&self) -> Option<Box<CongestionSnapshot>> {
         let signals = &self.signals;
         let counted =

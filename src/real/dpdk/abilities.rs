@@ -83,7 +83,6 @@ pub struct Abilities {
 
 impl PortControl {
     /// Asks the driver about its device. Settings of flow control are valid on a started port.
-    #[must_use]
     pub fn abilities(&self) -> Abilities {
         let device = self.device_of();
         let _life = device.life();

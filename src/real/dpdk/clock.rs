@@ -80,7 +80,6 @@ impl Pair {
 
 impl TscClock {
     /// Makes a clock that starts at zero now; takes 50 ms to measure its rate.
-    #[must_use]
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         let first = Pair::read();
@@ -90,7 +89,6 @@ impl TscClock {
     }
 
     /// Makes a clock that starts at zero now, for a counter of `hz` (above 0) ticks per second.
-    #[must_use]
     pub fn with_rate(hz: u64) -> Self {
         let ps_per_tick = (1_000_000_000_000_u128 << SHIFT).div_ceil(hz.into()) as u64;
         let uptime = std::env::var(UPTIME).ok().and_then(|seconds| seconds.parse().ok());
@@ -105,7 +103,6 @@ impl TscClock {
 
     /// Returns the current time. It never goes back in one thread.
     #[inline(always)]
-    #[must_use]
     pub fn now(&self) -> Instant {
         // A core whose counter is slightly behind reads the start, not the end of time. The start
         // may be earlier than the counter's zero.
@@ -121,19 +118,16 @@ impl TscClock {
     }
 
     /// One tick, rounded up to whole picoseconds.
-    #[must_use]
     pub fn resolution(&self) -> Duration {
         Duration::from_picos((self.ps_per_tick >> SHIFT) + 1)
     }
 
     /// Rate of the counter in Hz.
-    #[must_use]
     pub fn hz(&self) -> u64 {
         self.hz
     }
 
     /// Observes the counter for `span` (best 200 ms or more) and returns its quality.
-    #[must_use]
     pub fn quality(&self, span: StdDuration) -> ClockQuality {
         let first = Pair::read();
         let mut last = self.now();

@@ -178,13 +178,11 @@ impl PortControl {
     }
 
     /// The EAL name the port was opened by.
-    #[must_use]
     pub fn device(&self) -> &str {
         &self.0.spec.full
     }
 
     /// The device's own address, where it has one.
-    #[must_use]
     pub fn mac(&self) -> Option<Mac> {
         let mut address = sys::rte_ether_addr::default();
         let _life = self.0.life();
@@ -196,7 +194,6 @@ impl PortControl {
 
     /// The link as it is now; down if the driver does not say, or the interface of the kernel that
     /// the device works on is gone or not operational.
-    #[must_use]
     pub fn link(&self) -> Link {
         let (mut mbps, mut up, mut full_duplex) = (0, 0, 0);
         let _life = self.0.life();
@@ -211,7 +208,6 @@ impl PortControl {
 
     /// True if the kernel's interface that the device works on is operational; nothing where there is
     /// no such interface. Drivers for them call their link up whatever happens to it.
-    #[must_use]
     pub fn interface_link(&self) -> Option<bool> {
         let kernel = &self.0.kernel;
         kernel.has_interface().then(|| kernel.interface().is_some_and(|now| now.link))
@@ -219,7 +215,6 @@ impl PortControl {
 
     /// True if the kernel's interface that the device works on has a carrier and is not operational
     /// yet: the kernel drops what it is given to send.
-    #[must_use]
     pub fn is_activating(&self) -> bool {
         self.interface().is_some_and(|now| now.carrier && !now.link)
     }
@@ -253,13 +248,11 @@ impl PortControl {
     }
 
     /// The interface of the kernel that the device works on, as it is now.
-    #[must_use]
     pub fn interface(&self) -> Option<Interface> {
         self.0.kernel.interface()
     }
 
     /// True if the interface of the kernel that the device works on is gone.
-    #[must_use]
     pub fn has_lost_interface(&self) -> bool {
         self.0.has_lost_interface()
     }
@@ -274,7 +267,6 @@ impl PortControl {
     }
 
     /// The device's own counters and the kernel's of its interface; zeroes if the driver has none.
-    #[must_use]
     pub fn stats(&self) -> PortStats {
         let mut stats = self.0.by_driver(&self.0.life());
         // The driver first: where it reads a counter that starts again when read, the kernel's part

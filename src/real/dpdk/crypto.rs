@@ -54,7 +54,6 @@ unsafe impl Sync for Inner {}
 /// Returns the ciphers for SecYs of the real world: the device's if there is one, because it took
 /// less time than aws-lc-rs for frames of every length in both directions (`perf/README.md`). None
 /// without a device: the SecY then uses the built-in cipher, and reports that.
-#[must_use]
 pub fn ciphers(eal: &Eal) -> Option<Arc<dyn Ciphers>> {
     CryptoDevice::any(eal).ok().map(|device| Arc::new(device) as _)
 }
@@ -87,7 +86,6 @@ impl CryptoDevice {
         Ok(Self(device))
     }
 
-    #[must_use]
     pub fn driver(&self) -> &'static str {
         self.0.driver
     }

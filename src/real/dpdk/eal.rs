@@ -84,7 +84,6 @@ impl Default for EalOptions {
 }
 
 /// Returns a name of a runtime directory that no other process has.
-#[must_use]
 pub fn own_prefix(what: &str) -> String {
     format!("{what}-{}", std::process::id())
 }
@@ -221,19 +220,16 @@ impl Eal {
     }
 
     /// True if DPDK's memory is hugepages.
-    #[must_use]
     pub fn hugepages(&self) -> bool {
         self.0.hugepages
     }
 
     /// Arguments with which EAL was started.
-    #[must_use]
     pub fn arguments(&self) -> &[String] {
         &self.0.arguments
     }
 
     /// Directory of the telemetry socket.
-    #[must_use]
     pub fn runtime_dir(&self) -> String {
         // SAFETY: reads a static string, which is set while EAL is running.
         string(unsafe { sys::rte_eal_get_runtime_dir() })
@@ -287,7 +283,6 @@ pub struct Worker {
 
 impl Worker {
     /// DPDK handle of this worker.
-    #[must_use]
     pub fn eal(&self) -> &Eal {
         &self.eal
     }
@@ -304,14 +299,12 @@ impl Drop for Worker {
 }
 
 /// Release of the loaded DPDK, such as `DPDK 22.11.11`.
-#[must_use]
 pub fn dpdk_version() -> String {
     // SAFETY: needs no EAL, and returns a static string.
     string(unsafe { sys::rte_version() })
 }
 
 /// Release of the DPDK headers of this build, such as `22.11.11`.
-#[must_use]
 pub fn built_against() -> &'static str {
     sys::BUILT_AGAINST
 }

@@ -228,7 +228,6 @@ pub enum Undone {
 }
 
 /// Detects frames without checksums in the traffic that `interface` receives.
-#[must_use]
 pub fn undone_checksums(interface: &Interface) -> Option<Undone> {
     let peer = interface.peer?;
     match peer.namespace {

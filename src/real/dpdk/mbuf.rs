@@ -58,7 +58,6 @@ impl Mbuf {
     }
 
     /// Free bytes behind the frame in its first buffer.
-    #[must_use]
     pub fn tailroom(&self) -> usize {
         let h = self.header();
         usize::from(h.buf_len).saturating_sub(usize::from(h.data_off) + usize::from(h.data_len))
@@ -92,7 +91,6 @@ impl Mbuf {
     }
 
     /// Number of buffers of the frame: 1 unless a driver chained them.
-    #[must_use]
     pub fn segments(&self) -> u16 {
         self.header().nb_segs
     }

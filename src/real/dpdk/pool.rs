@@ -148,7 +148,6 @@ impl Pool {
 
     /// Allocates an empty frame; none if all are in use.
     #[inline]
-    #[must_use]
     pub fn alloc(&self) -> Option<Mbuf> {
         // SAFETY: alive while this handle is.
         let m = unsafe { hot::alloc(self.0.pool.as_ptr()) }?;
@@ -198,7 +197,6 @@ impl Pool {
     /// Allocates a frame with these bytes (without FCS); none if all are in use or this is longer
     /// than a frame of this pool.
     #[inline]
-    #[must_use]
     pub fn frame(&self, octets: &[u8]) -> Option<Mbuf> {
         let mut frame = self.alloc()?;
         frame.append(octets.len())?.copy_from_slice(octets);
@@ -217,13 +215,11 @@ impl Pool {
         true
     }
 
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
     /// Total number of frames.
-    #[must_use]
     pub fn frames(&self) -> u32 {
         self.0.frames
     }
@@ -234,34 +230,29 @@ impl Pool {
     }
 
     /// Longest frame, FCS included.
-    #[must_use]
     pub fn max_frame(&self) -> u32 {
         self.0.max_frame
     }
 
     /// Most free frames that `workers` workers can hold in their caches, out of reach of another: a
     /// cache is flushed when it reaches one and a half times its size.
-    #[must_use]
     pub fn stranded_max(&self, workers: u32) -> u32 {
         workers * (self.0.cache * 3 / 2)
     }
 
     /// Number of free frames, in caches or behind them. Exact while no other thread allocates or
     /// frees any. Not for the path of a frame: it walks all caches.
-    #[must_use]
     pub fn available(&self) -> u32 {
         // SAFETY: alive while this handle is.
         unsafe { sys::rte_mempool_avail_count(self.0.pool.as_ptr()) }
     }
 
     /// Number of frames in use. Exact while no other thread allocates or frees any.
-    #[must_use]
     pub fn in_use(&self) -> u32 {
         self.0.frames.saturating_sub(self.available())
     }
 
     /// DPDK handle of the pool.
-    #[must_use]
     pub fn eal(&self) -> &Eal {
         &self.0.eal
     }

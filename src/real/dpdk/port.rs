@@ -135,7 +135,6 @@ impl Drop for StopOnDrop {
 
 impl<State> DpdkPort<State> {
     /// EAL name with which it was opened.
-    #[must_use]
     pub fn device(&self) -> &str {
         &self.device.spec.full
     }
@@ -151,43 +150,36 @@ impl<State> DpdkPort<State> {
     }
 
     /// Driver name, such as `net_af_packet`.
-    #[must_use]
     pub fn driver(&self) -> &str {
         &self.device.driver
     }
 
     /// DPDK's port number.
-    #[must_use]
     pub fn id(&self) -> u16 {
         self.device.id
     }
 
     /// True for a virtual device: no MAC, no wire and no line rate.
-    #[must_use]
     pub fn is_virtual(&self) -> bool {
         self.device.is_virtual
     }
 
     /// MAC address of the device, if it has one.
-    #[must_use]
     pub fn mac(&self) -> Option<Mac> {
         self.control().mac()
     }
 
     /// Current state of the link.
-    #[must_use]
     pub fn link(&self) -> Link {
         self.control().link()
     }
 
     /// Counters of the device.
-    #[must_use]
     pub fn stats(&self) -> PortStats {
         self.control().stats()
     }
 
     /// Returns a handle for another thread: counters, link and address, but no frames.
-    #[must_use]
     pub fn control(&self) -> PortControl {
         PortControl::new(&self.device)
     }
@@ -322,7 +314,6 @@ impl DpdkPort<Stopped> {
 
 impl DpdkPort<Started> {
     /// Result of the setup.
-    #[must_use]
     pub fn info(&self) -> &PortInfo {
         &self.state.info
     }
@@ -331,7 +322,6 @@ impl DpdkPort<Started> {
     ///
     /// # Panics
     /// Another queue of its device is still in use.
-    #[must_use]
     pub fn stop(self) -> DpdkPort<Stopped> {
         assert_eq!(Arc::strong_count(&self.state.stop), 1, "no other queue is in use");
         drop(self.state);

@@ -17,7 +17,6 @@ pub struct SourcePort {
 
 impl SourcePort {
     /// Makes data frames for `port` from `pool`, whose longest frame bounds theirs.
-    #[must_use]
     pub const fn new(port: DpdkPort<Started>, pool: Pool) -> Self {
         Self { port, pool }
     }

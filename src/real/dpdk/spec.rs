@@ -151,7 +151,6 @@ impl Drop for Claim {
 /// Bytes for which every receive buffer of this device must have room, regardless of the configured
 /// longest frame; 0 if the driver demands nothing. net_af_packet demands room for a whole slot of
 /// its ring (`framesz`).
-#[must_use]
 pub fn receive_room(device: &str) -> u32 {
     /// Kernel's header at the start of a slot, which the driver subtracts before it compares.
     const SLOT_HEADER: u32 = 32;
@@ -165,7 +164,6 @@ pub fn receive_room(device: &str) -> u32 {
 }
 
 /// True if `name` is a PCI address, with or without its domain.
-#[must_use]
 pub fn is_pci_address(name: &str) -> bool {
     pci_address(name).is_some()
 }

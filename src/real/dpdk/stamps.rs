@@ -149,7 +149,6 @@ impl DeviceClock {
 
     /// TSC time of the device's reading `ticks`.
     #[inline]
-    #[must_use]
     pub fn at(&self, ticks: u64) -> Instant {
         // Before or after the last reading, whichever is nearer on a counter that wraps.
         let since = ticks.wrapping_sub(self.last.ticks) as i64;
@@ -159,7 +158,6 @@ impl DeviceClock {
     }
 
     /// Current accuracy of the timestamps.
-    #[must_use]
     pub fn quality(&self) -> StampQuality {
         let span = self.last.at.total_since(self.first.at).as_picos().max(1);
         let open = u128::from(self.first.apart.as_picos() + self.last.apart.as_picos());
@@ -308,7 +306,6 @@ impl DpdkPort<Started> {
     }
 
     /// Current accuracy of receive timestamps; none without timestamps.
-    #[must_use]
     pub fn stamp_quality(&self) -> Option<StampQuality> {
         self.state.stamps.as_ref().map(|(_, clock)| clock.quality())
     }

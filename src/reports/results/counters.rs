@@ -31,7 +31,6 @@ pub struct CongestionSummary {
 
 impl CongestionSummary {
     /// Summarises a snapshot; `ports` gives the names of the ports.
-    #[must_use]
     pub fn new(of: &CongestionSnapshot, ports: &[PortSnapshot]) -> Self {
         let by_port = ports.iter().enumerate();
         let by_port = by_port.map(|(n, port)| (port.name.clone(), by_name(of.of_port(n))));
@@ -90,7 +89,6 @@ impl<A> ChannelSummary<A> {
 }
 
 impl MacsecSummary {
-    #[must_use]
     pub fn new(of: &SecySnapshot) -> Self {
         let receive = |channel: &ReceiveSnapshot| {
             ChannelSummary::new(*channel, None, |all| by_name(all.iter()))
@@ -108,7 +106,6 @@ impl MacsecSummary {
     }
 
     /// Returns a warning for a transmit association that is exhausted or nearly so.
-    #[must_use]
     pub fn alarm(&self) -> Option<String> {
         let sa = self.transmit.associations.iter().find(|sa| sa.in_use)?;
         // Associations are numbered in two bits, and follow each other in turn.

@@ -181,7 +181,6 @@ pub struct EtsSummary {
 impl AgentsSummary {
     /// Summarises a port's link protocols at `now`, and its headroom in a buffer with cells of
     /// `cell_bytes`.
-    #[must_use]
     pub fn new(
         agents: &AgentsSnapshot,
         headroom: Option<&Headroom>,
@@ -212,7 +211,6 @@ impl AgentsSummary {
 impl AgentsSummary {
     /// Returns a counter by the names of its protocol and its own; 0 if the protocol is not
     /// present.
-    #[must_use]
     pub fn counted(&self, agent: &str, name: &str) -> u64 {
         self.counters.get(agent).and_then(|of| of.get(name)).copied().unwrap_or_default()
     }
@@ -230,7 +228,6 @@ fn counters(agents: &AgentsSnapshot) -> BTreeMap<String, Counters> {
 }
 
 impl StampsSummary {
-    #[must_use]
     pub fn new(stamps: &Stamps) -> Self {
         let resolution_ns = stamps.resolution.as_nanos_f64();
         Self { source: source_name(stamps.source).into(), resolution_ns }
@@ -238,7 +235,6 @@ impl StampsSummary {
 }
 
 impl SourcesSummary {
-    #[must_use]
     pub fn new(sources: Sources) -> Self {
         let [t1, t4] = [sources.t1, sources.t4].map(|source| source_name(source).to_owned());
         Self { t1, t2: PEER.to_owned(), t3: PEER.to_owned(), t4 }
@@ -421,7 +417,6 @@ impl SaidSummary {
     }
 
     /// Returns the features in one line; empty if there are none.
-    #[must_use]
     pub fn text(&self) -> String {
         let place = self.topology.as_ref().map(place);
         let isolation = self.isolation.as_ref().map(isolation);

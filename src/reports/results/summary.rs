@@ -124,7 +124,6 @@ const OF_PFC: [&str; 7] = [
 
 impl PortSummary {
     /// Returns true if the value of a field, of the port or of its priorities, is known.
-    #[must_use]
     pub fn knows(&self, field: &str) -> bool {
         !(self.hardware_pfc && OF_PFC.contains(&field))
     }
@@ -172,7 +171,6 @@ fn is_empty(set: &PrioritySet) -> bool {
 
 impl Summary {
     /// Frames that the devices reported as lost before the switch received them.
-    #[must_use]
     pub fn missed(&self) -> u64 {
         self.ports.iter().filter_map(|p| p.nic.missed()).sum()
     }
@@ -180,7 +178,6 @@ impl Summary {
 
 impl Summary {
     /// Summary of `run`, `elapsed` after it began.
-    #[must_use]
     pub fn new(run: &RunSnapshot, elapsed: impl Into<Total>) -> Self {
         let s = &run.switch;
         let balance = s.balance();

@@ -127,7 +127,6 @@ impl Packets {
     }
 
     /// True if the file is compressed.
-    #[must_use]
     pub const fn is_compressed(&self) -> bool {
         self.compressed
     }

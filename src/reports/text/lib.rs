@@ -16,7 +16,6 @@ pub use table::{Align, Table, count, decimal, delay, measured, scaled};
 use std::net::SocketAddr;
 
 /// Returns a warning if the address can be reached from other machines.
-#[must_use]
 pub fn open_to_network(addr: SocketAddr) -> Option<String> {
     let open = !addr.ip().is_loopback();
     open.then(|| format!("{addr} is open to the network, without a password; 127.0.0.1 is not"))

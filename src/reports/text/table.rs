@@ -8,7 +8,6 @@ use ground::printable;
 use crate::column::Column;
 
 /// Formats a count with thousands separators: `1,234,567`.
-#[must_use]
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -23,7 +22,6 @@ pub fn count(n: u64) -> String {
 }
 
 /// Formats a number with an SI prefix and three digits: `1.23 G`, `64`. `unit` is appended.
-#[must_use]
 pub fn scaled(n: f64, unit: &str) -> String {
     // An empty floating-point sum is -0, and numbers that round to 0 have no sign either.
     let n = if n.abs() < 0.5 { 0.0 } else { n };
@@ -41,7 +39,6 @@ pub fn scaled(n: f64, unit: &str) -> String {
 }
 
 /// Formats a measured delay in nanoseconds with a suitable unit.
-#[must_use]
 pub fn delay(ns: f64) -> String {
     match ns {
         ns if ns >= 1e6 => format!("{:.3} ms", ns / 1e6),
@@ -54,7 +51,6 @@ pub fn delay(ns: f64) -> String {
 
 /// Formats a number with thousands separators and without trailing zeros, rounded to at most
 /// `places` decimals.
-#[must_use]
 pub fn decimal(n: f64, places: usize) -> String {
     // Larger numbers may not fit the integer below, and have no fraction worth printing.
     if n.is_nan() || n.abs() >= 1e15 {
@@ -99,7 +95,6 @@ pub struct Table {
 }
 
 impl Table {
-    #[must_use]
     pub fn new<'a>(head: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
         let column = |(name, align)| (printable::line(name).into_owned(), align);
         Self { head: head.into_iter().map(column).collect(), rows: vec![] }
@@ -135,7 +130,6 @@ impl Table {
     }
 
     /// Returns true if the table has no rows.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -19,7 +19,6 @@ use runtime::{CONTROL_CPUS, Claims, Pin, Placement};
 const LOG: &str = "sluice::daemon";
 
 /// Returns the CPUs that the workers of a switch would have if it started now.
-#[must_use]
 pub fn preview(file: &SwitchFile) -> Placement {
     Claims::preview(&file.workers.iter().map(pin).collect::<Vec<_>>(), CONTROL_CPUS)
 }

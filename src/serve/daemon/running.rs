@@ -85,7 +85,6 @@ impl Daemon {
     }
 
     /// Returns the metrics of the switch at each call.
-    #[must_use]
     pub fn scrape(&self) -> Scrape {
         let session = Arc::clone(&self.session);
         Arc::new(move || match session.summary() {
@@ -236,7 +235,6 @@ pub fn seed(plan: &mut SwitchPlan) {
 }
 
 /// Settings of EAL for a switch. `memory` overrides the file.
-#[must_use]
 pub fn eal_options(file: &SwitchFile, memory: Option<Memory>, what: &RealSwitch) -> EalOptions {
     let configured = match file.eal.hugepages {
         Hugepages::On => Memory::Hugepages,
@@ -257,7 +255,6 @@ pub fn eal_options(file: &SwitchFile, memory: Option<Memory>, what: &RealSwitch)
 }
 
 /// Ports, workers and frames of the switch in a file.
-#[must_use]
 pub fn real_switch(file: &SwitchFile, idle: Option<Idle>) -> RealSwitch {
     // All groups of a port have the gap of its link, so any of them will do.
     let gap = |n| file.headroom.iter().find(|h| h.port.index() == n).map(|h| h.poll_gap);

@@ -38,13 +38,11 @@ pub type Answer = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// Default path of the control socket of the switch `name`: below `XDG_RUNTIME_DIR`, for root
 /// without one below `/run`, else below the temporary directory.
-#[must_use]
 pub fn default_path(name: &str) -> PathBuf {
     directory().join(format!("{}.sock", file_name(name)))
 }
 
 /// Name of a switch as a part of a file name.
-#[must_use]
 pub fn file_name(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect()
 }
@@ -65,7 +63,6 @@ fn uid() -> u32 {
 }
 
 /// Sockets below the default directory, for a client without a path.
-#[must_use]
 pub fn sockets() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(directory()) else { return Vec::new() };
     let paths = entries.flatten().map(|e| e.path());

@@ -12,7 +12,6 @@ use ground::statistics::Statistics;
 const ALWAYS: [&str; 2] = ["requests_sent", "responses_sent"];
 
 /// The whole result.
-#[must_use]
 pub fn text(outcome: &Outcome) -> String {
     let mut out = String::new();
     for (n, measurement) in outcome.measurements.iter().enumerate() {

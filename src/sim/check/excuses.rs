@@ -51,7 +51,6 @@ impl Cause {
     ];
 
     /// The name in results.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::LostPause => "lost pause",
@@ -65,7 +64,6 @@ impl Cause {
     }
 
     /// True if it is a fault of the lab file, and not what a lab's switches do by configuration.
-    #[must_use]
     pub const fn is_planned(self) -> bool {
         !matches!(self, Self::Processor | Self::Watchdog)
     }
@@ -98,7 +96,6 @@ pub struct ExcusedDrops([u64; Cause::ALL.len()]);
 
 impl ExcusedDrops {
     /// All of them.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }

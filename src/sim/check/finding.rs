@@ -58,14 +58,12 @@ pub struct KnownLosses {
 
 impl Finding {
     /// A finding without excuses.
-    #[must_use]
     pub const fn new(check: Check, verdict: Verdict, detail: String) -> Self {
         let known = KnownLosses { planned: 0, unplanned: 0 };
         Self { check, verdict, detail, excuses: vec![], known, is_empty: false }
     }
 
     /// A check that could not see what it judges, for this reason.
-    #[must_use]
     pub const fn not_judged(check: Check, why: String) -> Self {
         Self::new(check, Verdict::NotJudged, why)
     }
@@ -88,7 +86,6 @@ impl Check {
     ];
 
     /// Its name in results.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Frames => "frames",

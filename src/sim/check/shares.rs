@@ -24,7 +24,6 @@ pub struct Shares {
 
 impl Shares {
     /// Counts what arrives from `from` on and before `to`.
-    #[must_use]
     pub fn new(plan: &NetworkPlan, from: Instant, to: Instant) -> Self {
         let is_host =
             |end: crate::End| matches!(plan.nodes[end.node.index()].kind, NodeKind::Host(_));
@@ -34,14 +33,12 @@ impl Shares {
     }
 
     /// The octets of a flow's frames, FCS included.
-    #[must_use]
     pub fn octets(&self, flow: FlowId) -> u64 {
         self.octets.get(&flow).copied().unwrap_or(0)
     }
 
     /// True if these flows got equal shares: none further from the mean than `tolerance` (0.01 is
     /// 1 %) of it.
-    #[must_use]
     pub fn finding(&self, flows: &[FlowId], tolerance: f64) -> Finding {
         let shares: Vec<f64> = flows.iter().map(|flow| self.octets(*flow) as f64).collect();
         let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;

@@ -380,7 +380,6 @@ impl Witness for Checkers {
 
 impl Checkers {
     /// Reason for which one observer has to see the whole network in the order of time, if there is one.
-    #[must_use]
     pub fn needs_whole(&self) -> Option<&'static str> {
         if self.ordered {
             Some("faults, line errors, MACsec or a forwarding watchdog may excuse losses elsewhere")

@@ -44,7 +44,6 @@ impl<P: Port> Make<P::Frame> for Memory<'_, P> {
 
 impl<P: Port<Frame: fmt::Debug + Send + 'static>> Broken<P> {
     /// Creates a port without a defect, at a line of this rate.
-    #[must_use]
     pub fn over(port: P, rate: BitsPerSec, flow_control: FlowControl) -> Self {
         let (arrived, leaving) = (VecDeque::new(), VecDeque::new());
         Self { port, now: Instant::ZERO, stage: Stage::new(rate, flow_control), arrived, leaving }
@@ -56,7 +55,6 @@ impl<P: Port<Frame: fmt::Debug + Send + 'static>> Broken<P> {
     }
 
     /// Returns the port, without its defects.
-    #[must_use]
     pub fn into_port(self) -> P {
         self.port
     }

@@ -39,7 +39,6 @@ pub struct Stage<F> {
 
 impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
     /// Creates the stage of a port without a defect, at a line of this rate.
-    #[must_use]
     pub fn new(rate: BitsPerSec, flow_control: FlowControl) -> Self {
         Self {
             quantum: rate.time_for(QUANTUM),
@@ -152,19 +151,16 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
     }
 
     /// Returns true if [`Self::take_for_node`] has frames.
-    #[must_use]
     pub fn has_news(&self) -> bool {
         !self.aside.node.is_empty()
     }
 
     /// Returns the time of the next [`Self::due`].
-    #[must_use]
     pub fn next_at(&self) -> Instant {
         self.acts.iter().map(|act| act.next_at()).min().unwrap_or(Instant::NEVER)
     }
 
     /// Returns the number of frames that leave at a later time.
-    #[must_use]
     pub fn held(&self) -> usize {
         self.acts.iter().map(|act| act.held()).sum()
     }

@@ -28,7 +28,6 @@ pub struct Testbed {
 
 impl Testbed {
     /// Returns the names and values.
-    #[must_use]
     pub fn properties(&self) -> [(&'static str, &str); 8] {
         [
             ("topology", &self.topology),
@@ -48,7 +47,6 @@ impl Testbed {
 ///
 /// # Panics
 /// Never: all texts have a form in XML.
-#[must_use]
 pub fn junit(results: &Results, file: &str, limits: &Tolerances, testbed: &Testbed) -> String {
     let mut suite = TestSuite::new(format!("sluice validate {}", results.dut));
     suite.set_time(results.tests.iter().map(time).sum());
@@ -128,7 +126,6 @@ fn seconds(s: f64) -> String {
 
 /// Removes the root around the only suite: sonic-mgmt checks properties and cases of a root that is a
 /// `testsuite`.
-#[must_use]
 pub fn only_suite(xml: &str) -> String {
     let (head, rest) = xml.split_once("<testsuites").unwrap_or(("", xml));
     let inner = rest.split_once('>').map_or(rest, |(_, inner)| inner);

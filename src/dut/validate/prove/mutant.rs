@@ -55,7 +55,6 @@ impl Mutant {
     ];
 
     /// Runs a test of the good device with the wrong tester.
-    #[must_use]
     pub fn run(self) -> MutantRun {
         let (_, text) = GOOD[0];
         let dut = device(text);

@@ -82,7 +82,6 @@ impl Context<'_> {
     }
 
     /// Returns true if a NIC sends the flows of trials.
-    #[must_use]
     pub(crate) const fn is_at_nic(&self) -> bool {
         self.nic.is_some()
     }
@@ -105,7 +104,6 @@ impl Context<'_> {
     }
 
     /// Returns the longest time between the beginnings of two frames of a flow at rest.
-    #[must_use]
     pub(crate) fn interval(&self, seen: &Observation, flow: FlowId) -> Duration {
         let (frames, _) = Self::received(seen, flow, &self.rest());
         let steps = frames.windows(2).map(|pair| pair[1].begin.saturating_sub(pair[0].begin));
@@ -113,7 +111,6 @@ impl Context<'_> {
     }
 
     /// Returns the rate of a flow in a span in percent of that at rest, and its uncertainty.
-    #[must_use]
     pub(crate) fn of_rest(
         &self,
         seen: &Observation,

@@ -62,7 +62,6 @@ impl Test {
     };
 
     /// Returns the criterion with the tolerances of a file, or with the default ones.
-    #[must_use]
     pub fn criterion(&self, limits: Option<&Tolerances>) -> String {
         let of = |limit: fn(&Tolerances) -> f64, default| limits.map_or(default, limit);
         let percent = |ratio: f64| format!("{} %", (ratio * 1e6).round() / 1e4);

@@ -28,7 +28,6 @@ pub enum Topology {
 
 impl Topology {
     /// Number of ports.
-    #[must_use]
     pub const fn ports(self) -> usize {
         match self {
             Self::T1 => 1,

@@ -25,7 +25,6 @@ pub type VlanRange = Range;
 
 impl Range {
     /// True for a single number.
-    #[must_use]
     pub const fn is_single(self) -> bool {
         self.first == self.last
     }

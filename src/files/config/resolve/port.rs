@@ -103,7 +103,6 @@ fn interface(
 }
 
 /// Returns true if there is a table of the PHY's delays at this rate.
-#[must_use]
 pub fn has_phy(rate: BitsPerSec) -> bool {
     !matches!(Phy::of_rate(rate), Phy::Virtual(_))
 }

@@ -289,7 +289,6 @@ macro_rules! words {
 
         impl $name {
             /// Returns the word on the wire.
-            #[must_use]
             pub const fn word(self) -> &'static str {
                 match self {
                     $( Self::$variant => stringify!($word), )*

@@ -72,7 +72,6 @@ impl LabFile {
     }
 
     /// Returns the file name for errors.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -83,19 +82,16 @@ impl LabFile {
     }
 
     /// Returns the sweep, if the file has one.
-    #[must_use]
     pub const fn sweep(&self) -> Option<&Sweep> {
         self.sweep.as_ref()
     }
 
     /// Returns the search, if the file has one.
-    #[must_use]
     pub const fn search(&self) -> Option<&Search> {
         self.search.as_ref()
     }
 
     /// Returns the digest of the file's text, and of all files that it or a field of a command names.
-    #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
     }

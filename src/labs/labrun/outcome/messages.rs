@@ -47,7 +47,6 @@ pub struct MessageRecords {
 
 impl MessageRecord {
     /// Returns completion time over ideal completion time; `None` if it is not complete.
-    #[must_use]
     pub fn slowdown(&self) -> Option<f64> {
         let ideal = self.ideal.as_picos();
         self.completion.filter(|_| ideal > 0).map(|took| took.as_picos() as f64 / ideal as f64)

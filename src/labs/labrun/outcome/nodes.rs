@@ -153,7 +153,6 @@ pub(super) struct Far<'a> {
 
 impl NodeOutcome {
     /// Returns the switch, `None` for a host.
-    #[must_use]
     pub const fn as_switch(&self) -> Option<&SwitchOutcome> {
         match self {
             Self::Switch(switch) => Some(switch),
@@ -161,7 +160,6 @@ impl NodeOutcome {
         }
     }
 
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Self::Switch(switch) => &switch.name,

@@ -116,14 +116,12 @@ impl Onset {
     }
 
     /// True after a pause or a drop.
-    #[must_use]
     pub const fn is_set(&self) -> bool {
         self.paused.is_some() || self.dropped.is_some()
     }
 
     /// Frames from the one that first crossed the threshold to the first one that was dropped after
     /// it: 1 if that was the very next.
-    #[must_use]
     pub fn frames_between(&self) -> Option<u64> {
         let (paused, dropped) = (self.paused?, self.dropped?);
         dropped.frames.checked_sub(paused.frames)
@@ -132,7 +130,6 @@ impl Onset {
 
 /// Returns the priority that a port gives a data frame. Implemented independently of the switch's
 /// classifier, from the same plan.
-#[must_use]
 pub(crate) fn priority(plan: &ClassifyPlan, head: &[u8]) -> Priority {
     let Some(head) = head.first_chunk::<20>().filter(|_| plan.trust != Trust::Port) else {
         return plan.default;

@@ -75,7 +75,6 @@ impl Timeline {
     }
 
     /// Returns the pieces in order.
-    #[must_use]
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }

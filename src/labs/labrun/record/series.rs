@@ -87,7 +87,6 @@ impl Switch {
 
 impl Looks {
     /// Returns an empty record of at most `most` samples.
-    #[must_use]
     pub fn new(plan: &LabPlan, most: usize) -> Self {
         let nodes = (0u32..).map(NodeId).zip(&plan.network.nodes);
         let switches = nodes.filter_map(|(id, node)| match &node.kind {
@@ -111,7 +110,6 @@ impl Looks {
     }
 
     /// Returns the time of the next sample.
-    #[must_use]
     pub const fn next(&self) -> Instant {
         self.next
     }

@@ -46,7 +46,6 @@ pub struct PauseTimes {
 impl PauseTimes {
     /// Returns true if each pause arrived before the previous one expired; `None` if no pause
     /// followed another.
-    #[must_use]
     pub fn continuous(&self) -> Option<bool> {
         self.gap_max.map(|_| self.lapses == 0)
     }
@@ -183,7 +182,6 @@ impl Default for Reactions {
 impl Reactions {
     /// Returns the reaction that `percent` (0 to 100) of the last 128 did not exceed; `None`
     /// without any.
-    #[must_use]
     pub fn percentile(&self, percent: usize) -> Option<Duration> {
         // Before the ring is full its rest is zeros.
         let known = usize::try_from(self.count).map_or(KEPT, |count| count.min(KEPT));

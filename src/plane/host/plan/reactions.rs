@@ -111,7 +111,6 @@ pub enum InNetwork {
 impl StationPlan {
     /// Returns the link-protocol plan, with the TLVs for source flow control and for the position
     /// at the edge of the network added unless the plan sets them.
-    #[must_use]
     pub fn agents_advertised(&self) -> Option<AgentsPlan> {
         let mut agents = self.agents.clone()?;
         let role = agents.lldp.as_ref().map(|lldp| lldp.role);

@@ -116,13 +116,11 @@ impl Recording {
     }
 
     /// Returns the number of frames.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.frames.all.len()
     }
 
     /// Returns true if there are no frames, which cannot happen.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.frames.all.is_empty()
     }

@@ -114,7 +114,6 @@ pub enum Payload {
 
 impl Payload {
     /// Returns byte `n`.
-    #[must_use]
     pub fn octet(&self, n: usize) -> u8 {
         // Patterns of words wrap around after 128 KiB, which is longer than any frame.
         let word = ((n / 2) as u16).to_be_bytes();

@@ -75,7 +75,6 @@ pub struct Message {
 
 impl Message {
     /// One message of `bytes` bytes.
-    #[must_use]
     pub const fn once(bytes: u64) -> Self {
         Self { bytes, count: 1, every: Duration::ZERO }
     }
@@ -157,7 +156,6 @@ pub struct RocePlan {
 
 impl Transport {
     /// Bytes of an untagged data frame that are not payload, FCS included, RETH excluded.
-    #[must_use]
     pub const fn overhead(&self) -> u32 {
         let upper = match self {
             Self::Roce(_) => udp::HEADER_LEN + roce::BTH_LEN + icrc::LEN,
@@ -167,7 +165,6 @@ impl Transport {
     }
 
     /// Bytes by which the first frame of a message is longer than the others.
-    #[must_use]
     pub const fn first_longer(&self) -> u32 {
         match self {
             Self::Roce(RocePlan { operation: Operation::Write, .. }) => reth::RETH_LEN as u32,
@@ -176,7 +173,6 @@ impl Transport {
     }
 
     /// Bytes of an untagged acknowledgement, FCS included.
-    #[must_use]
     pub const fn ack_len(&self) -> u32 {
         let len = match self {
             Self::Roce(_) => self.overhead() + aeth::AETH_LEN as u32,
@@ -199,7 +195,6 @@ impl RocePlan {
 
     /// A flow between two queue pairs with defaults: SENDs, go-back-N, an acknowledgement per
     /// packet, no window, a timeout of 1 ms, no reaction point, CNPs for CE.
-    #[must_use]
     pub fn new(src_qp: U24, dst_qp: U24) -> Self {
         Self {
             src_qp,
@@ -245,7 +240,6 @@ impl TcpPlan {
     /// A flow between two ports with defaults: an initial window of ten segments (RFC 6928), no
     /// maximum, and a minimum timeout of one millisecond, which suits a data centre better than RFC
     /// 6298's second.
-    #[must_use]
     pub const fn new(src_port: u16, dst_port: u16) -> Self {
         Self {
             src_port,
@@ -279,19 +273,16 @@ impl EndKey {
 
 impl TransportPlan {
     /// Offset of the network header.
-    #[must_use]
     pub const fn l3_at(&self) -> usize {
         ethernet::HEADER_LEN + if self.tag.is_some() { vlan::TAG_LEN } else { 0 }
     }
 
     /// Bytes of a data frame that are not payload, FCS included, RETH excluded.
-    #[must_use]
     pub const fn overhead(&self) -> u32 {
         (self.l3_at() - ethernet::HEADER_LEN) as u32 + self.kind.overhead()
     }
 
     /// Returns true if it has more than one message.
-    #[must_use]
     pub fn has_several(&self) -> bool {
         match &self.work.list {
             Some(list) => list.messages().len() > 1,
@@ -300,13 +291,11 @@ impl TransportPlan {
     }
 
     /// Minimum full frame: one that holds the headers and the probe.
-    #[must_use]
     pub const fn size_min(&self) -> u32 {
         self.overhead() + PROBE_LEN as u32
     }
 
     /// Bytes of payload in a full frame.
-    #[must_use]
     pub const fn payload(&self) -> u32 {
         self.size - self.overhead()
     }
@@ -328,7 +317,6 @@ impl TransportPlan {
     }
 
     /// Length in bytes of its longest frame.
-    #[must_use]
     pub const fn longest(&self) -> u32 {
         match &self.kind {
             Transport::Roce(RocePlan { operation, immediate, .. }) => {
@@ -421,7 +409,6 @@ pub struct OnOffPlan {
 
 impl MessageList {
     /// Makes a list; `None` if it is empty, if a message has no bytes, or if due times decrease.
-    #[must_use]
     pub fn new(messages: Vec<ListedMessage>) -> Option<Self> {
         // Messages are sent in this order, so an earlier due time behind a later one would never be met.
         let sound = !messages.is_empty()
@@ -431,13 +418,11 @@ impl MessageList {
     }
 
     /// Returns the messages in order.
-    #[must_use]
     pub fn messages(&self) -> &[ListedMessage] {
         &self.0
     }
 
     /// Returns the sum of all lengths in bytes.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|m| m.bytes).fold(0, u64::saturating_add)
     }

@@ -91,7 +91,6 @@ pub struct StationCounters {
 impl StationCounters {
     /// Returns frames and bytes sent, frames and bytes received, as testers count their ports:
     /// without the requests and replies of interfaces.
-    #[must_use]
     pub const fn of_flows(&self) -> [u64; 4] {
         [
             // Each own frame is among all frames, so no difference is negative.
@@ -136,7 +135,6 @@ pub struct StationSnapshot {
 
 impl StationSnapshot {
     /// Returns the counters of a flow's sender, if it is at this station.
-    #[must_use]
     pub fn sender(&self, id: FlowId) -> Option<&SenderCounters> {
         self.senders.iter().find(|s| s.id == id)
     }
@@ -148,13 +146,11 @@ impl StationSnapshot {
     }
 
     /// Returns the counters of a sent stream, if it is at this station.
-    #[must_use]
     pub fn stream(&self, id: FlowId) -> Option<&StreamCounters> {
         self.streams.iter().find(|s| s.id == id)
     }
 
     /// Returns the counters of a received flow, if this station expects it.
-    #[must_use]
     pub fn sink(&self, id: FlowId) -> Option<&SinkCounters> {
         self.sinks.iter().find(|s| s.id == id)
     }
@@ -220,7 +216,6 @@ impl<P: Source> Station<P> {
     }
 
     /// Returns the plain counters, with the pause time so far.
-    #[must_use]
     pub fn counters_at(&self, now: Instant) -> StationCounters {
         let mut counters = self.counters.clone();
         // The receiver knows times and transitions; a pause that runs counts up to now.
@@ -233,7 +228,6 @@ impl<P: Source> Station<P> {
     }
 
     /// Returns the counters of congestion messages at `now`, if it obeys any.
-    #[must_use]
     pub fn reactions_at(&self, now: Instant) -> Option<ReactionCounters> {
         self.reactions.as_ref().map(|reactions| reactions.counters(now, &self.sources))
     }
@@ -244,7 +238,6 @@ impl<P: Source> Station<P> {
     }
 
     /// Returns all counters, with the pause time so far.
-    #[must_use]
     pub fn snapshot(&self, now: Instant) -> StationSnapshot {
         // Copies whole distributions, which takes time with many flows.
         let streams = self.sources.streams_at(now).collect();
@@ -262,7 +255,6 @@ impl<P: Source> Station<P> {
 
     /// As [`Self::snapshot`], without `streams`, `sinks`, `completion_times` and `message_logs`,
     /// which take time to copy.
-    #[must_use]
     pub fn snapshot_light(&self, now: Instant) -> StationSnapshot {
         StationSnapshot {
             name: self.name.clone(),

@@ -211,7 +211,6 @@ pub struct Completions {
 
 impl Completions {
     /// Returns the mean completion time, `None` before the first completion.
-    #[must_use]
     pub fn fct_mean(&self) -> Option<Duration> {
         (self.messages > 0).then(|| self.fct_total.div(self.messages))
     }

@@ -29,13 +29,11 @@ impl Object {
         TABLE.iter().flat_map(|section| section.iter()).map(Self)
     }
 
-    #[must_use]
     pub const fn name(self) -> &'static str {
         self.0.name
     }
 
     /// Returns the text in a file that gives a switch or a port the object.
-    #[must_use]
     pub fn remedy(self) -> String {
         match self.section() {
             // These objects are in the section of measurements, and have a key of their own in a file.
@@ -45,39 +43,32 @@ impl Object {
         }
     }
 
-    #[must_use]
     pub const fn section(self) -> Section {
         self.0.section
     }
 
-    #[must_use]
     pub const fn source(self) -> Source {
         self.0.source
     }
 
-    #[must_use]
     pub const fn scope(self) -> Scope {
         self.0.scope
     }
 
-    #[must_use]
     pub const fn access(self) -> Access {
         self.0.access
     }
 
-    #[must_use]
     pub const fn kind(self) -> Kind {
         self.0.kind
     }
 
     /// Default value. `None` if it depends on other settings.
-    #[must_use]
     pub const fn default(self) -> Option<ObjectValue> {
         self.0.default
     }
 
     /// One-sentence description.
-    #[must_use]
     pub const fn doc(self) -> &'static str {
         self.0.doc
     }
@@ -261,7 +252,6 @@ pub enum Reason {
 
 impl Section {
     /// Key of the section in a file.
-    #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
             Self::Sfc => "sfc",
@@ -276,7 +266,6 @@ impl Section {
     }
 
     /// Returns true if a plan has the section.
-    #[must_use]
     pub const fn is_in(self, plan: &CongestionPlan) -> bool {
         match self {
             Self::Sfc => plan.sfc.is_some(),
@@ -293,7 +282,6 @@ impl Section {
 
 impl Access {
     /// Word for tables.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::ReadWrite => "rw",
@@ -312,7 +300,6 @@ pub struct ObjectError {
 }
 
 impl ObjectError {
-    #[must_use]
     pub const fn new(object: Object, reason: Reason) -> Self {
         Self { object: Ok(object), reason }
     }
@@ -321,7 +308,6 @@ impl ObjectError {
         Self { object: Err(name.into()), reason: Reason::Unknown(like) }
     }
 
-    #[must_use]
     pub const fn reason(&self) -> &Reason {
         &self.reason
     }

@@ -39,13 +39,11 @@ impl Listing {
     ];
 
     /// Finds a table by name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|table| table.place().0 == name)
     }
 
     /// Name and section.
-    #[must_use]
     pub const fn place(self) -> (&'static str, Section) {
         match self {
             Self::Streams(Streams::Sfc) => ("sfc-stream-table", Section::Sfc),
@@ -116,7 +114,6 @@ pub struct CachePage {
 impl<W: World> Switch<W> {
     /// Returns the flows in at most `most` slots of a table, starting at index `from`; the limit
     /// bounds the time for which frames wait.
-    #[must_use]
     pub fn streams(&self, table: Streams, from: usize, most: usize) -> StreamPage {
         let (places, rows) = match table {
             // Each table has what its machine keeps; the rest of a row is unknown, not 0.
@@ -178,7 +175,6 @@ impl<W: World> Switch<W> {
     }
 
     /// Returns the destinations in at most `most` slots of the proxy's cache, from slot `from` on.
-    #[must_use]
     pub fn cached(&self, now: Instant, from: usize, most: usize) -> CachePage {
         let Some(proxy) = self.proxy() else { return CachePage::default() };
         let next = from.saturating_add(most);
@@ -187,7 +183,6 @@ impl<W: World> Switch<W> {
     }
 
     /// The CI peer table (802.1Qcz 49.3.6), by port.
-    #[must_use]
     pub fn peers(&self) -> Vec<(PortId, Peer)> {
         // Of the worker's own ports: each peer is listed one time.
         let Some(isolation) = self.isolation() else { return Vec::new() };

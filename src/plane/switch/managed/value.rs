@@ -86,7 +86,6 @@ pub enum Unit {
 
 impl Kind {
     /// Returns true if a value is of the kind and in its range.
-    #[must_use]
     pub fn takes(&self, value: &ObjectValue) -> bool {
         match (self, value) {
             (Self::Bool, ObjectValue::Bool(_)) | (Self::Classes, ObjectValue::Classes(_)) => true,
@@ -111,7 +110,6 @@ impl Kind {
     }
 
     /// Parses a value written without a unit; numbers are in the kind's unit.
-    #[must_use]
     pub fn read(&self, text: &str) -> Option<ObjectValue> {
         let text = text.trim();
         // Words that clients and tables use for no address.
@@ -141,7 +139,6 @@ impl Kind {
     }
 
     /// Formats a value as [`Self::read`] parses it, with a unit where that is easier to read.
-    #[must_use]
     pub fn show(&self, value: ObjectValue) -> String {
         match (self, value) {
             (Self::Number { unit, .. }, ObjectValue::Number(n)) => unit.show(n),
@@ -155,7 +152,6 @@ impl Kind {
     }
 
     /// Describes the valid values in words.
-    #[must_use]
     pub fn range(&self) -> String {
         match self {
             Self::Bool => "true or false".into(),

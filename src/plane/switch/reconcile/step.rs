@@ -123,7 +123,6 @@ pub enum StepKind {
 
 impl StepKind {
     /// Returns true if the step needs attention.
-    #[must_use]
     pub const fn is_trouble(&self) -> bool {
         matches!(
             self,

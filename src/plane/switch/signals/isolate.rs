@@ -83,7 +83,6 @@ impl Signals {
 
 impl<W: World> Switch<W> {
     /// Returns the state of congestion isolation: plan, peers, flows and counters.
-    #[must_use]
     pub fn isolation(&self) -> Option<&Isolation> {
         self.signals.isolation.as_deref()
     }

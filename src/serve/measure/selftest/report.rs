@@ -33,7 +33,6 @@ pub enum Found {
 
 impl Found {
     /// Returns the word in tables.
-    #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -110,7 +109,6 @@ impl Line {
     }
 
     /// True if verdict, try and reason agree.
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         match self.verdict {
             Found::Ok => self.tried.is_some() && self.reason.is_none(),
@@ -143,7 +141,6 @@ pub enum Nature {
 
 impl Nature {
     /// Returns the word in tables.
-    #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
             Self::Physical => "physical NIC",
@@ -245,7 +242,6 @@ pub struct Report {
 
 impl Report {
     /// Returns the line of a check.
-    #[must_use]
     pub fn line(&self, check: &str) -> Option<&Line> {
         self.lines.iter().find(|line| line.check == check)
     }
@@ -271,7 +267,6 @@ const WIDTH: usize = 80;
 const INDENT: usize = 26;
 
 /// The whole report.
-#[must_use]
 pub fn text(report: &Report) -> String {
     let mut out = String::new();
     let to = report.peer.as_ref().map_or(String::new(), |peer| format!(" to {}", peer.port));

@@ -23,7 +23,6 @@ const ROUNDING: f64 = 1e-6;
 impl Recording {
     /// Returns the frame lengths with FCS, weighted by frequency: the `sizes` of a stream that
     /// replays it.
-    #[must_use]
     pub fn sizes(&self) -> Sizes {
         let mut lengths: Vec<u32> = (0..self.len()).map(|n| self.frame(n).1).collect();
         lengths.sort_unstable();
@@ -35,7 +34,6 @@ impl Recording {
 
 impl Sizes {
     /// Length of the shortest frame, in bytes with FCS.
-    #[must_use]
     pub fn shortest(&self) -> u32 {
         match *self {
             Self::Fixed(size) => size,
@@ -46,7 +44,6 @@ impl Sizes {
     }
 
     /// Upper bound of the frame length, in bytes with FCS.
-    #[must_use]
     pub fn longest(&self) -> u32 {
         match *self {
             Self::Fixed(size) => size,
@@ -57,7 +54,6 @@ impl Sizes {
     }
 
     /// Mean length of validated sizes, in bytes with FCS.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         match *self {
             Self::Fixed(size) => size.into(),
