@@ -257,11 +257,11 @@ fn run_selftest(args: &DoctorArgs) -> Result<ExitCode> {
         .context("starting DPDK")?;
     let mut progress = Progress::new("{prefix} {spinner} {msg}", "self-test", None, LINE_EVERY);
     let mut steps = 0;
-    let tell = |step: &str| {
+    let report_step = |step: &str| {
         steps += 1;
         progress.update(steps, step.to_owned(), |text| format!("self-test: {text}"));
     };
-    let report = selftest(&eal, ground::program::version(), &places, &stop, tell)?;
+    let report = selftest(&eal, ground::program::version(), &places, &stop, report_step)?;
     progress.clear();
     if let Some(file) = file {
         file.write(document(&report)?.as_bytes())?;

@@ -111,15 +111,15 @@ impl ExploreArgs {
     fn axes(&self) -> Result<Vec<Axis>> {
         let named = |option: &str, why: String| bad_input(anyhow!("{option}: {why}"));
         let mut axes = Vec::new();
-        for (short, option, said) in self.shorts() {
-            let Some(said) = said else { continue };
-            axes.push(short.axis(&split_values(said)).map_err(|why| named(option, why))?);
+        for (short, option, text) in self.shorts() {
+            let Some(text) = text else { continue };
+            axes.push(short.axis(&split_values(text)).map_err(|why| named(option, why))?);
         }
-        for said in &self.axis {
-            let Some((path, values)) = said.split_once('=') else {
+        for text in &self.axis {
+            let Some((path, values)) = text.split_once('=') else {
                 return Err(named(
                     "--axis",
-                    format!("`{said}` has no `=` between path and values"),
+                    format!("`{text}` has no `=` between path and values"),
                 ));
             };
             let axis = Axis::new(path.trim(), &split_values(values));
@@ -149,8 +149,8 @@ impl ExploreArgs {
             command += &format!(" {option} {}", quoted(value.as_ref()));
         };
         self.variant.iter().for_each(|name| add("--variant", name));
-        for (_, option, said) in self.shorts() {
-            said.iter().for_each(|said| add(option, said));
+        for (_, option, text) in self.shorts() {
+            text.iter().for_each(|text| add(option, text));
         }
         self.axis.iter().for_each(|axis| add("--axis", axis));
         self.minimize.iter().for_each(|path| add("--minimize", path));

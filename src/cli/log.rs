@@ -44,7 +44,7 @@ pub(super) struct Log {
 impl Drop for Log {
     fn drop(&mut self) {
         let held = self.limiter.lock().unwrap_or_else(PoisonError::into_inner).all();
-        tell(&held, self.colours);
+        print_suppressed(&held, self.colours);
     }
 }
 
@@ -76,7 +76,7 @@ const fn colours(no_color: bool, terminal: bool) -> bool {
 }
 
 /// Writes counts to standard error.
-fn tell(suppressed: &[Suppressed], colours: bool) {
+fn print_suppressed(suppressed: &[Suppressed], colours: bool) {
     let lines = suppressed.iter().map(|held| line(time_now(), held.level, &held.line(), colours));
     // An error of standard error cannot be reported.
     let _ = io::stderr().write_all(lines.collect::<String>().as_bytes());
@@ -130,7 +130,7 @@ impl Lines {
                     let mut limiter = limiter.lock().unwrap_or_else(PoisonError::into_inner);
                     let held = limiter.ended(clock());
                     drop(limiter);
-                    tell(&held, colours);
+                    print_suppressed(&held, colours);
                 }
             });
         });

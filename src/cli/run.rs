@@ -264,14 +264,14 @@ fn jobs_of<'a>(args: &RunArgs, studies: &'a [Study]) -> Result<Vec<Job<'a>>> {
         numbers.extend(own.into_iter().map(|n| (study, n, alone)));
     }
     let memory = memory(args, jobs_for(args, numbers.len() as u64));
-    let (mut jobs, mut told) = (Vec::new(), BTreeSet::new());
+    let (mut jobs, mut printed) = (Vec::new(), BTreeSet::new());
     for (study, n, alone) in numbers {
         let (resolved, warnings) = study.resolve(n).map_err(bad_input)?;
         let name = study.file().name();
         lab::refuse_memory(name, &resolved.plan, memory).map_err(bad_input)?;
         let lines = warnings.iter().map(|w| w.line(name));
         // Each warning once: the runs of a sweep mostly have the same ones.
-        for line in lines.filter(|line| told.insert(line.clone())) {
+        for line in lines.filter(|line| printed.insert(line.clone())) {
             say!("warning: {line}");
         }
         jobs.push(Job { study, n, resolved, alone });

@@ -21,7 +21,7 @@ use crate::printable;
 /// Writes a line of progress or a warning to standard error. Line breaks in quoted text are
 /// escaped.
 macro_rules! say {
-    ($($arg:tt)*) => { $crate::cli::terminal::tell(format_args!($($arg)*)) };
+    ($($arg:tt)*) => { $crate::cli::terminal::eprint(format_args!($($arg)*)) };
 }
 pub(crate) use say;
 
@@ -54,7 +54,7 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<()> {
 }
 
 /// See [`say!`].
-pub(crate) fn tell(what: fmt::Arguments<'_>) {
+pub(crate) fn eprint(what: fmt::Arguments<'_>) {
     // One write, so that lines of several threads do not mix.
     let _ = stderr().write_all(printable::lines([what.to_string()]).as_bytes());
 }

@@ -11,7 +11,9 @@ extern crate self as ground;
 pub use clap;
 #[cfg(feature = "files")]
 #[doc(hidden)]
-pub use {schemars, serde};
+pub use schemars;
+#[doc(hidden)]
+pub use serde;
 
 pub mod described;
 pub mod named;

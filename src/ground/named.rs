@@ -1,5 +1,5 @@
-//! Enums whose values have names. Files and their schemas read the names with the feature `files`, and the
-//! command line with `arguments`. A build of the data plane alone has neither.
+//! Enums whose values have names, by which results write and read them. Schemas of files have the names with the
+//! feature `files`, and the command line with `arguments`. A build of the data plane alone has neither.
 
 /// Declares an enum whose values have names. A value's documentation is its description in schemas and on
 /// the command line.
@@ -65,7 +65,11 @@ macro_rules! named_in_files {
         }
     ) => {
         $(#[$meta])*
-        pub enum $Type { $($(#[$($attr)+])* $Value,)+ }
+        #[derive($crate::serde::Serialize, $crate::serde::Deserialize)]
+        #[serde(crate = "ground::serde")]
+        pub enum $Type {
+            $($(#[$($attr)+])* #[serde(rename = $name)] $Value,)+
+        }
     };
 }
 

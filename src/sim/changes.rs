@@ -33,12 +33,12 @@ pub struct Refusal {
 
 impl<W: Witness> Network<W> {
     /// Applies the faults whose time has come.
-    pub(super) fn fail(&mut self, at: Instant) {
+    pub(super) fn fail(&mut self, time: Instant) {
         // The next fault is the last of the list, so those of one time are taken in the order of the plan.
-        while self.faults.last().is_some_and(|fault| fault.at <= at) {
+        while self.faults.last().is_some_and(|fault| fault.at <= time) {
             let Some(fault) = self.faults.pop() else { break };
             match fault.kind {
-                FaultKind::Link { link, up } => self.set_link(at, link, up),
+                FaultKind::Link { link, up } => self.set_link(time, link, up),
                 FaultKind::Line(direction, fault) => {
                     // A forgery or a replay changes nothing here: its frame begins at the receiver's end.
                     self.outlet(direction).fail(&fault);
@@ -48,72 +48,72 @@ impl<W: Witness> Network<W> {
                         LineFault::Lose { .. } | LineFault::Errors(_) => None,
                     };
                     if let Some(octets) = octets {
-                        self.forge(at, direction, &octets);
+                        self.forge(time, direction, &octets);
                     }
                 }
                 FaultKind::Stall { node, span } => {
                     let until = &mut self.nodes.state_mut(node).busy_until;
                     // A stall never shortens what the processor is busy with already.
-                    *until = (*until).max(at + span);
+                    *until = (*until).max(time + span);
                 }
-                FaultKind::Change { node, change } => self.change(at, node, change),
+                FaultKind::Change { node, change } => self.change(time, node, change),
                 FaultKind::Defect { end, defect } => self.add_defect(end, defect),
             }
         }
     }
 
     /// Delivers a forged frame at the end of a direction.
-    fn forge(&mut self, at: Instant, direction: Direction, octets: &[u8]) {
+    fn forge(&mut self, time: Instant, direction: Direction, octets: &[u8]) {
         let End { node, port } = self.to(direction);
-        if !self.outlet(direction).up || at < self.nodes.state(node).down_until {
+        if !self.outlet(direction).up || time < self.nodes.state(node).down_until {
             return;
         }
         let mut frame = VirtualFrame::whole(octets);
         let (state, part) = self.state_and_part(node);
         // It counts for the trace although it never started on the line.
-        part.wires.hash.frame(at, direction, &frame);
+        part.wires.hash.frame(time, direction, &frame);
         if !state.port_mut(port).admits(&mut frame) {
-            return part.witness.fended_off(at, direction, &frame);
+            return part.witness.fended_off(time, direction, &frame);
         }
         // The content, without protection.
         frame.open();
-        part.witness.forged(at, direction, &frame);
+        part.witness.forged(time, direction, &frame);
         state.frames += 1;
         state.bytes += u64::from(frame.wire_len());
-        state.port_mut(port).deliver(at, frame);
-        state.send_aside(at, &mut part.wires, &mut part.witness);
+        state.port_mut(port).deliver(time, frame);
+        state.send_aside(time, &mut part.wires, &mut part.witness);
         self.publish(node);
-        self.rouse(at, node, port);
+        self.rouse(time, node, port);
     }
 
     /// Takes a link down, with the frames on it, or up. No effect if it is in that state already.
-    fn set_link(&mut self, at: Instant, link: LinkId, up: bool) {
+    fn set_link(&mut self, time: Instant, link: LinkId, up: bool) {
         // Both directions are in the same state, so one of them tells.
         if self.outlet(link.ab()).up == up {
             return;
         }
-        self.parts.iter_mut().for_each(|part| part.witness.link(at, link, up));
+        self.parts.iter_mut().for_each(|part| part.witness.link(time, link, up));
         for direction in [link.ab(), link.ba()] {
             self.outlet(direction).set_up(up);
             let (End { node, port }, to) = (self.ends[direction.index()], self.to(direction));
             let (state, part) = self.state_and_part(to.node);
             for frame in state.inlets[to.port.index()].clear() {
                 part.wires.left(true);
-                part.witness.lost(at, direction, &frame, Loss::LinkDown);
+                part.witness.lost(time, direction, &frame, Loss::LinkDown);
             }
             // The line is empty now, and an arrival that is still pending would find no frame.
             self.schedule(to.node, Slots::arrival(to.port), Instant::NEVER);
             let state = self.nodes.state_mut(node);
-            state.port_mut(port).link_changed(at, up);
+            state.port_mut(port).link_changed(time, up);
             if let Node::Host(station) = &mut state.node {
                 // A switch takes it as a change like any other, which reconciliation may amend.
-                station.set_link(state.clock.local(at), up, None);
-                self.rouse(at, node, port);
+                station.set_link(state.clock.local(time), up, None);
+                self.rouse(time, node, port);
             } else {
-                self.change(at, node, Change::Link { port, up, rate: None });
+                self.change(time, node, Change::Link { port, up, rate: None });
             }
             let (state, part) = self.state_and_part(node);
-            state.send_aside(at, &mut part.wires, &mut part.witness);
+            state.send_aside(time, &mut part.wires, &mut part.witness);
             self.publish(node);
         }
     }
@@ -121,9 +121,9 @@ impl<W: Witness> Network<W> {
     /// Changes a switch. A change that held frames prevent is tried again. The author of the plan has
     /// excluded permanently refused ones, but where headroom is set from measurements the memory for a
     /// group may be taken by then: that is a result.
-    fn change(&mut self, at: Instant, id: NodeId, change: Change) {
+    fn change(&mut self, time: Instant, id: NodeId, change: Change) {
         let state = self.nodes.state_mut(id);
-        let local = state.clock.local(at);
+        let local = state.clock.local(time);
         let Node::Switch(switch) = &mut state.node else { return };
         let amended = match &mut state.reconciler {
             Some(reconciler) => reconciler.amend(change),
@@ -132,27 +132,27 @@ impl<W: Witness> Network<W> {
         if let Err(error) = switch.apply(local, amended) {
             if matches!(error.as_refused(), Refused::Now(_)) {
                 let kind = FaultKind::Change { node: id, change };
-                let fault = Fault { at: at + RETRY_AFTER, kind };
+                let fault = Fault { at: time + RETRY_AFTER, kind };
                 // In front of the planned faults of that time, which are taken from the end and so come first.
                 let place = self.faults.partition_point(|later| later.at > fault.at);
                 self.faults.insert(place, fault);
             } else {
                 let is_measured = state.reconciler.is_some();
-                assert!(is_measured, "a planned change was refused at {at:?}: {error}");
-                self.refusals.push(Refusal { at, node: id, why: error.to_string() });
+                assert!(is_measured, "a planned change was refused at {time:?}: {error}");
+                self.refusals.push(Refusal { at: time, node: id, why: error.to_string() });
             }
         }
         // A change may let any port send, so each of them is polled at this time.
         for port in self.nodes.state(id).ports() {
-            self.rouse(at, id, port);
+            self.rouse(time, id, port);
         }
     }
 
     /// Marks a port as due at this time, which all nodes have reached: for faults.
-    fn rouse(&mut self, at: Instant, id: NodeId, port: PortId) {
+    fn rouse(&mut self, time: Instant, id: NodeId, port: PortId) {
         let slot = self.nodes.state(id).slots().node();
         self.nodes.state_mut(id).add_due(port);
-        self.schedule(id, slot, at);
+        self.schedule(id, slot, time);
     }
 
     /// Adds a defect to a port.

@@ -45,7 +45,7 @@ use marks::{EcnFirst, Marks};
 use passages::Passages;
 use pauses::Pauses;
 use recent::Recent;
-use requests::{Cx, Requests};
+use requests::{Context, Requests};
 
 /// See the module's head.
 #[derive(Clone, Debug)]
@@ -168,7 +168,7 @@ impl Checkers {
         // One part at the end: a divided network is united before it is judged.
         let known = Known { facts, passages, pauses, requests, deadlocks: None };
         let deadlock = self.deadlocks.finish(&known, now, sent, &self.lateness, nodes);
-        let cx = Cx { facts: &self.facts, lateness: &self.lateness };
+        let cx = Context { facts: &self.facts, lateness: &self.lateness };
         let [pauses_sent, ends] = self.requests.finish(cx, now);
         let marks = self.marks.finish(&self.facts, &self.frames, now, nodes);
         vec![

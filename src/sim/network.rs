@@ -114,24 +114,24 @@ impl<W: Witness> Network<W> {
             let event =
                 self.parts.iter().map(|part| part.bound()).fold(Instant::NEVER, Instant::min);
             let fault = self.fault_at();
-            let at = event.min(fault).min(self.sample_at);
-            if at > limit || at == Instant::NEVER {
+            let time = event.min(fault).min(self.sample_at);
+            if time > limit || time == Instant::NEVER {
                 break;
             }
-            debug_assert!(at >= self.now, "time runs forward");
-            self.now = at;
+            debug_assert!(time >= self.now, "time runs forward");
+            self.now = time;
             // Faults come before all other events of their time, samples after them.
-            if at == fault {
+            if time == fault {
                 self.bring_mail();
-                self.fail(at);
-            } else if at == event {
+                self.fail(time);
+            } else if time == event {
                 // The limit and a sample are inclusive, and the end of a round is not.
-                let after = |at: Instant| at.saturating_add(Duration::from_picos(1));
+                let after = |time: Instant| time.saturating_add(Duration::from_picos(1));
                 let stop = after(limit).min(after(self.sample_at)).min(fault);
                 self.run_round(stop, executor);
             } else {
-                self.sample_at(at);
-                self.sample_at = self.next_sample(at);
+                self.sample_at(time);
+                self.sample_at = self.next_sample(time);
             }
         }
         // Every frame is at its line or node when the run stops.
@@ -140,11 +140,11 @@ impl<W: Witness> Network<W> {
     }
 
     /// Samples the nodes for the witness.
-    fn sample_at(&mut self, at: Instant) {
+    fn sample_at(&mut self, time: Instant) {
         self.bring_mail();
         let mut witnesses = self.parts.iter_mut().map(|part| &mut part.witness);
         let Some(first) = witnesses.next() else { return };
-        first.sampled_with(&mut witnesses.collect::<Vec<_>>(), at, &mut self.nodes);
+        first.sampled_with(&mut witnesses.collect::<Vec<_>>(), time, &mut self.nodes);
     }
 
     /// Time of the next fault.
@@ -155,16 +155,16 @@ impl<W: Witness> Network<W> {
     /// Returns the time of the sample after one at `at`: a multiple of `sample_every`. While the
     /// network is empty a sample equals the last one, so those before the next event are skipped. A
     /// held frame keeps them, as pauses end and deadlocks begin by time alone.
-    fn next_sample(&self, at: Instant) -> Instant {
+    fn next_sample(&self, time: Instant) -> Instant {
         let Some(every) = self.sample_every else { return Instant::NEVER };
-        let next = at.saturating_add(every);
+        let next = time.saturating_add(every);
         let event = self.first_event().min(self.fault_at());
         if event <= next || !self.is_empty() {
             return next;
         }
         // The first multiple that is not before the event: those in between would equal the last sample.
-        let steps = event.since(at).as_picos().div_ceil(every.as_picos());
-        at.saturating_add(every.saturating_mul(steps))
+        let steps = event.since(time).as_picos().div_ceil(every.as_picos());
+        time.saturating_add(every.saturating_mul(steps))
     }
 
     /// Time of the first event of any node.
@@ -188,10 +188,10 @@ impl<W: Witness> Network<W> {
     }
 
     /// Sets the time of an event of a node that is not handling events now.
-    pub(super) fn schedule(&mut self, id: NodeId, slot: u32, at: Instant) {
+    pub(super) fn schedule(&mut self, id: NodeId, slot: u32, time: Instant) {
         let index = self.nodes.place(id).index as usize;
         let (state, part) = self.state_and_part(id);
-        state.queue.set(slot, Order::LAST, at);
+        state.queue.set(slot, Order::LAST, time);
         // The agenda is set at the end of a node's turns, and the node has none now.
         part.wires.agenda.set(index, state.queue.first_at());
     }

@@ -150,8 +150,8 @@ impl Nodes {
     }
 
     /// Returns the value of a node's clock at the network's time `at`.
-    pub fn local(&self, id: NodeId, at: Instant) -> Instant {
-        self.state(id).clock.local(at)
+    pub fn local(&self, id: NodeId, time: Instant) -> Instant {
+        self.state(id).clock.local(time)
     }
 
     pub fn len(&self) -> usize {
@@ -241,12 +241,13 @@ impl NodeState {
 
     /// Makes the processor busy for the time of a poll.
     #[inline]
-    pub(super) fn work(&mut self, at: Instant) {
+    pub(super) fn work(&mut self, time: Instant) {
         let (frames, bytes) = (core::mem::take(&mut self.frames), core::mem::take(&mut self.bytes));
         // The hardware of a switch takes no time, and then its node is never busy.
         if self.cpu != CpuPlan::default() {
             let per_frame = self.cpu.frame.saturating_mul(frames);
-            self.busy_until = at + self.cpu.poll + per_frame + self.cpu.byte.saturating_mul(bytes);
+            self.busy_until =
+                time + self.cpu.poll + per_frame + self.cpu.byte.saturating_mul(bytes);
         }
     }
 }
@@ -273,14 +274,14 @@ impl ClockPlan {
 
     /// Returns the clock value at the network's time `at`.
     #[inline(always)]
-    pub fn local(&self, at: Instant) -> Instant {
-        if self.is_exact() || at == Instant::NEVER { at } else { self.shown(at) }
+    pub fn local(&self, time: Instant) -> Instant {
+        if self.is_exact() || time == Instant::NEVER { time } else { self.shown(time) }
     }
 
-    fn shown(&self, at: Instant) -> Instant {
-        let at = at.as_picos() as i128;
+    fn shown(&self, time: Instant) -> Instant {
+        let time = time.as_picos() as i128;
         // Floor division, for either sign of the drift: the clock never runs backwards.
-        let shown = at + (at * i128::from(self.drift_ppb)).div_euclid(PARTS);
+        let shown = time + (time * i128::from(self.drift_ppb)).div_euclid(PARTS);
         to_instant(shown + i128::from(self.offset.as_picos()))
     }
 

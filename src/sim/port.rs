@@ -86,12 +86,12 @@ impl VirtualPort {
 
     /// Delivers an admitted frame at the network's time `at`.
     #[inline]
-    pub(super) fn deliver(&mut self, at: Instant, mut frame: VirtualFrame) {
+    pub(super) fn deliver(&mut self, time: Instant, mut frame: VirtualFrame) {
         frame.open();
         // Every frame comes here, and hardly any port has a defect.
         let Some(defects) = &mut self.defects else { return self.receive(frame) };
         let mut arrived = vec![frame];
-        defects.rx(at, &mut arrived, &mut Memory);
+        defects.rx(time, &mut arrived, &mut Memory);
         arrived.into_iter().for_each(|frame| self.receive(frame));
     }
 
@@ -122,27 +122,27 @@ impl VirtualPort {
     }
 
     /// Tells its defects that the link went down or came up.
-    pub(super) fn link_changed(&mut self, at: Instant, up: bool) {
+    pub(super) fn link_changed(&mut self, time: Instant, up: bool) {
         if let Some(defects) = &mut self.defects {
-            defects.link(at, up, &mut Memory);
+            defects.link(time, up, &mut Memory);
         }
     }
 
     /// Tells its defects that a key was changed.
-    pub(super) fn rekeyed(&mut self, at: Instant, change: &SecyChange) {
+    pub(super) fn rekeyed(&mut self, time: Instant, change: &SecyChange) {
         if let Some(guard) = &mut self.guard {
             guard.rekeyed(change);
         }
         if let Some(defects) = &mut self.defects {
-            defects.rekeyed(at, &mut Memory);
+            defects.rekeyed(time, &mut Memory);
         }
     }
 
     /// Lets defects act whose time has come, and delivers the frames that the node receives because
     /// of them; returns their number and bytes.
-    pub(super) fn defects_due(&mut self, at: Instant) -> (u64, u64) {
+    pub(super) fn defects_due(&mut self, time: Instant) -> (u64, u64) {
         let Some(defects) = &mut self.defects else { return (0, 0) };
-        defects.due(at, &mut Memory);
+        defects.due(time, &mut Memory);
         let node = defects.take_for_node();
         let bytes = node.iter().map(|frame| u64::from(frame.wire_len)).sum();
         let frames = node.len() as u64;
@@ -162,10 +162,10 @@ impl VirtualPort {
 
     /// Takes the frames that defects have made for lines, those for this port's protected, and
     /// returns the time of their next action; `None` without defects.
-    pub(super) fn take_aside(&mut self, at: Instant) -> Option<(Lines<VirtualFrame>, Instant)> {
+    pub(super) fn take_aside(&mut self, time: Instant) -> Option<(Lines<VirtualFrame>, Instant)> {
         let defects = self.defects.as_mut()?;
         // Frames for the node are delivered by the defect's event, now if there are any.
-        let next = if defects.has_news() { at } else { defects.next_at().max(at) };
+        let next = if defects.has_news() { time } else { defects.next_at().max(time) };
         let mut lines = defects.take_for_lines();
         lines.line.iter_mut().for_each(|frame| self.protect(frame));
         Some((lines, next))
@@ -190,17 +190,17 @@ impl VirtualPort {
 
     /// Prepares the frames that the node has sent for their lines, at the network's time `at`.
     #[inline]
-    pub(super) fn finish_sent(&mut self, at: Instant) {
+    pub(super) fn finish_sent(&mut self, time: Instant) {
         if self.defects.is_some() || self.guard.is_some() {
-            self.change_sent(at);
+            self.change_sent(time);
         }
     }
 
     #[inline(never)]
-    fn change_sent(&mut self, at: Instant) {
+    fn change_sent(&mut self, time: Instant) {
         self.sent.extend(self.sent_alone.take());
         if let Some(defects) = &mut self.defects {
-            defects.tx(at, &mut self.sent, &mut Memory);
+            defects.tx(time, &mut self.sent, &mut Memory);
         }
         if let Some(guard) = &mut self.guard {
             self.sent.iter_mut().for_each(|frame| guard.seal(frame, false));

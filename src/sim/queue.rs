@@ -55,8 +55,8 @@ type Due = u64;
 const NEVER: Due = Due::MAX;
 
 #[inline(always)]
-const fn due(at: Instant) -> Due {
-    let ps = at.as_picos();
+const fn due(time: Instant) -> Due {
+    let ps = time.as_picos();
     if ps < NEVER as u128 { ps as Due } else { NEVER }
 }
 
@@ -103,19 +103,19 @@ impl Queue {
     /// Sets the time of the slot's event, and replaces a pending one. An event with an unchanged time
     /// keeps its order.
     #[inline]
-    pub fn set(&mut self, slot: u32, order: Order, at: Instant) {
-        let at = due(at);
-        if self.due(slot) != at {
+    pub fn set(&mut self, slot: u32, order: Order, time: Instant) {
+        let time = due(time);
+        if self.due(slot) != time {
             // Order and slot fill the word: 40 bits and 24, so that equal orders fall to the lower slot.
             self.orders[slot as usize] = order.0 << SLOT_BITS | u64::from(slot);
-            self.put(slot, at);
+            self.put(slot, time);
         }
     }
 
     /// True if `at` is before the slot's event.
     #[inline]
-    pub fn is_before(&self, slot: u32, at: Instant) -> bool {
-        due(at) < self.due(slot)
+    pub fn is_before(&self, slot: u32, time: Instant) -> bool {
+        due(time) < self.due(slot)
     }
 
     /// True if the slot's event is before `end`.
@@ -167,8 +167,8 @@ impl Queue {
 
     /// True if the first event is at `at`, which is not NEVER.
     #[inline]
-    pub fn is_first_at(&self, at: Instant) -> bool {
-        self.first_due() == due(at)
+    pub fn is_first_at(&self, time: Instant) -> bool {
+        self.first_due() == due(time)
     }
 
     /// Returns the lowest slot that has an event at the time of the first, and true if another one has,
@@ -198,11 +198,11 @@ impl Queue {
 
     /// True for each of the first four slots that has an event at `at`, which is not NEVER.
     #[inline]
-    pub fn first_four(&self, at: Instant) -> [bool; 4] {
+    pub fn first_four(&self, time: Instant) -> [bool; 4] {
         // A host has four slots (arrival, wake, node, defect), which are the first two pairs of leaves.
         let leaves = self.pairs.len() / 2;
         let [[a, b], [c, d]] = [self.pairs[leaves], self.pairs[leaves + 1]];
-        [a, b, c, d].map(|slot| slot == due(at))
+        [a, b, c, d].map(|slot| slot == due(time))
     }
 
     /// Adds the events of these slots at the time of the first one to the empty `out`, in their order;
@@ -302,19 +302,19 @@ impl Agenda {
 
     /// Sets the time of a node's first event.
     #[inline]
-    pub(super) fn set(&mut self, node: usize, at: Instant) {
-        let at = due(at);
-        self.next[node] = at;
+    pub(super) fn set(&mut self, node: usize, time: Instant) {
+        let time = due(time);
+        self.next[node] = time;
         let least = &mut self.least[node / BLOCK];
         // Only lowered: where an event moves to a later time the bound is early, which costs a search and no result.
-        *least = (*least).min(at);
+        *least = (*least).min(time);
     }
 
     /// Sets the time of a node's first event, unless it has an earlier one.
     #[inline]
-    pub(super) fn advance(&mut self, node: usize, at: Instant) {
-        if due(at) < self.next[node] {
-            self.set(node, at);
+    pub(super) fn advance(&mut self, node: usize, time: Instant) {
+        if due(time) < self.next[node] {
+            self.set(node, time);
         }
     }
 

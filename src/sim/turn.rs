@@ -55,11 +55,11 @@ impl NodeState {
 
     /// Handles all events of one time.
     #[inline]
-    fn turn<W: Witness>(&mut self, at: Instant, wires: &mut Wires, witness: &mut W) {
+    fn turn<W: Witness>(&mut self, time: Instant, wires: &mut Wires, witness: &mut W) {
         let slots = self.slots();
         let (mut ready, mut turn) = (false, 0);
         loop {
-            if !self.queue.is_first_at(at) {
+            if !self.queue.is_first_at(time) {
                 break;
             }
             let (slot, shared) = self.queue.head();
@@ -68,13 +68,13 @@ impl NodeState {
             ready |= is_arrival;
             // Several ports have arrivals now, which are taken in the order in which they were scheduled.
             if is_arrival && shared && turn == 0 {
-                turn = self.arrive_at_once(at, slot, wires, witness);
+                turn = self.arrive_at_once(time, slot, wires, witness);
                 continue;
             }
             wires.tally.events += 1;
             match event {
                 Event::Arrival(port) => {
-                    self.arrive(at, port, turn, wires, witness);
+                    self.arrive(time, port, turn, wires, witness);
                     turn += 1;
                 }
                 Event::Wake(port) => {
@@ -82,7 +82,7 @@ impl NodeState {
                     ready = true;
                     // The poll sets the time of a port that is due, so the last event of this time
                     // need not be removed.
-                    if self.busy_until <= at && !shared {
+                    if self.busy_until <= time && !shared {
                         break;
                     }
                     self.queue.set(slot, Order::LAST, Instant::NEVER);
@@ -93,13 +93,13 @@ impl NodeState {
                 }
                 Event::Defect(port) => {
                     self.queue.set(slot, Order::LAST, Instant::NEVER);
-                    ready |= self.defect(at, port, wires, witness);
+                    ready |= self.defect(time, port, wires, witness);
                 }
             }
         }
         // One poll for all events of this time: all frames are taken in before anything is sent.
         if ready {
-            self.poll(at, wires, witness);
+            self.poll(time, wires, witness);
         }
     }
 
@@ -107,7 +107,7 @@ impl NodeState {
     /// Returns their number.
     fn arrive_at_once<W: Witness>(
         &mut self,
-        at: Instant,
+        time: Instant,
         first: u32,
         wires: &mut Wires,
         witness: &mut W,
@@ -119,7 +119,7 @@ impl NodeState {
         for order in tied.drain(..) {
             if let Event::Arrival(port) = self.slots().event(Queue::slot_of(order)) {
                 wires.tally.events += 1;
-                self.arrive(at, port, turn, wires, witness);
+                self.arrive(time, port, turn, wires, witness);
                 turn += 1;
             }
         }
@@ -131,7 +131,7 @@ impl NodeState {
     #[inline]
     pub(super) fn arrive<W: Witness>(
         &mut self,
-        at: Instant,
+        time: Instant,
         id: PortId,
         turn: u32,
         wires: &mut Wires,
@@ -146,61 +146,64 @@ impl NodeState {
         };
         // Packet numbers are in the order of last bits, so pauses are validated with the data among
         // which they arrive, however long their receiver takes to respond.
-        inlet.handled(at, turn);
-        while let Some(mut pause) = inlet.next_unvalidated(at) {
+        inlet.handled(time, turn);
+        while let Some(mut pause) = inlet.next_unvalidated(time) {
             match refusal(is_switch, inlet, port, &mut pause.frame) {
                 None => inlet.validated(pause),
                 Some(cause) => {
                     wires.left(true);
-                    witness.lost(at, direction, &pause.frame, cause);
+                    witness.lost(time, direction, &pause.frame, cause);
                 }
             }
         }
-        while let Some(mut frame) = inlet.arrival(at) {
+        while let Some(mut frame) = inlet.arrival(time) {
             // Such a pause was validated when its last bit arrived.
             let is_validated = inlet.validates() && frame.is_control();
             let refused = match is_validated {
-                _ if at < *down_until => Some(Loss::LinkDown),
+                _ if time < *down_until => Some(Loss::LinkDown),
                 true => None,
                 false => refusal(is_switch, inlet, port, &mut frame),
             };
             wires.left(refused.is_some());
             if let Some(cause) = refused {
-                witness.lost(at, direction, &frame, cause);
+                witness.lost(time, direction, &frame, cause);
                 continue;
             }
-            witness.arrived(at, direction, &frame);
+            witness.arrived(time, direction, &frame);
             *frames += 1;
             *bytes += u64::from(frame.wire_len());
-            port.deliver(at, frame);
+            port.deliver(time, frame);
         }
         let (next, order) = inlet.next();
         queue.set(Slots::arrival(id), order, next);
         self.add_due(id);
-        self.send_aside(at, wires, witness);
+        self.send_aside(time, wires, witness);
     }
 
     /// Polls the node for arrived frames and expired deadlines.
     #[inline]
-    fn poll<W: Witness>(&mut self, at: Instant, wires: &mut Wires, witness: &mut W) {
+    fn poll<W: Witness>(&mut self, time: Instant, wires: &mut Wires, witness: &mut W) {
         let slots = self.slots();
-        if at < self.busy_until {
+        if time < self.busy_until {
             // Told once, and not for each event that meets a busy processor.
             if !core::mem::replace(&mut self.held_up, true) {
-                witness.held_up(at, self.id);
+                witness.held_up(time, self.id);
             }
             return self.queue.set(slots.node(), Order::LAST, self.busy_until);
         }
         if core::mem::take(&mut self.held_up) {
-            witness.caught_up(at, self.id);
+            witness.caught_up(time, self.id);
         }
         let Self { id, node, queue, reconciler, clock, outlets, due, shuffle: rng, .. } = self;
         if let Some(rng) = rng {
             shuffle(rng, due);
         }
-        let local = clock.local(at);
+        let local = clock.local(time);
         let later = |deadline: Instant| {
-            assert!(deadline > local, "a deadline that has passed was met, node {id:?} at {at:?}");
+            assert!(
+                deadline > local,
+                "a deadline that has passed was met, node {id:?} at {time:?}"
+            );
             clock.network(deadline)
         };
         match node {
@@ -209,9 +212,9 @@ impl NodeState {
                 let mut poll = |switch: &mut Switch<VirtualWorld>, due: &[PortId]| {
                     switch.poll_ports(local, due, |port, deadline, sent| {
                         let outlet = &mut outlets[port.index()];
-                        sent.finish_sent(at);
+                        sent.finish_sent(time);
                         while let Some(frame) = sent.next_sent() {
-                            wires.send(at, local, clock, outlet, frame, witness);
+                            wires.send(time, local, clock, outlet, frame, witness);
                         }
                         queue.set(slots.wake(port), Order::LAST, later(deadline));
                     })
@@ -228,34 +231,34 @@ impl NodeState {
                 queue.set(slots.node(), Order::LAST, later(whole));
                 let taken = &mut switch.events_mut().taken;
                 if !taken.is_empty() {
-                    taken.drain(..).for_each(|note| witness.noted(at, *id, &note));
+                    taken.drain(..).for_each(|note| witness.noted(time, *id, &note));
                 }
             }
             Node::Host(_) => {
-                let next = self.poll_host(at, wires, witness);
+                let next = self.poll_host(time, wires, witness);
                 self.queue.set(slots.wake(PortId::MIN), Order::LAST, next);
             }
         }
         self.due.clear();
-        self.work(at);
-        self.send_aside(at, wires, witness);
+        self.work(time);
+        self.send_aside(time, wires, witness);
     }
 
     /// Lets the defects of a port act whose time has come; returns true if its node receives frames
     /// because of that.
     pub(super) fn defect<W: Witness>(
         &mut self,
-        at: Instant,
+        time: Instant,
         port: PortId,
         wires: &mut Wires,
         witness: &mut W,
     ) -> bool {
-        let (frames, bytes) = self.port_mut(port).defects_due(at);
+        let (frames, bytes) = self.port_mut(port).defects_due(time);
         (self.frames, self.bytes) = (self.frames + frames, self.bytes + bytes);
         if frames > 0 {
             self.add_due(port);
         }
-        self.send_aside(at, wires, witness);
+        self.send_aside(time, wires, witness);
         frames > 0
     }
 
@@ -263,33 +266,40 @@ impl NodeState {
     #[inline]
     pub(super) fn send_aside<W: Witness>(
         &mut self,
-        at: Instant,
+        time: Instant,
         wires: &mut Wires,
         witness: &mut W,
     ) {
         if self.has_defects {
-            self.send_added(at, wires, witness);
+            self.send_added(time, wires, witness);
         }
     }
 
     #[cold]
-    fn send_added<W: Witness>(&mut self, at: Instant, wires: &mut Wires, witness: &mut W) {
-        let (clock, local) = (self.clock, self.clock.local(at));
+    fn send_added<W: Witness>(&mut self, time: Instant, wires: &mut Wires, witness: &mut W) {
+        let (clock, local) = (self.clock, self.clock.local(time));
 
         let slots = self.slots();
         // Counted again over all ports.
         self.held = 0;
         for port in self.ports() {
-            let Some((lines, next)) = self.port_mut(port).take_aside(at) else { continue };
+            let Some((lines, next)) = self.port_mut(port).take_aside(time) else { continue };
             for frame in lines.line {
-                wires.send(at, local, &clock, &mut self.outlets[port.index()], frame, witness);
+                wires.send(time, local, &clock, &mut self.outlets[port.index()], frame, witness);
             }
             for frame in &lines.others {
                 for other in self.ports().filter(|other| *other != port) {
                     let mut frame = frame.clone();
                     // Each port protects with its own keys.
                     self.port_mut(other).protect(&mut frame);
-                    wires.send(at, local, &clock, &mut self.outlets[other.index()], frame, witness);
+                    wires.send(
+                        time,
+                        local,
+                        &clock,
+                        &mut self.outlets[other.index()],
+                        frame,
+                        witness,
+                    );
                 }
             }
             for frame in &lines.inward {
@@ -332,8 +342,8 @@ fn shuffle<T>(rng: &mut Rng, items: &mut [T]) {
 impl NodeState {
     /// True for a host without defects whose processor is free.
     #[inline]
-    pub(super) fn is_plain_host(&self, at: Instant) -> bool {
-        matches!(self.node, Node::Host(_)) && !self.has_defects && self.busy_until <= at
+    pub(super) fn is_plain_host(&self, time: Instant) -> bool {
+        matches!(self.node, Node::Host(_)) && !self.has_defects && self.busy_until <= time
     }
 
     /// As [`Self::turn`], for a plain host: it has few slots, and every event is followed by a poll or
@@ -341,41 +351,41 @@ impl NodeState {
     #[inline]
     pub(super) fn turn_of_host<W: Witness>(
         &mut self,
-        at: Instant,
+        time: Instant,
         end: Instant,
         wires: &mut Wires,
         witness: &mut W,
     ) {
-        let [arrival, wake, node, _] = self.queue.first_four(at);
+        let [arrival, wake, node, _] = self.queue.first_four(time);
         wires.tally.events += u64::from(arrival) + u64::from(wake) + u64::from(node);
         let mut needs_poll = wake || node || self.held_up;
         if arrival {
-            needs_poll |= self.arrive_at_host(at, wires, witness);
+            needs_poll |= self.arrive_at_host(time, wires, witness);
         }
         if node {
             self.queue.set(self.slots().node(), Order::LAST, Instant::NEVER);
         }
         if core::mem::take(&mut self.held_up) {
-            witness.caught_up(at, self.id);
+            witness.caught_up(time, self.id);
         }
         if !needs_poll {
             // The deadline of its last poll holds.
             wires.tally.polls += 1;
-            return self.work(at);
+            return self.work(time);
         }
         let slot = self.slots().wake(PortId::MIN);
         // Up to then nothing but this host's own sending can happen here.
         let until = end.min(self.queue.first_besides(slot));
-        let mut at = at;
+        let mut time = time;
         loop {
-            let next = self.poll_host(at, wires, witness);
-            self.work(at);
+            let next = self.poll_host(time, wires, witness);
+            self.work(time);
             if next >= until || self.busy_until > next {
                 return self.queue.set(slot, Order::LAST, next);
             }
             // Counted as the event that it replaces, so that counts do not depend on the shortcut.
             wires.tally.events += 1;
-            at = next;
+            time = next;
         }
     }
 
@@ -383,7 +393,7 @@ impl NodeState {
     #[inline]
     fn arrive_at_host<W: Witness>(
         &mut self,
-        at: Instant,
+        time: Instant,
         wires: &mut Wires,
         witness: &mut W,
     ) -> bool {
@@ -392,29 +402,29 @@ impl NodeState {
         let direction = inlet.direction;
         // With MACsec, pauses are validated before they are obeyed, which the turn of any node does.
         if inlet.validates() {
-            self.arrive(at, PortId::MIN, 0, wires, witness);
+            self.arrive(time, PortId::MIN, 0, wires, witness);
             self.due.clear();
             return true;
         }
-        inlet.handled(at, 0);
-        let (mut needs_poll, local) = (false, clock.local(at));
-        while let Some(mut frame) = inlet.arrival(at) {
-            let refused = match at < *down_until {
+        inlet.handled(time, 0);
+        let (mut needs_poll, local) = (false, clock.local(time));
+        while let Some(mut frame) = inlet.arrival(time) {
+            let refused = match time < *down_until {
                 true => Some(Loss::LinkDown),
                 false => refusal(false, inlet, station.port_mut(), &mut frame),
             };
             wires.left(refused.is_some());
             if let Some(cause) = refused {
-                witness.lost(at, direction, &frame, cause);
+                witness.lost(time, direction, &frame, cause);
                 needs_poll = true;
                 continue;
             }
-            witness.arrived(at, direction, &frame);
+            witness.arrived(time, direction, &frame);
             *frames += 1;
             *bytes += u64::from(frame.wire_len());
             // Frames behind one that has to be read wait for the poll with it, so their order stays.
             if needs_poll || !station.counts(local, &frame) {
-                station.port_mut().deliver(at, frame);
+                station.port_mut().deliver(time, frame);
                 needs_poll = true;
             }
         }
@@ -427,14 +437,14 @@ impl NodeState {
     #[inline]
     pub(super) fn poll_host<W: Witness>(
         &mut self,
-        at: Instant,
+        time: Instant,
         wires: &mut Wires,
         witness: &mut W,
     ) -> Instant {
         let Self { id, node, clock, outlets, .. } = self;
         let Node::Host(station) = node else { return Instant::NEVER };
         wires.tally.polls += 1;
-        let local = clock.local(at);
+        let local = clock.local(time);
         let deadline = loop {
             let next = station.poll(local);
             // One poll may leave frames unread or unsent, so it is repeated as long as it gets on.
@@ -443,11 +453,11 @@ impl NodeState {
             }
         };
         let port = station.port_mut();
-        port.finish_sent(at);
+        port.finish_sent(time);
         while let Some(frame) = port.next_sent() {
-            wires.send(at, local, clock, &mut outlets[0], frame, witness);
+            wires.send(time, local, clock, &mut outlets[0], frame, witness);
         }
-        assert!(deadline > local, "a deadline that has passed was met, node {id:?} at {at:?}");
+        assert!(deadline > local, "a deadline that has passed was met, node {id:?} at {time:?}");
         clock.network(deadline)
     }
 }

@@ -215,25 +215,25 @@ impl Outlet {
     #[inline]
     pub(super) fn take(
         &mut self,
-        at: Instant,
+        time: Instant,
         end: Instant,
         frame: VirtualFrame,
     ) -> Result<Flight, (VirtualFrame, Loss)> {
         if !self.is_plain || frame.refused || frame.sealed.is_some() {
-            return self.take_any(at, end, frame);
+            return self.take_any(time, end, frame);
         }
         let last_bit = end.saturating_sub(self.gap) + self.plan.delay;
         // The MAC responds after the `SecY` has validated the pause, so the inlet adds the response then.
         let responds = frame.is_control() && !self.validated;
         let arrival = if responds { last_bit + self.plan.response } else { last_bit };
-        Ok(Flight::new(at, arrival, frame))
+        Ok(Flight::new(time, arrival, frame))
     }
 
     /// As [`Self::take`], on a line of any kind.
     #[inline(never)]
     fn take_any(
         &mut self,
-        at: Instant,
+        time: Instant,
         end: Instant,
         mut frame: VirtualFrame,
     ) -> Result<Flight, (VirtualFrame, Loss)> {
@@ -266,18 +266,18 @@ impl Outlet {
         }
         if control {
             let obeyed = if self.validated { last_bit } else { last_bit + self.plan.response };
-            return Ok(Flight::new(at, obeyed, frame));
+            return Ok(Flight::new(time, obeyed, frame));
         }
         let given = match self.delivery {
             Delivery::Stored => last_bit,
             // The check value comes last, and nothing is forwarded before it is validated.
             Delivery::CutThrough(_) if is_sealed => last_bit,
             Delivery::CutThrough(fastest) => {
-                let line = end.since(at);
+                let line = end.since(time);
                 let header = self.line.time_for(HEADER.min(frame.wire_len()));
                 // The part that has to be there so that the fastest line does not run empty before the rest arrives.
                 let ahead = line - fastest.time_for(frame.wire_len()).min(line);
-                at + header.max(ahead) + self.plan.delay
+                time + header.max(ahead) + self.plan.delay
             }
         };
         let mut given = given.min(last_bit);
@@ -286,7 +286,7 @@ impl Outlet {
             given = given.max(self.last);
             self.last = given;
         }
-        Ok(Flight::new(at, given, frame))
+        Ok(Flight::new(time, given, frame))
     }
 
     /// Returns true if a scheduled loss applies to this frame.
@@ -354,8 +354,8 @@ impl Inlet {
 
     /// Records that the receiver handles an event of this line at `at`, its `turn`th of that time.
     #[inline]
-    pub(super) const fn handled(&mut self, at: Instant, turn: u32) {
-        self.last = (at, turn);
+    pub(super) const fn handled(&mut self, time: Instant, turn: u32) {
+        self.last = (time, turn);
     }
 
     /// Time and order of the next event at the end of the line: a frame is to be given to the receiver, or
@@ -383,8 +383,8 @@ impl Inlet {
 
     /// The next pause whose last bit has arrived by `at` and that has to be validated.
     #[inline]
-    pub(super) fn next_unvalidated(&mut self, at: Instant) -> Option<Flight> {
-        if self.unvalidated.front()?.arrival > at {
+    pub(super) fn next_unvalidated(&mut self, time: Instant) -> Option<Flight> {
+        if self.unvalidated.front()?.arrival > time {
             return None;
         }
         let next = self.unvalidated.pop_front();
@@ -414,13 +414,13 @@ impl Inlet {
 
     /// The next frame that has arrived by `at`; pauses first.
     #[inline]
-    pub(super) fn arrival(&mut self, at: Instant) -> Option<VirtualFrame> {
+    pub(super) fn arrival(&mut self, time: Instant) -> Option<VirtualFrame> {
         if !self.control.is_empty() {
-            if let Some(pause) = self.pause(at) {
+            if let Some(pause) = self.pause(time) {
                 return Some(pause);
             }
         }
-        if self.data.front()?.arrival > at {
+        if self.data.front()?.arrival > time {
             return None;
         }
         self.data.pop_front().map(|flight| flight.frame)
@@ -428,8 +428,8 @@ impl Inlet {
 
     /// The next pause that is obeyed by `at`.
     #[inline(never)]
-    fn pause(&mut self, at: Instant) -> Option<VirtualFrame> {
-        if self.control.front()?.arrival > at {
+    fn pause(&mut self, time: Instant) -> Option<VirtualFrame> {
+        if self.control.front()?.arrival > time {
             return None;
         }
         let pause = self.control.pop_front()?.frame;

@@ -254,10 +254,10 @@ pub(super) struct TraceHash(u64);
 impl TraceHash {
     /// Adds a frame that starts on its line.
     #[inline]
-    pub(super) fn frame(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+    pub(super) fn frame(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame) {
         let mut event = [0; 24];
         // All events in a virtual world are before 2^64 ps.
-        event[..8].copy_from_slice(&(at.as_picos() as u64).to_le_bytes());
+        event[..8].copy_from_slice(&(time.as_picos() as u64).to_le_bytes());
         event[8..12].copy_from_slice(&direction.0.to_le_bytes());
         // No frame has 2^31 bytes.
         let len = frame.wire_len() | u32::from(frame.spoilt) << 31;

@@ -64,48 +64,48 @@ pub trait Witness: Sized {
 
     /// A frame starts on a line, which it leaves at `end`.
     #[inline]
-    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {}
+    fn sent(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {}
 
     /// A frame has arrived and is given to the node. A pause is given when it is obeyed.
     #[inline]
-    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {}
+    fn arrived(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame) {}
 
     /// A frame is given to the node at the end of a line that never started there: a planned
     /// forgery.
     #[inline]
-    fn forged(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {}
+    fn forged(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame) {}
 
     /// A forgery or replay that the `SecY` at the end of the line rejects.
     #[inline]
-    fn fended_off(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {}
+    fn fended_off(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame) {}
 
     /// A frame is lost on its way.
     #[inline]
-    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {}
+    fn lost(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {}
 
     /// A note of a switch. Called after the poll that caused it; notes of one poll are in order.
     #[inline]
-    fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {}
+    fn noted(&mut self, time: Instant, node: NodeId, note: &Note) {}
 
     /// A link went down or came up.
     #[inline]
-    fn link(&mut self, at: Instant, link: LinkId, up: bool) {}
+    fn link(&mut self, time: Instant, link: LinkId, up: bool) {}
 
     /// A node has an event pending while its processor is busy or stalled.
     #[inline]
-    fn held_up(&mut self, at: Instant, node: NodeId) {}
+    fn held_up(&mut self, time: Instant, node: NodeId) {}
 
     /// A node that was held up is about to be polled.
     #[inline]
-    fn caught_up(&mut self, at: Instant, node: NodeId) {}
+    fn caught_up(&mut self, time: Instant, node: NodeId) {}
 
     /// A sample of the nodes, every `sample_every` of the plan.
     #[inline]
-    fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {}
+    fn sampled(&mut self, time: Instant, nodes: &mut Nodes) {}
 
     /// As [`Self::sampled`], with the observers of the other parts in their order.
-    fn sampled_with(&mut self, others: &mut [&mut Self], at: Instant, nodes: &mut Nodes) {
-        self.sampled(at, nodes);
+    fn sampled_with(&mut self, others: &mut [&mut Self], time: Instant, nodes: &mut Nodes) {
+        self.sampled(time, nodes);
     }
 }
 
@@ -157,57 +157,57 @@ impl<A: Witness, B: Witness> Witness for (A, B) {
     }
 
     #[inline]
-    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
-        self.0.sent(at, direction, frame, end);
-        self.1.sent(at, direction, frame, end);
+    fn sent(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
+        self.0.sent(time, direction, frame, end);
+        self.1.sent(time, direction, frame, end);
     }
     #[inline]
-    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        self.0.arrived(at, direction, frame);
-        self.1.arrived(at, direction, frame);
+    fn arrived(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame) {
+        self.0.arrived(time, direction, frame);
+        self.1.arrived(time, direction, frame);
     }
-    fn forged(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        self.0.forged(at, direction, frame);
-        self.1.forged(at, direction, frame);
+    fn forged(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame) {
+        self.0.forged(time, direction, frame);
+        self.1.forged(time, direction, frame);
     }
-    fn fended_off(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        self.0.fended_off(at, direction, frame);
-        self.1.fended_off(at, direction, frame);
-    }
-    #[inline]
-    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
-        self.0.lost(at, direction, frame, cause);
-        self.1.lost(at, direction, frame, cause);
+    fn fended_off(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame) {
+        self.0.fended_off(time, direction, frame);
+        self.1.fended_off(time, direction, frame);
     }
     #[inline]
-    fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {
-        self.0.noted(at, node, note);
-        self.1.noted(at, node, note);
-    }
-    fn link(&mut self, at: Instant, link: LinkId, up: bool) {
-        self.0.link(at, link, up);
-        self.1.link(at, link, up);
+    fn lost(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
+        self.0.lost(time, direction, frame, cause);
+        self.1.lost(time, direction, frame, cause);
     }
     #[inline]
-    fn held_up(&mut self, at: Instant, node: NodeId) {
-        self.0.held_up(at, node);
-        self.1.held_up(at, node);
+    fn noted(&mut self, time: Instant, node: NodeId, note: &Note) {
+        self.0.noted(time, node, note);
+        self.1.noted(time, node, note);
+    }
+    fn link(&mut self, time: Instant, link: LinkId, up: bool) {
+        self.0.link(time, link, up);
+        self.1.link(time, link, up);
     }
     #[inline]
-    fn caught_up(&mut self, at: Instant, node: NodeId) {
-        self.0.caught_up(at, node);
-        self.1.caught_up(at, node);
+    fn held_up(&mut self, time: Instant, node: NodeId) {
+        self.0.held_up(time, node);
+        self.1.held_up(time, node);
     }
-    fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {
-        self.0.sampled(at, nodes);
-        self.1.sampled(at, nodes);
+    #[inline]
+    fn caught_up(&mut self, time: Instant, node: NodeId) {
+        self.0.caught_up(time, node);
+        self.1.caught_up(time, node);
     }
-    fn sampled_with(&mut self, others: &mut [&mut Self], at: Instant, nodes: &mut Nodes) {
+    fn sampled(&mut self, time: Instant, nodes: &mut Nodes) {
+        self.0.sampled(time, nodes);
+        self.1.sampled(time, nodes);
+    }
+    fn sampled_with(&mut self, others: &mut [&mut Self], time: Instant, nodes: &mut Nodes) {
         let pairs = others.iter_mut().map(|other| (&mut other.0, &mut other.1));
         // Each gets those of its own kind in the other parts.
         let (mut first, mut second): (Vec<&mut A>, Vec<&mut B>) = pairs.unzip();
-        self.0.sampled_with(&mut first, at, nodes);
-        self.1.sampled_with(&mut second, at, nodes);
+        self.0.sampled_with(&mut first, time, nodes);
+        self.1.sampled_with(&mut second, time, nodes);
     }
 }
 
@@ -379,21 +379,21 @@ impl Witness for Pointer<'_> {
         self.0.is_some()
     }
 
-    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
+    fn sent(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
         if let Some(observer) = &mut self.0 {
-            observer.sent(at, direction, frame, end);
+            observer.sent(time, direction, frame, end);
         }
     }
 
-    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+    fn arrived(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame) {
         if let Some(observer) = &mut self.0 {
-            observer.arrived(at, direction, frame);
+            observer.arrived(time, direction, frame);
         }
     }
 
-    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
+    fn lost(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
         if let Some(observer) = &mut self.0 {
-            observer.lost(at, direction, frame, cause);
+            observer.lost(time, direction, frame, cause);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, Command, FromArgMatches, ValueEnum};
+use clap::{Args, Command, FromArgMatches};
 use serde::Serialize;
 
 use super::inputs::LinkArgs;
@@ -33,7 +33,7 @@ dynamic model of SONiC's switches (its headroom is xoff); mlx5, Linux's driver o
 pub struct CalcArgs {
     /// Headroom model.
     #[arg(long, value_enum)]
-    model: ModelName,
+    model: Model,
     /// Show the terms of the sum with their sources.
     #[arg(long)]
     explain: bool,
@@ -42,29 +42,6 @@ pub struct CalcArgs {
     format: Format,
     #[command(flatten)]
     link: LinkArgs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ModelName {
-    /// Delay value of IEEE 802.1Q Annex N.
-    Ieee,
-    /// Cisco's five factors.
-    Cisco,
-    /// SONiC's dynamic buffer model.
-    Sonic,
-    /// The driver of NVIDIA's ConnectX NICs.
-    Mlx5,
-}
-
-impl From<ModelName> for Model {
-    fn from(name: ModelName) -> Self {
-        match name {
-            ModelName::Ieee => Self::Ieee,
-            ModelName::Cisco => Self::Cisco,
-            ModelName::Sonic => Self::Sonic,
-            ModelName::Mlx5 => Self::Mlx5,
-        }
-    }
 }
 
 /// Result as JSON: bytes and bits, the terms, and named values of the model.
@@ -99,7 +76,7 @@ impl View {
 }
 
 fn view(args: &CalcArgs) -> Result<View> {
-    let model = args.model.into();
+    let model = args.model;
     // An option of another model would have no effect on the estimate.
     args.link.refuse_others(model)?;
     Ok(View::new(&args.link.estimate(model)?, args.link.cell()?))
@@ -136,7 +113,7 @@ pub fn run(args: &CalcArgs) -> Result<ExitCode> {
 }
 
 fn text(args: &CalcArgs, view: &View) -> String {
-    let (link, model) = (&args.link, args.model.into());
+    let (link, model) = (&args.link, args.model);
     let (rate, length, frame) = (link.rate, link.length, link.frame(model).0);
     let mut out = format!("{model}: {rate}, {length}, frames to {frame} B\n");
     out += &format!("headroom: {} B, {} bits", count(view.bytes), count(view.bits));

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use clap::Args;
 
-use super::options::{AsicName, IeeeArgs, Shared, SoftwareArgs, kib};
+use super::options::{Asic, IeeeArgs, Shared, SoftwareArgs, kib};
 use crate::config::quantity::{Length, LinkRate, Ratio, Size, Span};
 use crate::headroom::models::{Estimate, Model, ModelError, cisco, ieee, mlx5, sonic};
 use crate::units::Bytes;
@@ -69,7 +69,7 @@ struct CiscoArgs {
 struct SonicArgs {
     /// Switch chip, which sets cell, latencies and peer response. Default: spectrum1.
     #[arg(long, value_enum)]
-    asic: Option<AsicName>,
+    asic: Option<Asic>,
     /// Formula, by release. Default: current, or barefoot with tofino2.
     #[arg(long, value_enum)]
     formula: Option<sonic::Formula>,
@@ -266,7 +266,7 @@ impl LinkArgs {
 
     fn sonic(&self) -> Result<sonic::Inputs> {
         let args = &self.sonic;
-        let name = args.asic.unwrap_or(AsicName::Spectrum1);
+        let name = args.asic.unwrap_or(Asic::Spectrum1);
         let known = name.figures();
         let asic = sonic::Asic {
             // Single values of the chip may be given; the others stay those of SONiC's tables.
@@ -278,7 +278,7 @@ impl LinkArgs {
         };
         let usual = match name {
             // SONiC has a script of its own for this chip.
-            AsicName::Tofino2 => sonic::Formula::Barefoot,
+            Asic::Tofino2 => sonic::Formula::Barefoot,
             _ => sonic::Formula::Current,
         };
         let formula = args.formula.unwrap_or(usual);

@@ -233,7 +233,7 @@ fn preference(text: &str) -> Result<Preference, String> {
     if text == "auto" {
         return Ok(Preference::AUTO);
     }
-    let one = |name: &str| MethodName::from_str(name.trim(), true).map(Method::from);
+    let one = |name: &str| Method::from_str(name.trim(), true);
     let methods: Result<Vec<_>, _> = text.split(',').map(one).collect();
     let methods =
         methods.map_err(|_| "write auto, or methods in order of preference: round-trip,ptp")?;
@@ -257,24 +257,6 @@ fn two(text: &str, between: &str) -> Option<(Duration, Duration)> {
     let (a, b) = text.split_once(between)?;
     let span = |text: &str| text.trim().parse::<Span>().ok().map(|Span(time)| time);
     Some((span(a)?, span(b)?))
-}
-
-/// Measurement methods.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum MethodName {
-    /// Request and response of the P802.1Qdt proposal.
-    RoundTrip,
-    /// PTP peer delay, and the internal delays of both ends.
-    Ptp,
-}
-
-impl From<MethodName> for Method {
-    fn from(name: MethodName) -> Self {
-        match name {
-            MethodName::RoundTrip => Self::RoundTrip,
-            MethodName::Ptp => Self::PeerDelay,
-        }
-    }
 }
 
 #[cfg(test)]

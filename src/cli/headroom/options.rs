@@ -39,7 +39,7 @@ pub fn kib(text: &str) -> Result<f64, String> {
 
 /// MACsec overhead of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum MacsecName {
+pub enum MacsecOverhead {
     /// Without SCI.
     #[value(name = "24")]
     NoSci,
@@ -50,7 +50,7 @@ pub enum MacsecName {
 
 /// Switch chips.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum AsicName {
+pub enum Asic {
     /// Spectrum.
     Spectrum1,
     /// Spectrum-2.
@@ -69,7 +69,7 @@ pub enum AsicName {
     Vs,
 }
 
-impl AsicName {
+impl Asic {
     /// Parameters in SONiC's tables.
     pub fn figures(self) -> sonic::Asic {
         match self {
@@ -102,7 +102,7 @@ pub(super) struct IeeeArgs {
     pub(super) interface_delay: Option<Span>,
     /// MACsec protects frames; bytes of its SecTAG and ICV (32 with SCI).
     #[arg(long, value_enum, value_name = "OCTETS")]
-    pub(super) macsec: Option<MacsecName>,
+    pub(super) macsec: Option<MacsecOverhead>,
     /// MACsec protects PFC frames, too.
     #[arg(long, requires = "macsec")]
     pub(super) macsec_pfc: bool,
@@ -180,7 +180,7 @@ impl IeeeArgs {
             reaction: reaction_delay.map_or(link.reaction, |s| s.0),
             interface_delay: self.interface_delay.unwrap_or_default().0,
             macsec: self.macsec.map(|octets| ieee::Macsec {
-                sci: octets == MacsecName::Sci,
+                sci: octets == MacsecOverhead::Sci,
                 protects_pfc: self.macsec_pfc,
                 shim: self.shim_delay.unwrap_or_default().0,
             }),

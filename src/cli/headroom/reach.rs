@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::inputs::cell;
-use super::options::{IeeeArgs, MacsecName, PhyChoice, Shared, SoftwareArgs};
+use super::options::{IeeeArgs, MacsecOverhead, PhyChoice, Shared, SoftwareArgs};
 use crate::cli::{Format, bad_input, terminal};
 use crate::config::quantity::{LinkRate, Size};
 use crate::headroom::Fec;
@@ -87,7 +87,7 @@ pub fn run(args: &ReachArgs) -> Result<ExitCode> {
 }
 
 /// MACsec of a row: its overhead, and if PFC frames are protected too.
-type Secured = (Option<MacsecName>, bool);
+type Secured = (Option<MacsecOverhead>, bool);
 
 fn rows(args: &ReachArgs) -> Result<Vec<Row>> {
     let given = &args.ieee;
@@ -96,8 +96,8 @@ fn rows(args: &ReachArgs) -> Result<Vec<Row>> {
     let secured: Vec<Secured> = match given.macsec {
         Some(octets) => vec![(Some(octets), given.macsec_pfc)],
         None => {
-            let sci = Some(MacsecName::Sci);
-            vec![(None, false), (Some(MacsecName::NoSci), false), (sci, false), (sci, true)]
+            let sci = Some(MacsecOverhead::Sci);
+            vec![(None, false), (Some(MacsecOverhead::NoSci), false), (sci, false), (sci, true)]
         }
     };
     cell(args.cell)?;

@@ -84,8 +84,8 @@ fn run_together<'a>(
     let ran = try_in_order(jobs.iter(), threads, stop, work, |job, (run, begun, took)| {
         n += 1;
         show.ended();
-        show.tell(&job.resolved.plan, args.world, &run.outcome, took);
-        show.over(|| tell(&run.outcome));
+        show.report(&job.resolved.plan, args.world, &run.outcome, took);
+        show.over(|| print_verdict(&run.outcome));
         ended(job, run, begun);
         ControlFlow::Continue(())
     });
@@ -112,7 +112,7 @@ pub(in crate::cli) fn run_all<'a>(
         let mut show = Show::new(plan, world);
         let run = runner.run(plan, options, |p| show.update(p)).map_err(run_error)?;
         show.finish(&run.outcome);
-        tell(&run.outcome);
+        print_verdict(&run.outcome);
         ended(run);
         // Not after the last run, which is complete.
         if n < all && options.stop.is_some_and(|stop| stop.load(Ordering::SeqCst)) {
@@ -124,7 +124,7 @@ pub(in crate::cli) fn run_all<'a>(
 }
 
 /// Reports the end of a run.
-fn tell(outcome: &Outcome) {
+fn print_verdict(outcome: &Outcome) {
     let failed: Vec<_> = outcome.failed().map(|check| check.name.as_str()).collect();
     let what = if failed.is_empty() { String::new() } else { format!(": {}", failed.join(", ")) };
     let variant = outcome.variant.as_deref().unwrap_or_default();

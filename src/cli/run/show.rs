@@ -133,15 +133,21 @@ impl All {
     }
 
     /// Reports the end of a run, with its size and speed.
-    pub(super) fn tell(&self, plan: &LabPlan, world: World, outcome: &Outcome, took: StdDuration) {
+    pub(super) fn report(
+        &self,
+        plan: &LabPlan,
+        world: World,
+        outcome: &Outcome,
+        took: StdDuration,
+    ) {
         let progress = self.lock();
-        let tell = || {
+        let print = || {
             if progress.bar.is_none() {
                 say!("{}", introduction(plan, world));
             }
             say!("{}", speed(outcome, took));
         };
-        progress.over(tell);
+        progress.over(print);
     }
 
     /// Writes lines without the bar.

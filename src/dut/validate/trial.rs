@@ -353,20 +353,23 @@ impl Trial {
     /// that a pause lasts, so that no gap is left. The pauses end within `until`.
     pub fn storm(
         &mut self,
-        (port, src, rate): (Port, Mac, BitsPerSec),
+        port: Port,
+        src: Mac,
+        rate: BitsPerSec,
         set: PrioritySet,
         span: (Duration, Duration),
     ) {
         let times: Vec<_> = set.iter().map(|p| (p, Quanta::MAX)).collect();
         let pause = Quanta::MAX.at(rate);
         // A renewal that is late by less than half of the time leaves no gap.
-        self.repeat((port, pause), pfc_frame(src, &times), pause.div(2), span);
+        self.repeat(port, pause, pfc_frame(src, &times), pause.div(2), span);
     }
 
     /// Adds a frame that pauses for a time, and is repeated at an interval. The last pause ends within `until`.
     pub fn repeat(
         &mut self,
-        (port, pause): (Port, Duration),
+        port: Port,
+        pause: Duration,
         octets: Vec<u8>,
         every: Duration,
         (start, until): (Duration, Duration),

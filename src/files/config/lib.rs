@@ -26,10 +26,10 @@ pub use ::file::{
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Machine, SwitchFile, WorkerPlan};
 pub use raw::Core;
 pub use resolve::{
-    Congestion, Context, Cx, HeadroomRule, NamedPhy, OWN, Place, ProfileChange, Said, SecuredPort,
-    UNNAMED, VirtualPort, VirtualSaid, VirtualSwitch, agents, check_captures, check_whole,
-    ecn_plan, group_plan, has_phy, late_host, learning, life, longest, name_channels,
-    named_interface, port_buffer, secy_plan, seed_congestion, senders, told, udp_port,
+    Congestion, Context, Cx, HeadroomRule, NamedPhy, OWN, Place, ProfileChange, ProtocolSections,
+    SecuredPort, UNNAMED, VirtualPort, VirtualSections, VirtualSwitch, advertised_name, agents,
+    check_captures, check_whole, ecn_plan, group_plan, has_phy, late_host, learning, life, longest,
+    name_channels, named_interface, port_buffer, secy_plan, seed_congestion, senders, udp_port,
     virtual_switch,
 };
 pub use written::{Written, object_value};

@@ -12,30 +12,28 @@ mod port;
 mod values;
 
 pub use self::congestion::{
-    Aqm, Centiseconds, CimDialect, CongestionIsolation, FastCnp, FastCnpQueue, IsolationPeer,
-    IsolationQueue, LocatorName, MessageLimit, PausePolicy, PortFastCnp, PortIsolation, PortQcn,
-    PortSfc, Qcn, QcnQueue, QpEntry, QueueMapSaid, SendersSaid, Setting, Settings, Sfc,
-    SfcFormName, SfcFromName, SfcMeter, SfcProxy, SfcProxyAccept, SfcProxyCache, SfcQueue,
-    SourceQpSaid, TrafficClasses, out_of_range,
+    Aqm, Centiseconds, CimDialect, CongestionIsolation, CongestionLocator, FastCnp, FastCnpQueue,
+    IsolationPeer, IsolationQueue, MessageLimit, PausePolicy, PortFastCnp, PortIsolation, PortQcn,
+    PortSfc, Qcn, QcnQueue, QpEntry, QueueMapSaid, SendersSaid, Setting, Settings, Sfc, SfcMeter,
+    SfcProxy, SfcProxyAccept, SfcProxyCache, SfcQueue, SourceQpSaid, TrafficClasses, out_of_range,
 };
 pub use self::discovery::{
-    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxPlace, DcbxSfc,
-    DcbxSubtypes, DcbxTopology, DeviceName, Lldp, ObeysName, OrientationName, PfcFormName,
-    Recommend, RecommendedTable,
+    Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxObeys, DcbxPfc, DcbxPfcForm, DcbxPlace,
+    DcbxSfc, DcbxSubtypes, DcbxTopology, Lldp, LldpAdmin, Recommend, RecommendedTable,
 };
 pub use macsec::{
     Macsec, MacsecAssociation, MacsecDelay, MacsecProtect, MacsecReceive, MacsecReplay,
     MacsecTransmit,
 };
 pub use measurement::{
-    AutoHeadroom, Headroom, MacsecShims, Measurement, MethodChoice, MethodName, Ptp, PtpProfile,
-    RemoteShimName, StatisticName,
+    AutoHeadroom, Headroom, MacsecShims, Measurement, MethodChoice, Ptp, PtpProfile, RemoteShim,
+    StatisticName,
 };
 pub use port::{
     Action, Core, Ecn, Link, Maps, MarkPoint, Pause, Pfc, PhyName, Port, Queue, Refresh, Shaping,
     Vlan, Watchdog,
 };
-pub use switch::{AttachedKind, Trust};
+pub use switch::{AttachedKind, SfcmForm, Trust};
 pub use values::{EtherTypeName, HexText, MacsecSci, Range, VlanRange};
 
 use std::collections::BTreeMap;

@@ -26,7 +26,7 @@ pub use macsec::{
     OWN, SecuredPort, check_whole, macsec as secy_plan, macsec_overhead, name_channels,
 };
 pub use port::{NamedPhy, has_phy, named_interface};
-pub use protocols::{Context, Said, UNNAMED, agents, late_host, told};
+pub use protocols::{Context, ProtocolSections, UNNAMED, advertised_name, agents, late_host};
 pub use queues::{ecn as ecn_plan, port_buffer};
 pub use routing::learning;
 
@@ -61,7 +61,7 @@ const FRAME_DEFAULT: u64 = 1_526;
 /// A port that is being resolved, with the properties that other parts need.
 pub(super) struct Draft<'a> {
     pub raw: &'a raw::Port,
-    pub at: Place<'a>,
+    pub place: Place<'a>,
     pub plan: PortPlan,
     pub is_virtual: bool,
     /// Parameters of the headroom of its lossless groups.
@@ -91,15 +91,15 @@ pub(super) fn resolve(
 ) -> Result<(SwitchFile, Vec<Warning>), Vec<Finding>> {
     let written = Written::new(name, root);
     let mut cx = Cx::of_file(name);
-    let at = Place::root(root);
+    let place = Place::root(root);
     let name = merged.switch.name.clone().unwrap_or_else(|| "sluice".into());
-    let max_frame = max_frame(&mut cx, &at.key("switch"), merged.switch.max_frame);
+    let max_frame = max_frame(&mut cx, &place.key("switch"), merged.switch.max_frame);
     // Fields in `defaults` are checked where they stand: merged, the same mistake would be one of every port.
-    device::check_defaults(&mut cx, &at.key("defaults"), raw.defaults.as_ref());
-    let cell = groups::cell(&mut cx, &at.key("buffer"), &merged.buffer, groups::CELL_MIN);
-    let (devices, names) = device::devices(&mut cx, &at, merged, machine);
-    device::check_frames(&mut cx, &at.key("ports"), &devices, max_frame);
-    let workers = device::workers(&mut cx, &at, merged, machine);
+    device::check_defaults(&mut cx, &place.key("defaults"), raw.defaults.as_ref());
+    let cell = groups::cell(&mut cx, &place.key("buffer"), &merged.buffer, groups::CELL_MIN);
+    let (devices, names) = device::devices(&mut cx, &place, merged, machine);
+    device::check_frames(&mut cx, &place.key("ports"), &devices, max_frame);
+    let workers = device::workers(&mut cx, &place, merged, machine);
     // LLDP and Topology Recognition advertise what the switch is: with IP interfaces a router.
     let role = if merged.routing.interfaces.is_empty() { Role::Bridge } else { Role::Router };
     let mut drafts: Vec<Draft<'_>> = Vec::new();
@@ -110,7 +110,7 @@ pub(super) fn resolve(
         let shaped = device::is_shaped(raw, device.is_virtual);
         let (switch, name) = (name.as_str(), names[index].as_str());
         let who = Who { index, switch, name, rate, shaped, cell, max_frame, role };
-        drafts.push(draft(&mut cx, at.key("ports").index(index), raw, device, &who));
+        drafts.push(draft(&mut cx, place.key("ports").index(index), raw, device, &who));
     }
     // A worker polls all of its ports before the others learn what it charged to the buffer.
     let busiest = workers.iter().map(|w| w.ports.len()).max().unwrap_or(0);
@@ -122,15 +122,15 @@ pub(super) fn resolve(
         headroom: HeadroomRule::Refuse,
         waivable: false,
     };
-    let (buffer, headroom) = whole_buffer(&mut cx, &at, &merged.buffer, &mut drafts, rules);
-    let congestion = signalling(&mut cx, &at, merged, &drafts, &buffer);
-    let bridge = routing::bridge(&mut cx, &at.key("bridge"), &merged.bridge, &drafts);
-    let routing = routing::routing(&mut cx, &at.key("routing"), &merged.routing, &drafts, &name);
-    let listen = device::listen(&mut cx, &at.key("observe"), &merged.observe);
-    let eal = device::eal(&mut cx, &at.key("eal"), &merged.eal);
+    let (buffer, headroom) = whole_buffer(&mut cx, &place, &merged.buffer, &mut drafts, rules);
+    let congestion = signalling(&mut cx, &place, merged, &drafts, &buffer);
+    let bridge = routing::bridge(&mut cx, &place.key("bridge"), &merged.bridge, &drafts);
+    let routing = routing::routing(&mut cx, &place.key("routing"), &merged.routing, &drafts, &name);
+    let listen = device::listen(&mut cx, &place.key("observe"), &merged.observe);
+    let eal = device::eal(&mut cx, &place.key("eal"), &merged.eal);
     let pool_frames = device::pool_frames(&buffer, &devices);
     let needs = MemoryUse { frames: pool_frames, max_frame, devices: &devices, eal: &eal };
-    device::memory(&mut cx, &at, machine, &needs);
+    device::memory(&mut cx, &place, machine, &needs);
 
     // A mistake in `defaults` is one at every port, and each of its messages names its port.
     cx.merge_alike(Found::default(), &names.iter().map(String::as_str).collect::<Vec<_>>());
@@ -153,36 +153,36 @@ pub(super) fn resolve(
     Ok((file, warnings))
 }
 
-/// Resolves the longest frame, in the section at `at`.
-fn max_frame(cx: &mut Cx, at: &Place<'_>, said: Option<Size>) -> u32 {
-    let longest = said.map_or(FRAME_DEFAULT, |s| s.0);
-    cx.ranged(&at.key("max_frame"), longest, (FRAME_MIN, FRAME_MAX), FRAME_DEFAULT) as u32
+/// Resolves the longest frame, in the section at `place`.
+fn max_frame(cx: &mut Cx, place: &Place<'_>, raw: Option<Size>) -> u32 {
+    let longest = raw.map_or(FRAME_DEFAULT, |s| s.0);
+    cx.ranged(&place.key("max_frame"), longest, (FRAME_MIN, FRAME_MAX), FRAME_DEFAULT) as u32
 }
 
 /// Resolves a port of a switch file up to its groups, which need all ports.
 fn draft<'a>(
     cx: &mut Cx,
-    at: Place<'a>,
+    place: Place<'a>,
     raw: &'a raw::Port,
     device: &DevicePlan,
     who: &Who<'_>,
 ) -> Draft<'a> {
-    let mut plan = port::port(cx, &at, raw, who);
-    let (link, software) = port::inputs(cx, &at, raw, device, who);
-    if let Some(said) = raw.macsec.as_deref() {
-        let here = at.key("macsec");
+    let mut plan = port::port(cx, &place, raw, who);
+    let (link, software) = port::inputs(cx, &place, raw, device, who);
+    if let Some(section) = raw.macsec.as_deref() {
+        let here = place.key("macsec");
         let port = SecuredPort { mac: plan.mac, peer: false, role: who.role };
-        let mut secy = secy_plan(cx, &here, said, port);
+        let mut secy = secy_plan(cx, &here, section, port);
         name_channels(&mut secy, plan.mac, None);
         check_whole(cx, &here, &secy);
-        check_secured_device(cx, &at, &secy, device, who.max_frame);
+        check_secured_device(cx, &place, &secy, device, who.max_frame);
         plan.secy = Some(Box::new(secy));
     }
     // MACsec lengthens and delays the frames of the link, so it is a term of the round trip.
     let macsec = plan.secy.as_deref().map_or(link.macsec, macsec_overhead);
     let stated = DelayInputs { macsec, ..link };
     // Until the link is measured, headroom may start from another length than the stated one.
-    let link = Said::of(raw).assumed(stated);
+    let link = ProtocolSections::of(raw).assumed(stated);
     let (reaction, internal) = port::internal(&link, &software, device.is_virtual);
     let context = Context {
         names: (who.name, who.switch),
@@ -198,23 +198,23 @@ fn draft<'a>(
         stated: Some(stated),
         secy: plan.secy.as_deref(),
     };
-    plan.agents = agents(cx, &at, Said::of(raw), &context);
-    Draft { raw, at, plan, is_virtual: device.is_virtual, link: (link, software) }
+    plan.agents = agents(cx, &place, ProtocolSections::of(raw), &context);
+    Draft { raw, place, plan, is_virtual: device.is_virtual, link: (link, software) }
 }
 
 /// Checks MACsec of a port against its device.
 fn check_secured_device(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     plan: &SecyPlan,
     device: &DevicePlan,
     max_frame: u32,
 ) {
-    let here = at.key("macsec");
+    let here = place.key("macsec");
     if device.hardware_pfc {
         let what = "the NIC itself sends and obeys PFC, and knows nothing of MACsec: leave it out where \
                     there is `macsec`";
-        cx.error(&at.key("hardware_pfc"), what);
+        cx.error(&place.key("hardware_pfc"), what);
     }
     let longest = if plan.protect_data { max_frame + plan.overhead() } else { max_frame };
     if u64::from(longest) > FRAME_MAX {
@@ -239,12 +239,12 @@ fn check_secured_device(
 /// against it. Returns the required and configured headroom of each lossless group, too.
 fn whole_buffer(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     raw: &raw::Buffer,
     drafts: &mut [Draft<'_>],
     rules: Rules,
 ) -> (BufferPlan, Vec<HeadroomCheck>) {
-    let (buffer, headroom) = groups::buffer(cx, at, raw, drafts, rules);
+    let (buffer, headroom) = groups::buffer(cx, place, raw, drafts, rules);
     lossless::check(cx, drafts, &buffer);
     queues::shares(cx, drafts, &buffer);
     queues::check_against_buffer(cx, drafts, &buffer);
@@ -254,20 +254,20 @@ fn whole_buffer(
 /// Resolves congestion control of a switch file.
 fn signalling(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     file: &raw::File,
     drafts: &[Draft<'_>],
     buffer: &BufferPlan,
 ) -> CongestionPlan {
-    let said = Congestion {
+    let raw = Congestion {
         sfc: file.sfc.as_ref(),
         isolation: file.congestion_isolation.as_ref(),
         proxy: file.sfc_proxy.as_ref(),
         fast_cnp: file.fast_cnp.as_ref(),
         qcn: file.qcn.as_ref(),
     };
-    let mut plan = congestion::congestion(cx, at, &said, drafts, buffer);
-    congestion::check_proxy(cx, &said, drafts);
+    let mut plan = congestion::congestion(cx, place, &raw, drafts, buffer);
+    congestion::check_proxy(cx, &raw, drafts);
     congestion::warn_of_hosts(cx, drafts);
     seed_congestion(&mut plan, file.switch.seed);
     plan
@@ -314,27 +314,27 @@ pub struct VirtualSwitch {
 }
 
 /// Sections of a switch: `max_frame`, `buffer`, `defaults`, and those about congestion.
-pub struct VirtualSaid<'a> {
+pub struct VirtualSections<'a> {
     pub max_frame: Option<Size>,
     pub buffer: &'a raw::Buffer,
     pub defaults: &'a raw::Port,
     pub congestion: Congestion<'a>,
 }
 
-/// Resolves the sections of `said`, which are all in `at`. Cells may be as small as one byte,
+/// Resolves the sections of `raw`, which are all in `place`. Cells may be as small as one byte,
 /// because the virtual world has no mbuf pool that could run out.
 pub fn virtual_switch(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &VirtualSaid<'_>,
+    place: &Place<'_>,
+    raw: &VirtualSections<'_>,
     ports: &[VirtualPort<'_>],
     rule: HeadroomRule,
 ) -> VirtualSwitch {
     let before = cx.found();
-    let VirtualSaid { max_frame, buffer, defaults, congestion: _ } = *said;
-    let max_frame = self::max_frame(cx, at, max_frame);
-    let cell = groups::cell(cx, &at.key("buffer"), buffer, 1);
-    let port_at = at.key("defaults");
+    let VirtualSections { max_frame, buffer, defaults, congestion: _ } = *raw;
+    let max_frame = self::max_frame(cx, place, max_frame);
+    let cell = groups::cell(cx, &place.key("buffer"), buffer, 1);
+    let port_at = place.key("defaults");
     let mut drafts = Vec::with_capacity(ports.len());
     for (index, p) in ports.iter().enumerate() {
         let rate = p.link.rate();
@@ -344,12 +344,12 @@ pub fn virtual_switch(
         let mut plan = port::port(cx, &port_at, defaults, &who);
         plan.schedule.line = p.line;
         let secured = SecuredPort { mac: OWN, peer: true, role };
-        let secy = p.macsec.as_ref().map(|(said, at)| secy_plan(cx, at, said, secured));
+        let secy = p.macsec.as_ref().map(|(raw, place)| secy_plan(cx, place, raw, secured));
         plan.secy = secy.map(Box::new);
         let max_frame = Bytes(max_frame.into());
         let macsec = plan.secy.as_deref().map(macsec_overhead).unwrap_or_default();
         let stated = DelayInputs { max_frame, macsec, ..p.link };
-        let link = (Said::of(defaults).assumed(stated), SoftwareTerms::default());
+        let link = (ProtocolSections::of(defaults).assumed(stated), SoftwareTerms::default());
         let context = Context {
             // The lab gives names and addresses later; these are as long as the longest, for the check of the frame.
             names: (UNNAMED, UNNAMED),
@@ -365,15 +365,15 @@ pub fn virtual_switch(
             stated: Some(stated),
             secy: plan.secy.as_deref(),
         };
-        plan.agents = agents(cx, &port_at, Said::of(defaults), &context);
-        drafts.push(Draft { raw: defaults, at: port_at.clone(), plan, is_virtual: true, link });
+        plan.agents = agents(cx, &port_at, ProtocolSections::of(defaults), &context);
+        drafts.push(Draft { raw: defaults, place: port_at.clone(), plan, is_virtual: true, link });
     }
     let rules =
         // One worker charges the buffer itself, so nothing is kept free for what others have not reported.
         Rules { max_frame, cell, workers: 1, frames_per_poll: 0, headroom: rule, waivable: true };
-    let (buffer, headroom) = whole_buffer(cx, at, buffer, &mut drafts, rules);
-    let congestion = congestion::congestion(cx, at, &said.congestion, &drafts, &buffer);
-    congestion::warn_of_proxy(cx, at, &said.congestion, &drafts);
+    let (buffer, headroom) = whole_buffer(cx, place, buffer, &mut drafts, rules);
+    let congestion = congestion::congestion(cx, place, &raw.congestion, &drafts, &buffer);
+    congestion::warn_of_proxy(cx, place, &raw.congestion, &drafts);
     // Labs have many equal ports, which share the same few lines of the file.
     let names: Vec<&str> = ports.iter().map(|p| p.name).collect();
     cx.merge_alike(before, &names);

@@ -90,8 +90,8 @@ impl Written {
         self.write_methods(plan, file);
         let mut queues = BTreeSet::new();
         for object in Object::all().filter(|object| object.access() != Access::ReadOnly) {
-            for at in places(object, ports) {
-                let value = |of| managed::get(of, ports, object, at);
+            for spot in places(object, ports) {
+                let value = |of| managed::get(of, ports, object, spot);
                 let given = |of| managed::is_given(of, object);
                 // An optional object that is given now and was not in the file is written even where the values are
                 // the same.
@@ -100,19 +100,19 @@ impl Written {
                 let Some(new) = value(plan).filter(differs).filter(|_| given(plan)) else {
                     continue;
                 };
-                match (object.scope(), at.port) {
+                match (object.scope(), spot.port) {
                     (Scope::Queue, Some(port)) => {
-                        let class = at.class.expect("a queue has a class");
+                        let class = spot.class.expect("a queue has a class");
                         // Collected in a set, as a queue is written whole and only once.
                         queues.insert((object.section().key(), port.index(), class.index()));
                     }
-                    _ => self.write_object(object, at, new),
+                    _ => self.write_object(object, spot, new),
                 }
             }
         }
         for (section, port, class) in queues {
-            let at = At { port: PortId::new(port as u16), class: Some(TrafficClass::ALL[class]) };
-            self.write_queue(plan, ports, section, at);
+            let spot = At { port: PortId::new(port as u16), class: Some(TrafficClass::ALL[class]) };
+            self.write_queue(plan, ports, section, spot);
         }
     }
 
@@ -134,16 +134,16 @@ impl Written {
     }
 
     /// Writes an object of the switch or of a port.
-    fn write_object(&mut self, object: Object, at: At, value: ObjectValue) {
+    fn write_object(&mut self, object: Object, spot: At, value: ObjectValue) {
         let path = path(object);
-        let root = match at.port {
+        let root = match spot.port {
             Some(port) => self.port(port.index()),
             None => Some(&mut self.root),
         };
         let Some(root) = root else { return };
         // The parents are created where the file does not have them.
-        let (last, way) = path.split_last().expect("a path has a name");
-        let parent = way.iter().fold(root, |node, name| node.enter(name));
+        let (last, parents) = path.split_last().expect("a path has a name");
+        let parent = parents.iter().fold(root, |node, name| node.enter(name));
         match (value, object.kind()) {
             // Files have no rate of 0.
             (ObjectValue::Unset, _)
@@ -165,18 +165,18 @@ impl Written {
 
     /// Writes all settings of a queue of a section at one port: settings of a port replace those of
     /// the switch for the class.
-    fn write_queue(&mut self, plan: &CongestionPlan, ports: usize, section: &str, at: At) {
-        let (Some(port), Some(class)) = (at.port, at.class) else { return };
+    fn write_queue(&mut self, plan: &CongestionPlan, ports: usize, section: &str, spot: At) {
+        let (Some(port), Some(class)) = (spot.port, spot.class) else { return };
         let of_queues =
             |object: &Object| object.section().key() == section && object.scope() == Scope::Queue;
         let mut queue = Node::mapping();
         for object in Object::all().filter(of_queues) {
             // Settings that this queue does not have stay at their defaults.
-            let Some(value) = managed::get(plan, ports, object, at) else { continue };
+            let Some(value) = managed::get(plan, ports, object, spot) else { continue };
             // Behind the section and `queues`.
             let path = path(object);
-            let (last, way) = path[2..].split_last().expect("a queue's object has a name");
-            let parent = way.iter().fold(&mut queue, |node, name| node.enter(name));
+            let (last, parents) = path[2..].split_last().expect("a queue's object has a name");
+            let parent = parents.iter().fold(&mut queue, |node, name| node.enter(name));
             *parent.enter(last) = written(object, value);
         }
         if section == Section::Sfc.key() {

@@ -58,28 +58,28 @@ const CONTROL_FRAME: u64 = 64;
 /// All errors of the file, in the order of its lines.
 pub(super) fn resolve(
     lab: &raw::Lab,
-    at: &Place<'_>,
+    place: &Place<'_>,
     file: &str,
 ) -> Result<(Resolved, Vec<Warning>), Vec<Finding>> {
     let mut cx = Cx::of_file(file);
-    let times = times(&mut cx, at, lab);
-    check_defaults(&mut cx, at, &lab.defaults);
-    warn_of_untaken(&mut cx, at, lab);
+    let times = times(&mut cx, place, lab);
+    check_defaults(&mut cx, place, &lab.defaults);
+    warn_of_untaken(&mut cx, place, lab);
     // Ports are numbered by the order of links, so the graph is complete before anything asks for a port.
-    let graph = build::build(&mut cx, at, lab);
+    let graph = build::build(&mut cx, place, lab);
     let specs: Vec<LinkSpec> = graph.kinds.iter().map(|k| links::spec(&mut cx, k)).collect();
-    let profiles = Profiles::new(at, lab);
+    let profiles = Profiles::new(place, lab);
     let mut switches = switches::switches(&mut cx, &graph, &specs, &profiles, lab);
     // Both ends of every link need their own plan first; only then can one end answer the measurements of the other.
     agents::answer(&graph, &specs, &profiles, &mut switches);
     agents::warn_of_hosts(&mut cx, &graph, &profiles, &switches);
     switches::peers(&graph, &mut switches);
-    let routes = routes::routes(&mut cx, at, &graph, lab);
+    let routes = routes::routes(&mut cx, place, &graph, lab);
     let around = hosts::Surroundings { graph: &graph, specs: &specs, switches: &switches };
     let mut nodes = nodes(&mut cx, &around, lab, times.end);
     links::name(&mut cx, &graph, &mut switches, &mut nodes);
-    let tester = otg::otg(&mut cx, at, lab, &graph, &specs, &mut nodes);
-    let addresses = tester.as_ref().map(|t| otg::addresses(&mut cx, at, t, switches.learn()));
+    let tester = otg::otg(&mut cx, place, lab, &graph, &specs, &mut nodes);
+    let addresses = tester.as_ref().map(|t| otg::addresses(&mut cx, place, t, switches.learn()));
     let context = flows::Context {
         graph: &graph,
         routes: &routes,
@@ -89,7 +89,7 @@ pub(super) fn resolve(
         tester: tester.as_ref(),
     };
     // Flows come after the generator, whose flows have the first numbers, and whose hosts they may not use.
-    let flows = flows::flows(&mut cx, at, lab, &context, &mut nodes);
+    let flows = flows::flows(&mut cx, place, lab, &context, &mut nodes);
     keep_messages(&mut nodes, lab.record.messages);
     let context = Faults {
         graph: &graph,
@@ -98,12 +98,12 @@ pub(super) fn resolve(
         profiles: &profiles,
         nodes: &nodes,
     };
-    ties::warn_of_ties(&mut cx, at, &context, &flows.list);
-    let faults = faults::faults(&mut cx, at, lab, &context);
-    let checks = checks::checks(&mut cx, at, lab, &flows, any_lossless(&switches, &faults));
-    let record = checks::record(&mut cx, at, &lab.record, &graph);
+    ties::warn_of_ties(&mut cx, place, &context, &flows.list);
+    let faults = faults::faults(&mut cx, place, lab, &context);
+    let checks = checks::checks(&mut cx, place, lab, &flows, any_lossless(&switches, &faults));
+    let record = checks::record(&mut cx, place, &lab.record, &graph);
     if let Some(tester) = &tester {
-        otg::warn_of_captures(&mut cx, at, tester, &graph, &record);
+        otg::warn_of_captures(&mut cx, place, tester, &graph, &record);
     }
     // Up to here every part has gone on after an error with a harmless value, so all errors are found in one pass.
     let warnings = cx.finish()?;
@@ -154,14 +154,14 @@ struct Times {
     to: Option<Duration>,
 }
 
-fn times(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab) -> Times {
+fn times(cx: &mut Cx, place: &Place<'_>, lab: &raw::Lab) -> Times {
     let end = lab.duration.map_or(DURATION_DEFAULT, |s| s.0);
     if end == Duration::ZERO {
-        cx.error(&at.key("duration"), "must be above zero");
+        cx.error(&place.key("duration"), "must be above zero");
     }
     let from = lab.measure.from.map_or(Duration::ZERO, |s| s.0);
     let to = lab.measure.to.map(|s| s.0);
-    let measure = at.key("measure");
+    let measure = place.key("measure");
     // A duration of zero was reported above; that nothing is before it would be the same error twice.
     if from >= end && end > Duration::ZERO {
         let what = format!("{from} is not before the end of the run at {end} (`duration`)");
@@ -173,15 +173,15 @@ fn times(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab) -> Times {
     }
     if let Some(name) = &lab.name {
         if name.trim().is_empty() {
-            cx.error(&at.key("name"), "a name has letters; or leave it out");
+            cx.error(&place.key("name"), "a name has letters; or leave it out");
         }
     }
     Times { end, from, to }
 }
 
 /// Reports default fields that only a single object can have.
-fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: &raw::Defaults) {
-    let at = at.key("defaults");
+fn check_defaults(cx: &mut Cx, place: &Place<'_>, defaults: &raw::Defaults) {
+    let place = place.key("defaults");
     let raw::Defaults { switches, hosts, links, flows } = defaults;
     let single = [
         ("switches", "name", switches.name.is_some()),
@@ -196,16 +196,16 @@ fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: &raw::Defaults) {
     for (kind, field, given) in single {
         if given {
             let what = format!("each has its `{field}`; give it there");
-            cx.error(&at.key(kind).key(field), what);
+            cx.error(&place.key(kind).key(field), what);
         }
     }
 }
 
 /// Warns of defaults of flows that no flow takes: a comparison may rely on them.
-fn warn_of_untaken(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab) {
-    let at = at.key("defaults").key("flows");
+fn warn_of_untaken(cx: &mut Cx, place: &Place<'_>, lab: &raw::Lab) {
+    let flows_at = place.key("defaults").key("flows");
     for path in raw::untaken(&lab.defaults.flows, &lab.flows) {
-        let place = path.split('.').fold(at.clone(), |place, key| place.key(key));
+        let place = path.split('.').fold(flows_at.clone(), |place, key| place.key(key));
         let what = match lab.flows.is_empty() {
             true => "no flow takes it: `flows` has none",
             false => "no flow takes it: each has its own value, which replaces it",
@@ -226,14 +226,14 @@ fn nodes(
     for (n, node) in graph.nodes.iter().enumerate() {
         let planned = hosts::host(cx, around, n, lab, end);
         let mut plan = planned.unwrap_or_else(|| NodePlan::new(NodeKind::Host(placeholder())));
-        if let Kind::Switch(said) = &node.kind {
-            let said = said.over(&lab.defaults.switches);
-            plan.clock = hosts::clock(said.clock);
-            plan.cpu = hosts::cpu(said.cpu);
-            plan.cut_through = said.cut_through.unwrap_or(false);
-            let own = said.control_frame.map_or(CONTROL_FRAME, |s| s.0);
-            let at = node.at.key("control_frame");
-            let len = cx.ranged(&at, own, (18, 1_518), CONTROL_FRAME);
+        if let Kind::Switch(raw) = &node.kind {
+            let raw = raw.over(&lab.defaults.switches);
+            plan.clock = hosts::clock(raw.clock);
+            plan.cpu = hosts::cpu(raw.cpu);
+            plan.cut_through = raw.cut_through.unwrap_or(false);
+            let own = raw.control_frame.map_or(CONTROL_FRAME, |s| s.0);
+            let place = node.source.key("control_frame");
+            let len = cx.ranged(&place, own, (18, 1_518), CONTROL_FRAME);
             // 18 bytes are two addresses, the type and the FCS. `None` keeps the length that the real world has, too.
             plan.control_len = (len != CONTROL_FRAME).then_some(len as u32);
         }
@@ -330,14 +330,14 @@ impl Resolved {
     /// Returns the links, with the headroom at their ends.
     pub fn links(&self) -> impl Iterator<Item = LinkView<'_>> {
         self.plan.network.links.iter().map(|link| {
-            let at = |end: sim::End| {
+            let headroom_at = |end: sim::End| {
                 // The list is in the order of nodes.
                 let first = self.headroom.partition_point(|(node, _)| *node < end.node);
                 let of_node =
                     self.headroom[first..].iter().take_while(move |(node, _)| *node == end.node);
                 of_node.filter(move |(_, h)| h.port == end.port)
             };
-            LinkView { link, headroom: at(link.a).chain(at(link.b)).collect() }
+            LinkView { link, headroom: headroom_at(link.a).chain(headroom_at(link.b)).collect() }
         })
     }
 }

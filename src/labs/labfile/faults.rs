@@ -13,11 +13,11 @@ use schedule::Meter;
 
 /// Makes the fields of a fault in a file and the enum of its kinds from one list.
 macro_rules! fault_kinds {
-    ($(#[doc = $doc:literal] $field:ident: $Kind:ident($said:ty),)*) => {
+    ($(#[doc = $doc:literal] $field:ident: $Kind:ident($Raw:ty),)*) => {
         /// Kind of a fault, as the file describes it.
         #[derive(Clone, PartialEq, Debug)]
         pub enum FaultKind {
-            $(#[doc = $doc] $Kind($said),)*
+            $(#[doc = $doc] $Kind($Raw),)*
         }
 
         /// A fault: a time, and exactly one of the other fields.
@@ -30,7 +30,7 @@ macro_rules! fault_kinds {
             at: Option<Span>,
             $(
                 #[doc = $doc]
-                $field: Option<$said>,
+                $field: Option<$Raw>,
             )*
         }
 
@@ -60,7 +60,7 @@ macro_rules! fault_kinds {
             fn from(fault: Fault) -> Self {
                 let mut fields = Self { at: fault.at, $($field: None),* };
                 match fault.kind {
-                    $(Some(FaultKind::$Kind(said)) => fields.$field = Some(said),)*
+                    $(Some(FaultKind::$Kind(raw)) => fields.$field = Some(raw),)*
                     None => {}
                 }
                 fields
@@ -219,6 +219,7 @@ pub struct LoseFault {
 }
 
 /// Kinds of frames.
+// `sim::Which` has the same kinds, but files do not depend on the virtual world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WhichName {

@@ -93,6 +93,7 @@ pub enum Pattern {
 }
 
 /// ECN codepoints.
+// Without CE, which senders do not set: `wire::ip::Ecn` has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EcnName {

@@ -30,12 +30,12 @@ pub use network::{Clock, Cpu, Host, HostEntry, Nodes, Obey, Storm, Switch, Switc
 pub use network::{FatTree, LeafSpine, ParkingLot, Ring, Star, Topology};
 pub use numbers::{Chance, Drift, NsPerMetre};
 pub use over::untaken;
-pub use profile::{HeadroomCheckName, PortDefaults, Profile};
+pub use profile::{PortDefaults, Profile};
 pub use short::{Many, Members, Short, Wanted};
 pub use transport::{
-    Dcqcn, DcqcnName, Messages, Roce, Tcp, Transport, TransportLong, TransportName,
+    Dcqcn, DcqcnName, Messages, Roce, Tcp, Transport, TransportLong, TransportWord,
 };
-pub use transport::{HostQcn, HostSfc, InNetworkName, QcnWord, SfcWord};
+pub use transport::{HostQcn, HostSfc, InNetwork, QcnWord, SfcWord};
 pub use workload::{
     Bytes, Chosen, Distribution, Load, LoadLong, OnOff, OnOffTimes, Published, RandomNames,
 };
@@ -51,7 +51,7 @@ use config::tree::Node;
 use config::{Finding, de};
 
 /// True if a field has its default value and is not written.
-fn silent<T: Default + PartialEq>(value: &T) -> bool {
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
@@ -85,7 +85,7 @@ pub struct Lab {
     pub name: Option<String>,
     /// Seed of everything random: errors on links, ECN marks, permutations, workloads. Default: `0`; the same
     /// file with the same seed gives the same trace, to the picosecond.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub seed: u64,
     /// Seed that randomises the order of simultaneous events (same picosecond), to find results
     /// that depend on that order. Default: the fixed order.
@@ -94,23 +94,23 @@ pub struct Lab {
     pub duration: Option<Span>,
     /// True to end the run once all traffic has arrived or was lost. Default: `false`; it ends at
     /// `duration`.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub until_done: bool,
     /// Measurement interval of rates and shares.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub measure: Measure,
     /// Switch profiles by name. Default: one that is lossless for priorities 3 and 4 with all
     /// defaults of a switch file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub profiles: BTreeMap<String, Profile>,
     /// Default fields of switches, hosts, links and flows.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub defaults: Defaults,
     /// Common topology, which generates nodes and links. Default: none.
     pub topology: Option<Topology>,
     /// Nodes in addition to the topology's; an entry with the name of a topology's node configures
     /// that node.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub nodes: Nodes,
     /// Links in addition to the topology's. An entry without a name between two nodes that the
     /// topology has linked adds fields to that link. Default: none.
@@ -136,7 +136,7 @@ pub struct Lab {
     /// work_conserving]`.
     pub checks: Option<Vec<Check>>,
     /// Data recorded in addition to counters.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub record: Record,
     /// Variants of the lab by name: each a part of a lab file that is merged over the rest,
     /// mappings key by key and all other values as a whole. `sluice run` runs each of them and
@@ -192,15 +192,15 @@ pub struct Measure {
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// Default fields of switches: any but `name`.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub switches: Switch,
     /// Default fields of hosts: any but `name`.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub hosts: Host,
     /// Default fields of links, those of the topology too: any but `name`, `from` and `to`.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub links: Link,
     /// Default fields of flows: any but `name`, `from` and `to`.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub flows: Flow,
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     Chance, Drift, HostQcn, HostSfc, Many, Members, NsPerMetre, QcnWord, SfcWord, Short, Wanted,
-    silent,
+    is_default,
 };
 use config::quantity::{Length, LinkRate, Size, Span};
 use config::raw::{Dcbx, Lldp, Macsec, Measurement, PhyName, Ptp};
@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 pub struct Nodes {
     /// Switches: a number (`s1`, `s2` ...), or a list of names and of mappings with a name.
     /// Default: none.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub switches: Members<SwitchEntry>,
     /// Hosts: a number (`h1`, `h2` ...), or a list of names and of mappings with a name. Default:
     /// none.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub hosts: Members<HostEntry>,
 }
 

@@ -48,16 +48,16 @@ fn merged<T: Clone + PartialEq + Serialize + DeserializeOwned>(
     own: &Option<T>,
     default: &Option<T>,
 ) -> Option<T> {
-    let (Some(said), Some(base)) = (own, default) else { return own.clone().or(default.clone()) };
+    let (Some(value), Some(base)) = (own, default) else { return own.clone().or(default.clone()) };
     // Equal values need no merge, which takes two conversions.
-    if said == base || WHOLE.contains(&name) {
+    if value == base || WHOLE.contains(&name) {
         return own.clone();
     }
     // As JSON, so that one merge serves all types, those with a short form too.
-    let (Ok(said), Ok(base)) = (serde_json::to_value(said), serde_json::to_value(base)) else {
+    let (Ok(value), Ok(base)) = (serde_json::to_value(value), serde_json::to_value(base)) else {
         return own.clone();
     };
-    let whole = merge(name, &said, &base, name, &mut BTreeSet::new());
+    let whole = merge(name, &value, &base, name, &mut BTreeSet::new());
     // Two valid values may be no valid one together, such as both ways to give a rate: the own one counts.
     serde_json::from_value(whole).ok().or_else(|| own.clone())
 }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::silent;
-use config::Congestion;
+use super::is_default;
 use config::quantity::Size;
 use config::raw::{
-    AttachedKind, Buffer, CongestionIsolation, Dcbx, FastCnp, Headroom, Learning, Lldp,
-    LocatorName, Macsec, Maps, Measurement, Pause, Pfc, Port, Ptp, Qcn, Queue, Range, Sfc,
+    AttachedKind, Buffer, CongestionIsolation, CongestionLocator, Dcbx, FastCnp, Headroom,
+    Learning, Lldp, Macsec, Maps, Measurement, Pause, Pfc, Port, Ptp, Qcn, Queue, Range, Sfc,
     SfcProxy, Trust, Watchdog,
 };
+use config::{Congestion, HeadroomRule};
 
 /// A switch profile. The `buffer` and `defaults` sections of a switch file can be copied here.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -23,14 +23,14 @@ pub struct Profile {
     pub max_frame: Option<Size>,
     /// Action if a configured headroom size is less than the link's round trip requires: `refuse`,
     /// `warn`, or `off` for labs that demonstrate the loss. Default: `refuse`.
-    pub headroom_check: Option<HeadroomCheckName>,
+    pub headroom_check: Option<HeadroomRule>,
     /// Memory shared by all ports. Cells may be as small as one byte here. `auto` headroom is
     /// calculated from the round trip of each port's link: length or delay, PHY at both ends, the
     /// peer's response time, rate and longest frame.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub buffer: Buffer,
     /// Default configuration of every port.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub defaults: PortDefaults,
     /// Addresses are learnt, and frames to others are flooded; in labs of one switch alone, because
     /// flooding in a network with loops would never end. `{}` enables it. Default: none; the switches
@@ -76,20 +76,6 @@ impl Profile {
     }
 }
 
-/// Action if the headroom is too small.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum HeadroomCheckName {
-    /// Refuse the file.
-    #[default]
-    Refuse,
-    /// Report a warning.
-    Warn,
-    /// No check. (YAML 1.1 reads `off` as a boolean.)
-    #[serde(alias = "false")]
-    Off,
-}
-
 /// Ports of a switch. Their names, rates and lengths are those of the links.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -100,7 +86,7 @@ pub struct PortDefaults {
     /// Priority of frames without the trusted field, 0 to 7. Default: `0`.
     pub default_priority: Option<u8>,
     /// Maps between priorities, DSCP, priority groups and queues.
-    #[serde(default, skip_serializing_if = "silent")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub maps: Maps,
     /// Buffer profile of each ingress priority group. Default: for groups whose priorities are
     /// protected by PFC (or PAUSE) `lossless`, for all others `lossy`.
@@ -138,7 +124,7 @@ pub struct PortDefaults {
     pub attached: Option<AttachedKind>,
     /// Congestion locator in the messages of these ports: `incast`, `in_network`, or `auto`, from
     /// the lab and Topology Recognition. Default: `auto`.
-    pub congestion_locator: Option<LocatorName>,
+    pub congestion_locator: Option<CongestionLocator>,
 }
 
 impl PortDefaults {

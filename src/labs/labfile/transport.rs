@@ -8,12 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Transport of a flow: a word, or a mapping with parameters.
-pub type Transport = Short<TransportName, TransportLong>;
+pub type Transport = Short<TransportWord, TransportLong>;
 
 /// Transport of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum TransportName {
+pub enum TransportWord {
     /// UDP over IPv4, without acknowledgements.
     #[default]
     Udp,
@@ -109,6 +109,7 @@ pub struct Messages {
 }
 
 /// Presets of DCQCN parameters.
+// The names of the constructors of `DcqcnPlan`, and `none`, which is no plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DcqcnName {
@@ -186,7 +187,7 @@ pub struct HostSfc {
     pub udp_port: Option<u16>,
     /// Reaction to messages whose locator says in-network: `pause`, or `path`, a pause and another UDP
     /// source port of RoCEv2 flows, so that they take another path of equal cost. Default: `pause`.
-    pub in_network: Option<InNetworkName>,
+    pub in_network: Option<InNetwork>,
     /// Minimum time between two changes of path of a flow, 1 us to 10 s. Default: `100us`.
     pub path_spacing: Option<Span>,
     /// Limit of the pause time of one message, above 0 up to 5 s. Default: `1ms`, as at the proxy.
@@ -254,7 +255,7 @@ impl Wanted for HostQcn {
 /// Reaction to congestion in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum InNetworkName {
+pub enum InNetwork {
     /// The flow, or its priority, pauses.
     #[default]
     Pause,

@@ -105,7 +105,7 @@ impl Lldp {
         self.transmitter.start(now);
         while let Some(gone) = self.neighbours.pop() {
             self.counters.deletes += 1;
-            self.tell(Event::NeighbourLeft(gone.received.mac));
+            self.emit(Event::NeighbourLeft(gone.received.mac));
         }
         self.conclude(now);
     }
@@ -148,7 +148,7 @@ impl Lldp {
             if let Some(slot) = known {
                 let gone = self.neighbours.remove(slot);
                 self.counters.deletes += 1;
-                self.tell(Event::NeighbourLeft(gone.received.mac));
+                self.emit(Event::NeighbourLeft(gone.received.mac));
             }
         } else {
             self.hear(now, &view, known);
@@ -164,7 +164,7 @@ impl Lldp {
             Some(slot) => self.update(slot, received, expires),
             None if self.neighbours.len() < NEIGHBOURS_MAX => {
                 self.counters.inserts += 1;
-                self.tell(Event::NeighbourNew(received.mac));
+                self.emit(Event::NeighbourNew(received.mac));
                 self.neighbours.push(Neighbour { received, expires });
                 // A new neighbour needs this port's information soon (txFast).
                 self.transmitter.hurry(now);
@@ -183,7 +183,7 @@ impl Lldp {
         if neighbour.received != received {
             let mac = received.mac;
             neighbour.received = received;
-            self.tell(Event::NeighbourChanged(mac));
+            self.emit(Event::NeighbourChanged(mac));
         }
     }
 
@@ -195,7 +195,7 @@ impl Lldp {
             let gone = self.neighbours.remove(slot);
             self.counters.ageouts += 1;
             self.counters.deletes += 1;
-            self.tell(Event::NeighbourAged(gone.received.mac));
+            self.emit(Event::NeighbourAged(gone.received.mac));
         }
         if self.neighbours.len() != before {
             self.conclude(now);
@@ -258,7 +258,7 @@ impl Lldp {
         (!self.events.is_empty()).then(|| self.events.remove(0))
     }
 
-    fn tell(&mut self, event: Event) {
+    fn emit(&mut self, event: Event) {
         if self.events.is_full() {
             self.events.remove(0);
             // The oldest goes: events say that something changed, and the state itself can be read.
@@ -273,7 +273,7 @@ impl Lldp {
         let surroundings = Surroundings::of(&self.neighbours);
         if surroundings != self.surroundings {
             self.surroundings = surroundings;
-            self.tell(Event::Surroundings);
+            self.emit(Event::Surroundings);
         }
         self.follow(now);
         self.negotiate();
@@ -294,7 +294,7 @@ impl Lldp {
         let resolved = resolve(&dcbx.plan, dcbx.enable, &self.neighbours);
         if resolved != dcbx.resolved {
             dcbx.resolved = resolved;
-            self.tell(Event::Negotiated);
+            self.emit(Event::Negotiated);
         }
     }
 

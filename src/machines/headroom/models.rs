@@ -24,6 +24,7 @@ use thiserror::Error;
 use super::delay::Term;
 use super::phy::{InterfaceError, Phy};
 use super::required::packed;
+use ground::named;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Bytes};
 
@@ -32,32 +33,24 @@ const FRAME_OCTETS: core::ops::RangeInclusive<u64> = 64..=65_535;
 /// Maximum cable length, in millimetres: 1000 km.
 const LENGTH_MM_MAX: u64 = 1_000_000_000;
 
-/// A model of headroom.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Model {
-    /// The delay value of 802.1Q Annex N.
-    Ieee,
-    /// Cisco's five factors.
-    Cisco,
-    /// SONiC's dynamic buffer model.
-    Sonic,
-    /// Linux driver of NVIDIA's (Mellanox's) ConnectX NICs.
-    Mlx5,
-}
-
-impl Model {
-    /// All values.
-    pub const ALL: [Self; 4] = [Self::Ieee, Self::Cisco, Self::Sonic, Self::Mlx5];
+named! {
+    /// A model of headroom.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum Model {
+        /// Delay value of IEEE 802.1Q Annex N.
+        Ieee = "ieee",
+        /// Cisco's five factors.
+        Cisco = "cisco",
+        /// SONiC's dynamic buffer model.
+        Sonic = "sonic",
+        /// The driver of NVIDIA's ConnectX NICs.
+        Mlx5 = "mlx5",
+    }
 }
 
 impl fmt::Display for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ieee => "ieee",
-            Self::Cisco => "cisco",
-            Self::Sonic => "sonic",
-            Self::Mlx5 => "mlx5",
-        })
+        f.write_str(self.name())
     }
 }
 

@@ -133,8 +133,8 @@ fn usual_udp(d: &[u8; DATAGRAM], class: u8, run: u8) -> Option<Arrival> {
 
 /// Reads two bytes at a valid offset.
 #[inline(always)]
-fn be16<const N: usize>(octets: &[u8; N], at: usize) -> u16 {
-    u16::from_be_bytes([octets[at], octets[at + 1]])
+fn be16<const N: usize>(octets: &[u8; N], offset: usize) -> u16 {
+    u16::from_be_bytes([octets[offset], octets[offset + 1]])
 }
 
 /// Returns the probe in a frame of a flow, for observers of a network.

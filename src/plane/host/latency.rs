@@ -131,10 +131,10 @@ impl Latency {
     /// Returns the cumulative distribution: each recorded latency, to three digits and ascending, with the
     /// number of frames that did not exceed it. The last one is the exact maximum.
     pub fn cumulative(&self) -> impl Iterator<Item = (Duration, u64)> {
-        let mut seen = 0;
+        let mut counted = 0;
         self.histogram.buckets().map(move |(ns, n)| {
-            seen += n;
-            (Duration::from_nanos(ns).max(self.min()).min(self.max), seen)
+            counted += n;
+            (Duration::from_nanos(ns).max(self.min()).min(self.max), counted)
         })
     }
 

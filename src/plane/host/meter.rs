@@ -62,7 +62,7 @@ pub(super) struct Meter {
     hand: Hand,
     messages: Box<MessageMeter>,
     /// True if a stream may send messages.
-    tells: bool,
+    has_messages: bool,
     control: Vec<ControlSink>,
     malformed_sent: u64,
     /// Priority of each expected stream.
@@ -85,7 +85,11 @@ impl Meter {
             waits_to_receive: PrioritySet::EMPTY,
             hand: Hand::default(),
             messages: Box::default(),
-            tells: plan.tester.streams.iter().any(|s| message(&s.template.headers).is_some()),
+            has_messages: plan
+                .tester
+                .streams
+                .iter()
+                .any(|s| message(&s.template.headers).is_some()),
             control: wanted
                 .control
                 .iter()
@@ -118,13 +122,13 @@ impl Meter {
         let on_line = || rate.time_for(Bytes(wire_len.into()));
         // The line time is calculated only for a frame within a pause.
         let in_window = self.reactions[p.index()].on_frame(now, on_line);
-        if self.tells {
+        if self.has_messages {
             self.messages.on_data(now, p, on_line);
         }
         if self.waits_to_receive.contains(p) && self.sent[p.index()].on_frame(now) {
             self.waits_to_receive.remove(p);
         }
-        !(in_window || self.tells || self.waits_to_receive.contains(p))
+        !(in_window || self.has_messages || self.waits_to_receive.contains(p))
     }
 
     /// Counts a received frame without a probe if it belongs to a control stream. Returns true if
@@ -180,8 +184,8 @@ impl Meter {
 
     /// Returns true if the station may send messages, so that its frames must be examined.
     #[inline]
-    pub(super) const fn tells(&self) -> bool {
-        self.tells
+    pub(super) const fn has_messages(&self) -> bool {
+        self.has_messages
     }
 
     /// Records a message that began a pause here.

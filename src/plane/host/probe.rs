@@ -72,8 +72,8 @@ pub struct Arrival {
 impl Stamp {
     /// Returns the stamp of a time.
     #[inline]
-    pub const fn of(at: Instant) -> Self {
-        Self(at.as_picos() as u64 % MODULUS)
+    pub const fn of(time: Instant) -> Self {
+        Self(time.as_picos() as u64 % MODULUS)
     }
 
     /// Returns the picoseconds in the probe.
@@ -131,9 +131,9 @@ pub(super) struct Clock {
 
 impl Clock {
     #[inline(always)]
-    pub(super) const fn new(at: Instant) -> Self {
-        let (picos, half) = (at.as_picos(), MODULUS / 2 - 1);
-        Self { at, longest: if picos > half as u128 { half } else { picos as u64 } }
+    pub(super) const fn new(time: Instant) -> Self {
+        let (picos, half) = (time.as_picos(), MODULUS / 2 - 1);
+        Self { at: time, longest: if picos > half as u128 { half } else { picos as u64 } }
     }
 }
 

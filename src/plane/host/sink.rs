@@ -74,7 +74,7 @@ pub(super) struct Sink {
     /// All numbers from here up to `next` were received; they have no bits.
     whole: u64,
     /// Bit n % WINDOW: set if n was received, for n from `next - WINDOW` to `whole - 1`.
-    seen: Box<[u64; WORDS]>,
+    received: Box<[u64; WORDS]>,
 }
 
 /// A received frame as its sink counts it.
@@ -128,7 +128,7 @@ impl Sink {
         };
         // As a set, which the loop over a burst combines with others.
         let stopped_by = priority.map_or(PrioritySet::EMPTY, PrioritySet::of);
-        Self { next: 0, stopped_by, counters, floor: 0, whole: 0, seen: Box::new([0; WORDS]) }
+        Self { next: 0, stopped_by, counters, floor: 0, whole: 0, received: Box::new([0; WORDS]) }
     }
 
     /// Brings what the next frame changes into the caches.
@@ -272,12 +272,12 @@ impl Sink {
         }
         let (word, mask) = bit(sequence);
         // Every number from `whole` on was received, and has no bit.
-        if sequence >= self.whole || self.seen[word] & mask != 0 {
+        if sequence >= self.whole || self.received[word] & mask != 0 {
             self.counters.duplicates += 1;
             return false;
         }
         self.counters.reordered += 1;
-        self.seen[word] |= mask;
+        self.received[word] |= mask;
         true
     }
 
@@ -296,7 +296,7 @@ impl Sink {
             // A word at a time, of which the first and the last may be cut.
             let n = (64 - at % 64).min(to - at);
             let mask = (u64::MAX >> (64 - n)) << (at % 64);
-            let word = &mut self.seen[bit(at).0];
+            let word = &mut self.received[bit(at).0];
             *word = if received { *word | mask } else { *word & !mask };
             at += n;
         }

@@ -4,6 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use discovery::{DcbxPlan, LldpPlan};
+use ground::named;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Cells, Mac};
 use headroom::measure::MeasurePlan;
@@ -35,23 +36,16 @@ impl AgentsPlan {
     }
 }
 
-/// Method to measure a link's delay.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Method {
-    /// The request/response measurement.
-    #[default]
-    RoundTrip,
-    /// PTP's peer delay, plus the internal delays of both ends.
-    PeerDelay,
-}
-
-impl Method {
-    /// Name in files and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RoundTrip => "round_trip",
-            Self::PeerDelay => "ptp",
-        }
+named! {
+    /// Measurement for automatic headroom.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Method {
+        /// Requests and responses between the two ports.
+        #[default]
+        RoundTrip = "round_trip",
+        /// PTP peer delay.
+        // It includes the internal delays of both ends.
+        PeerDelay = "ptp",
     }
 }
 

@@ -89,9 +89,10 @@ pub(super) fn classify_usual(
 ) -> Option<Meta> {
     // Both addresses, one tag and the EtherType behind it. The full classifier handles shorter frames.
     let h = head.first_chunk::<18>()?;
-    let be48 =
-        |at: usize| u64::from_be_bytes(*h[at..].first_chunk().expect("within the header")) >> 16;
-    let be16 = |at: usize| u16::from_be_bytes([h[at], h[at + 1]]);
+    let be48 = |offset: usize| {
+        u64::from_be_bytes(*h[offset..].first_chunk().expect("within the header")) >> 16
+    };
+    let be16 = |offset: usize| u16::from_be_bytes([h[offset], h[offset + 1]]);
     let (dst, src) = (be48(0), be48(6));
     let (mut ethertype, mut tag, mut pcp, mut l3) = (EtherType(be16(12)), UNTAGGED, None, 14);
     if ethertype == EtherType::C_TAG {
@@ -373,9 +374,9 @@ mod tests {
             trust in 0usize..5,
         ) {
             for (n, e) in ethertypes.iter().enumerate() {
-                let at = 12 + 4 * n;
-                if head.len() >= at + 2 {
-                    head[at..at + 2].copy_from_slice(&e.to_be_bytes());
+                let offset = 12 + 4 * n;
+                if head.len() >= offset + 2 {
+                    head[offset..offset + 2].copy_from_slice(&e.to_be_bytes());
                 }
             }
             if to_reserved && head.len() > 6 {

@@ -199,13 +199,16 @@ pub struct SourceFlowControlPlan {
     pub monitors: Vec<[Option<Monitor>; PRIORITIES]>,
 }
 
-/// Form of a message's payload.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SfcmForm {
-    /// Addresses, protocol and ports.
-    Simplified,
-    /// The first bytes of the frame.
-    Encapsulated,
+named! {
+    /// Identification of the flow in a message.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum SfcmForm {
+        /// By addresses, protocol and ports.
+        #[default]
+        Simplified = "simplified",
+        /// By the start of the frame.
+        Encapsulated = "encapsulated",
+    }
 }
 
 named! {
@@ -222,14 +225,18 @@ named! {
     }
 }
 
-/// IP source address of messages. The source document swaps the addresses of the congesting frame,
-/// but also defines addresses of the point.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SfcmFrom {
-    /// The destination of the congesting flow: the addresses are swapped.
-    Swapped,
-    /// The switch; the addresses are swapped where it has no address of the IP version.
-    Own,
+named! {
+    /// Source IP address of messages.
+    // The source document swaps the addresses of the congesting frame, but also defines addresses of
+    // the point.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum SfcmFrom {
+        /// The flow's destination.
+        #[default]
+        Swapped = "swapped",
+        /// The switch's address of the same IP version; without one, the flow's destination.
+        Own = "own",
+    }
 }
 
 /// Congestion Isolation of all ports.

@@ -231,14 +231,14 @@ impl Fdb {
     #[inline]
     pub fn learn(&mut self, now: Instant, key: Key, port: PortId) -> Learnt {
         let now = age(now);
-        let Some(at) = self.find(key.0) else { return self.learn_new(key.0, now, port) };
-        let slot = self.slots[at];
+        let Some(index) = self.find(key.0) else { return self.learn_new(key.0, now, port) };
+        let slot = self.slots[index];
         let old = now.saturating_sub(slot.seen_port >> 16);
         // The usual case reads one slot and writes none.
         if slot.seen_port as u16 == port.get() && old <= self.fresh {
             return Learnt::Known;
         }
-        self.learn_again(at, now, port)
+        self.learn_again(index, now, port)
     }
 
     /// Learns an address that is not in the table.
@@ -250,25 +250,25 @@ impl Fdb {
             of_port.refused += 1;
             return Learnt::Refused;
         }
-        let Some(at) = self.room(key, now) else {
+        let Some(index) = self.room(key, now) else {
             self.full += 1;
             return Learnt::Refused;
         };
         self.ports[port.index()].held += 1;
-        self.put(at, Slot { key, seen_port: seen_port(now, port) });
+        self.put(index, Slot { key, seen_port: seen_port(now, port) });
         Learnt::News
     }
 
     /// Learns an address again, at another port or after a while.
     #[cold]
-    fn learn_again(&mut self, at: usize, now: u64, port: PortId) -> Learnt {
-        let slot = self.slots[at];
+    fn learn_again(&mut self, index: usize, now: u64, port: PortId) -> Learnt {
+        let slot = self.slots[index];
         if slot.key & STATIC != 0 {
             return Learnt::Refused;
         }
         if slot.seen_port as u16 != port.get() {
             // The old entry is wrong whether or not there is room at the new port.
-            self.delete(at);
+            self.delete(index);
             return match self.learn_new(slot.key, now, port) {
                 Learnt::Refused => Learnt::News,
                 learnt => learnt,
@@ -278,7 +278,7 @@ impl Fdb {
         let part = (self.ageing / 4).max(1);
         // Told four times per ageing time, and not at each refresh, which is 64 times.
         let stale = now / part != (slot.seen_port >> 16) / part;
-        self.slots[at].seen_port = seen_port(now, port);
+        self.slots[index].seen_port = seen_port(now, port);
         if stale { Learnt::News } else { Learnt::Known }
     }
 
@@ -289,16 +289,17 @@ impl Fdb {
             let used = |n: usize| self.bucket(n).iter().filter(|slot| slot.key != EMPTY).count();
             // The emptier of two keeps both from filling up (balanced allocation).
             let emptier = if used(buckets[1]) < used(buckets[0]) { buckets[1] } else { buckets[0] };
-            if let Some(at) = self.find_in(emptier, EMPTY) {
-                return Some(at);
+            if let Some(index) = self.find_in(emptier, EMPTY) {
+                return Some(index);
             }
         }
         // An aged entry gives way before the sweep comes to it.
         let mut slots = buckets.into_iter().flat_map(|n| n * WAYS..(n + 1) * WAYS);
-        let aged = |at: &usize| self.slots[*at].key != EMPTY && self.aged(self.slots[*at], now);
-        let at = slots.find(aged)?;
-        self.delete(at);
-        Some(at)
+        let aged =
+            |index: &usize| self.slots[*index].key != EMPTY && self.aged(self.slots[*index], now);
+        let index = slots.find(aged)?;
+        self.delete(index);
+        Some(index)
     }
 
     /// Adds a static entry. Returns false if there is no room for it.
@@ -308,24 +309,24 @@ impl Fdb {
         // Without a time, which a static entry does not need.
         let seen_port = u64::from(entry.port.get());
         // Of duplicates, the last one applies.
-        let Some(at) = self.find(key).or_else(|| self.room(key, 0)) else { return false };
-        if self.slots[at].key == EMPTY {
-            self.put(at, Slot { key: key | STATIC, seen_port });
+        let Some(index) = self.find(key).or_else(|| self.room(key, 0)) else { return false };
+        if self.slots[index].key == EMPTY {
+            self.put(index, Slot { key: key | STATIC, seen_port });
         } else {
-            self.slots[at].seen_port = seen_port;
+            self.slots[index].seen_port = seen_port;
         }
         true
     }
 
-    fn put(&mut self, at: usize, slot: Slot) {
-        self.slots[at] = slot;
+    fn put(&mut self, index: usize, slot: Slot) {
+        self.slots[index] = slot;
         self.used += 1;
         self.invalidate();
     }
 
     /// Frees the slot of an entry.
-    fn delete(&mut self, at: usize) {
-        let slot = core::mem::replace(&mut self.slots[at], FREE);
+    fn delete(&mut self, index: usize) {
+        let slot = core::mem::replace(&mut self.slots[index], FREE);
         if slot.key & STATIC == 0 {
             self.ports[usize::from(slot.seen_port as u16)].held -= 1;
         }
@@ -363,10 +364,10 @@ impl Fdb {
 
     /// Deletes the learnt entries in a range of slots for which `unwanted` is true.
     fn delete_where(&mut self, from: usize, to: usize, unwanted: impl Fn(&Slot) -> bool) {
-        for at in from..to {
-            let slot = self.slots[at];
+        for index in from..to {
+            let slot = self.slots[index];
             if slot.key != EMPTY && slot.key & STATIC == 0 && unwanted(&slot) {
-                self.delete(at);
+                self.delete(index);
             }
         }
     }

@@ -51,8 +51,8 @@ impl Object {
 
 /// Returns the value of an object in a plan of `ports` ports. `None` if the plan lacks the section,
 /// port or monitored queue, and for counters.
-pub fn get(plan: &CongestionPlan, ports: usize, object: Object, at: At) -> Option<ObjectValue> {
-    let mut spots = spots(ports, object, at).ok()?;
+pub fn get(plan: &CongestionPlan, ports: usize, object: Object, place: At) -> Option<ObjectValue> {
+    let mut spots = spots(ports, object, place).ok()?;
     // A value is read at one place; without a port or a class there would be several.
     let (spot, None) = (spots.next()?, spots.next()) else { return None };
     (object.0.lens.get)(plan, spot)
@@ -79,7 +79,7 @@ pub fn set(
     plan: &mut CongestionPlan,
     ports: usize,
     object: Object,
-    at: At,
+    place: At,
     value: ObjectValue,
 ) -> Result<(), ObjectError> {
     let refused = |reason| Err(ObjectError::new(object, reason));
@@ -94,7 +94,7 @@ pub fn set(
     if !object.kind().takes(&value) {
         return refused(Reason::Range);
     }
-    let spots = match spots(ports, object, at) {
+    let spots = match spots(ports, object, place) {
         Ok(spots) => spots,
         Err(reason) => return refused(reason),
     };
@@ -105,7 +105,7 @@ pub fn set(
         match (object.0.lens.set)(&mut new, spot, value) {
             Ok(()) => written += 1,
             // Without a port or a class in `at`, queues that lack the object are skipped.
-            Err(Reason::NoQueue) if at.port.is_none() || at.class.is_none() => {}
+            Err(Reason::NoQueue) if place.port.is_none() || place.class.is_none() => {}
             Err(reason) => (written, last) = (0, reason),
         }
         // Any other reason holds for all places.
@@ -147,10 +147,11 @@ pub fn reaches(object: Object, value: ObjectValue, buffer: Bytes) -> Result<(), 
 pub fn configure(
     plan: &mut CongestionPlan,
     object: Object,
-    at: At,
+    place: At,
     value: ObjectValue,
 ) -> Result<(), ObjectError> {
-    let (port, class) = (at.port.map_or(0, PortId::index), at.class.map_or(0, TrafficClass::index));
+    let (port, class) =
+        (place.port.map_or(0, PortId::index), place.class.map_or(0, TrafficClass::index));
     let written = match object.kind().takes(&value) {
         true => (object.0.lens.set)(plan, Spot { port, class }, value),
         false => Err(Reason::Range),
@@ -159,24 +160,24 @@ pub fn configure(
 }
 
 /// Iterates over the selected places.
-fn spots(ports: usize, object: Object, at: At) -> Result<impl Iterator<Item = Spot>, Reason> {
+fn spots(ports: usize, object: Object, place: At) -> Result<impl Iterator<Item = Spot>, Reason> {
     let (by_port, by_class) = match object.scope() {
         Scope::Bridge => (false, false),
         Scope::Port => (true, false),
         Scope::Queue | Scope::Sums => (true, true),
     };
-    if (at.port.is_some() && !by_port) || (at.class.is_some() && !by_class) {
+    if (place.port.is_some() && !by_port) || (place.class.is_some() && !by_class) {
         return Err(Reason::Scope);
     }
-    if at.port.is_some_and(|port| port.index() >= ports) {
+    if place.port.is_some_and(|port| port.index() >= ports) {
         return Err(Reason::NoPort);
     }
     let range = |one: Option<usize>, many: bool, all: usize| match one {
         Some(n) => n..n + 1,
         None => 0..if many { all } else { 1 },
     };
-    let of_ports = range(at.port.map(PortId::index), by_port, ports);
-    let of_classes = range(at.class.map(TrafficClass::index), by_class, PRIORITIES);
+    let of_ports = range(place.port.map(PortId::index), by_port, ports);
+    let of_classes = range(place.class.map(TrafficClass::index), by_class, PRIORITIES);
     Ok(of_ports.flat_map(move |port| of_classes.clone().map(move |class| Spot { port, class })))
 }
 

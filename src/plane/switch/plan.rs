@@ -176,7 +176,7 @@ impl SwitchPlan {
         // LLDP carries DCBX: without it there is no neighbour to advertise to.
         if let (Some(role), true) = (role, congestion.concerns_neighbours()) {
             let dcbx = agents.dcbx.get_or_insert_with(|| DcbxPlan::new(agents.mac));
-            congestion.tell(dcbx, port, plan, role);
+            congestion.advertise(dcbx, port, plan, role);
         }
         Some(agents)
     }
@@ -189,7 +189,7 @@ impl CongestionPlan {
         self.isolation.is_some() || self.sfc.is_some() || self.proxy.is_some()
     }
 
-    fn tell(&self, dcbx: &mut DcbxPlan, port: PortId, plan: &PortPlan, role: Role) {
+    fn advertise(&self, dcbx: &mut DcbxPlan, port: PortId, plan: &PortPlan, role: Role) {
         // What the port's own plan says takes precedence.
         dcbx.topology = dcbx.topology.or(Some(TopologyPlan::Recognized(role.device())));
         dcbx.isolation = dcbx.isolation.or_else(|| self.isolation_of(port, plan));

@@ -205,25 +205,29 @@ impl<W: World> PortState<W> {
 
     /// Returns the time of the port's next event that needs no frame to arrive.
     pub(super) fn next_deadline(&self, now: Instant) -> Instant {
-        let mut at = self.watchdog.next_deadline();
+        let mut deadline = self.watchdog.next_deadline();
         let pause = self.sender.due(now).is_some();
         let busy = !self.link_free(now);
         if busy && (pause || !self.scheduler.is_empty()) {
-            at = at.min(self.shaper.as_ref().map_or(Instant::NEVER, Shaper::free_at));
+            deadline = deadline.min(self.shaper.as_ref().map_or(Instant::NEVER, Shaper::free_at));
         }
         // A pause that is due waits for the link, not for its due time.
         if !(busy && pause) {
-            at = at.min(self.sender.next_deadline());
+            deadline = deadline.min(self.sender.next_deadline());
         }
         // So do frames of link protocols and pauses of the proxy.
         let free = self.shaper.as_ref().map_or(Instant::ZERO, Shaper::free_at);
         // The proxy's pause also waits for the control frames before it.
         let says = self.up && self.control.is_empty();
         let due = self.agents_due.min(if says { self.proxy_due } else { Instant::NEVER });
-        at = at.min(if busy { due.max(free) } else { due });
+        deadline = deadline.min(if busy { due.max(free) } else { due });
         // The end of a pause releases a queued frame. With empty queues it has no effect, and the
         // receiver would keep reporting a deadline that has passed.
-        if self.scheduler.is_empty() { at } else { at.min(self.receiver.next_deadline()) }
+        if self.scheduler.is_empty() {
+            deadline
+        } else {
+            deadline.min(self.receiver.next_deadline())
+        }
     }
 }
 

@@ -118,7 +118,7 @@ impl Reconciler {
         if self.written {
             return Instant::ZERO;
         }
-        self.again.iter().map(|(at, _)| *at).min().unwrap_or(Instant::NEVER)
+        self.again.iter().map(|(time, _)| *time).min().unwrap_or(Instant::NEVER)
     }
 
     /// Returns the total number of steps.
@@ -183,7 +183,7 @@ impl Reconciler {
                 return self.surrounded(now, port, heard, &mut apply);
             }
             News::Failed(failure) => {
-                self.tell(now, port, StepKind::Failed(*failure));
+                self.record(now, port, StepKind::Failed(*failure));
                 return self.fall_back(now, port, &mut apply);
             }
             News::Switched { from, to, why } => {
@@ -194,7 +194,7 @@ impl Reconciler {
                 return self.negotiated(now, port, resolved, &mut apply);
             }
             News::Found(found) => {
-                self.tell(now, port, StepKind::Found(*found));
+                self.record(now, port, StepKind::Found(*found));
                 if let Some(auto) = self.auto(port) {
                     let headroom = calculate_headroom(&auto, found);
                     // A repetition may find less by chance. The step is in the log all the same.
@@ -202,7 +202,7 @@ impl Reconciler {
                     let (need, cell) = (headroom.required.cells, auto.cell_bytes);
                     // A peer that answers late would otherwise take the buffer of all ports.
                     if need > auto.limit {
-                        self.tell(now, port, StepKind::Limited { need, limit: auto.limit, cell });
+                        self.record(now, port, StepKind::Limited { need, limit: auto.limit, cell });
                     }
                     let sum = headroom.required.sum.to_string();
                     self.wanted[port.index()] = Some((need.min(auto.limit), sum));
@@ -212,7 +212,7 @@ impl Reconciler {
                 return;
             }
         };
-        self.tell(now, port, kind);
+        self.record(now, port, kind);
     }
 
     /// Returns the headroom that a port gets after a measurement that `found` this one: at once if it is
@@ -310,7 +310,7 @@ impl Reconciler {
                 Ok(()) => {
                     self.note_group(port, group, plan);
                     let (to, sum) = (need, sum.clone());
-                    self.tell(now, port, StepKind::Set { group, from: headroom, to, cell, sum });
+                    self.record(now, port, StepKind::Set { group, from: headroom, to, cell, sum });
                 }
                 // Frames still hold the cells; all groups of the port are tried again.
                 Err(Refused::Now(_)) => {
@@ -319,7 +319,7 @@ impl Reconciler {
                 }
                 Err(Refused::Never(why)) => {
                     let has = headroom;
-                    self.tell(now, port, StepKind::TooLittle { group, need, has, cell, why });
+                    self.record(now, port, StepKind::TooLittle { group, need, has, cell, why });
                     if let Some(headroom) = &mut self.headroom[port.index()] {
                         headroom.set = false;
                     }
@@ -333,7 +333,7 @@ impl Reconciler {
         }
     }
 
-    fn tell(&mut self, now: Instant, port: PortId, kind: StepKind) {
+    fn record(&mut self, now: Instant, port: PortId, kind: StepKind) {
         if self.steps.len() == STEPS {
             self.steps.pop_front();
         }

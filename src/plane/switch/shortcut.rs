@@ -47,8 +47,9 @@ impl Flow {
     #[inline(always)]
     pub(super) fn of(head: &[u8]) -> Option<Self> {
         let h = head.first_chunk::<WHOLE>()?;
-        let word =
-            |at: usize| u64::from_le_bytes(*h[at..].first_chunk().expect("within the header"));
+        let word = |offset: usize| {
+            u64::from_le_bytes(*h[offset..].first_chunk().expect("within the header"))
+        };
         let (first, second) = (word(0), word(8));
         // Bytes 12 and 13: an EtherType, or that of a tag.
         match (second >> 32) as u16 {
@@ -245,8 +246,8 @@ impl Shortcuts {
     ) -> Option<(Decision, u64)> {
         // No group has a decision: messages of link protocols do not read three more lines.
         let flow = Flow::of(head).filter(|flow| flow.first & GROUP_BIT == 0)?;
-        let at = slot(&self.entries, &flow);
-        let mut beside = (1..WAYS).map(|way| &self.entries[at ^ way]);
+        let index = slot(&self.entries, &flow);
+        let mut beside = (1..WAYS).map(|way| &self.entries[index ^ way]);
         let entry = beside.find(|entry| entry.holds(now, version, &flow))?;
         Some((entry.decision, entry.number))
     }
@@ -266,10 +267,10 @@ impl Shortcuts {
 
     /// Stores a decision. If its slot has another flow's, that one moves to a slot beside it.
     pub(super) fn note(&mut self, until: Instant, version: u32, flow: Flow, decision: Decision) {
-        let at = slot(&self.entries, &flow);
+        let index = slot(&self.entries, &flow);
         let number = decision.number(flow.layout());
         // The slot itself comes first, then the three that differ from it in the last two bits.
-        let ways = || (0..WAYS).map(|way| at ^ way);
+        let ways = || (0..WAYS).map(|way| index ^ way);
         // A flow must have one entry at most, or an old decision could outlive the new one.
         let old = ways().find(|slot| self.entries[*slot].flow == flow);
         // An entry of another version is never found again, whatever its flow.
@@ -277,8 +278,8 @@ impl Shortcuts {
         let slot = old.or_else(free).unwrap_or_else(|| {
             // In turn over the three, so that several flows of one slot do not evict the same one each time.
             self.evicted = self.evicted % (WAYS - 1) + 1;
-            self.entries[at ^ self.evicted] = self.entries[at];
-            at
+            self.entries[index ^ self.evicted] = self.entries[index];
+            index
         });
         self.entries[slot] = Entry { flow, until, version, decision, number };
     }
@@ -323,8 +324,8 @@ mod tests {
     #[test]
     fn four_flows_of_one_slot_keep_their_decisions() {
         let mut cache = Shortcuts::new(64);
-        let at = slot(&cache.entries, &flow(0));
-        let same = (0..).filter(|n| slot(&cache.entries, &flow(*n)) == at);
+        let index = slot(&cache.entries, &flow(0));
+        let same = (0..).filter(|n| slot(&cache.entries, &flow(*n)) == index);
         let same: Vec<u64> = same.take(5).collect();
         let decision = |n: u64| Decision {
             egress: PortId::new(n as u16 % 64).expect("a small number"),

@@ -71,11 +71,11 @@ impl Frames {
     pub(super) fn arrived(
         &mut self,
         facts: &Facts,
-        at: Instant,
+        time: Instant,
         direction: Direction,
         frame: &VirtualFrame,
     ) {
-        self.ended(facts, at, direction, frame);
+        self.ended(facts, time, direction, frame);
         self.nodes[facts.to(direction).node.index()].arrived += 1;
     }
 
@@ -89,7 +89,7 @@ impl Frames {
     pub(super) fn ended(
         &mut self,
         facts: &Facts,
-        at: Instant,
+        time: Instant,
         direction: Direction,
         frame: &VirtualFrame,
     ) {
@@ -98,7 +98,7 @@ impl Frames {
         // No underflow: what ends here without a start is the finding.
         if line.frames == 0 || line.octets < octets {
             let place = facts.to(direction).node.index();
-            self.first.record_at(at, place, || {
+            self.first.record_at(time, place, || {
                 format!(
                     "a frame ended on the line from {} that never started there",
                     facts.from(direction).name
@@ -168,8 +168,8 @@ impl Frames {
 
     /// A switch sent a frame that it never got.
     #[cold]
-    pub(super) fn strange(&mut self, facts: &Facts, at: Instant, direction: Direction) {
-        self.first.record_at(at, facts.from(direction).node.index(), || {
+    pub(super) fn strange(&mut self, facts: &Facts, time: Instant, direction: Direction) {
+        self.first.record_at(time, facts.from(direction).node.index(), || {
             format!(
                 "{} sent a frame that never came in, or by a wrong port",
                 facts.from(direction).name
@@ -300,7 +300,7 @@ impl Cells {
         facts: &Facts,
         passages: &Passages,
         lateness: &Lateness,
-        at: Instant,
+        time: Instant,
         nodes: &mut Nodes,
     ) {
         // At the first sample: the default has no nodes.
@@ -318,7 +318,7 @@ impl Cells {
             let is_empty = switch.held() == 0;
             // Messages of the switch itself are in its groups and never arrived on a line.
             let silent = node.speaks_as.is_empty();
-            let exact = passages.is_exact(id) && !lateness.is_late(at, id) && silent;
+            let exact = passages.is_exact(id) && !lateness.is_late(time, id) && silent;
             if !is_empty && !exact {
                 // A switch configured so can never be followed, and has to be empty.
                 coverage.lost |= node.bridges && silent;
@@ -334,7 +334,7 @@ impl Cells {
                     let due = if exact { passages.cells(*out, group.index()) } else { 0 };
                     self.compared += 1;
                     if found != due {
-                        self.first.record_at(at, n, || {
+                        self.first.record_at(time, n, || {
                             let name = &facts.from(*out).name;
                             format!(
                                 "{name} group {group} has {found} cells; its frames take \

@@ -121,14 +121,14 @@ impl Deadlocks {
 
     /// A data frame starts, anywhere.
     #[inline]
-    pub(super) fn started(&mut self, at: Instant) {
-        self.started = self.started.max(at);
+    pub(super) fn started(&mut self, time: Instant) {
+        self.started = self.started.max(time);
     }
 
     /// A data frame of a class starts.
     #[inline]
-    pub(super) fn sent(&mut self, at: Instant, port: Direction, class: u8) {
-        self.moved[port.index()][usize::from(class)] = at;
+    pub(super) fn sent(&mut self, time: Instant, port: Direction, class: u8) {
+        self.moved[port.index()][usize::from(class)] = time;
     }
 
     /// Time at which the last data frame of a class started at a port.
@@ -148,7 +148,7 @@ impl Deadlocks {
     }
 
     /// Looks at all queues, after all that happens at `at`.
-    pub(super) fn sample(&mut self, parts: &Parts<'_>, at: Instant, nodes: &mut Nodes) {
+    pub(super) fn sample(&mut self, parts: &Parts<'_>, time: Instant, nodes: &mut Nodes) {
         self.samples += 1;
         let facts = parts.facts();
         let mut waiting = Waiting::new();
@@ -168,8 +168,8 @@ impl Deadlocks {
                 let held_back = |p: &usize| {
                     let since = requests.since(port.reverse(), *p);
                     (of.class[*p] == class || passages.places(port, *p) >> class & 1 == 1)
-                        && since.saturating_add(self.patience[port.index()]) <= at
-                        && pauses.is_paused(of_own, passages, at, port, *p)
+                        && since.saturating_add(self.patience[port.index()]) <= time
+                        && pauses.is_paused(of_own, passages, time, port, *p)
                 };
                 let wanted = |p: &usize| requests.wants(port.reverse(), *p);
                 let group = |p: usize| 1 << peer.group[p];
@@ -206,15 +206,20 @@ impl Deadlocks {
                 is_queued(nodes, of, *class)
             }),
         };
-        self.compare(parts, at, &ways);
+        self.compare(parts, time, &ways);
     }
 
     /// Takes note of what is new, and of what is over.
-    fn compare(&mut self, parts: &Parts<'_>, at: Instant, ways: &BTreeMap<Queue, BTreeSet<Queue>>) {
+    fn compare(
+        &mut self,
+        parts: &Parts<'_>,
+        time: Instant,
+        ways: &BTreeMap<Queue, BTreeSet<Queue>>,
+    ) {
         let facts = parts.facts();
         for (deadlock, queues) in self.found.iter_mut().zip(&self.queues) {
             if deadlock.ended.is_none() && !queues.iter().all(|queue| ways.contains_key(queue)) {
-                deadlock.ended = Some(at);
+                deadlock.ended = Some(time);
             }
         }
         let known = |queue: &Queue| {
@@ -229,16 +234,20 @@ impl Deadlocks {
             let of_part = parts.of(facts.from(*port).node).deadlocks;
             of_part.unwrap_or(&*self).moved[port.index()][usize::from(*class)]
         });
-        let since = moved.max().unwrap_or(at);
+        let since = moved.max().unwrap_or(time);
         let name = |(port, _): &Queue| facts.from(*port).name.clone();
         let mut names: Vec<String> = cycle.iter().map(name).collect();
         names.extend(cycle.first().map(name));
         let queue = |(port, class): &Queue| {
-            let of = facts.from(*port);
-            (of.node, of.port, TrafficClass::new(*class).expect("a class is one of eight"))
+            let port_facts = facts.from(*port);
+            (
+                port_facts.node,
+                port_facts.port,
+                TrafficClass::new(*class).expect("a class is one of eight"),
+            )
         };
         self.found.push(Deadlock {
-            at,
+            at: time,
             since,
             ended: None,
             cycle: cycle.iter().map(queue).collect(),
@@ -401,12 +410,12 @@ fn closed(
 
 /// True if one of `queues` can be reached from `queue` by the dependencies between queues.
 fn reaches(ways: &BTreeMap<Queue, BTreeSet<Queue>>, queue: Queue, queues: &[Queue]) -> bool {
-    let (mut seen, mut next) = (BTreeSet::from([queue]), vec![queue]);
+    let (mut visited, mut next) = (BTreeSet::from([queue]), vec![queue]);
     while let Some(queue) = next.pop() {
         if queues.contains(&queue) {
             return true;
         }
-        next.extend(ways[&queue].iter().filter(|queue| seen.insert(**queue)));
+        next.extend(ways[&queue].iter().filter(|queue| visited.insert(**queue)));
     }
     false
 }

@@ -175,22 +175,28 @@ impl Excuses {
     pub(super) fn happened(
         &mut self,
         facts: &Facts,
-        at: Instant,
+        time: Instant,
         port: Direction,
         cause: Cause,
-        of: PrioritySet,
+        priorities: PrioritySet,
     ) {
-        self.lasts(at, port, cause, of, at.saturating_add(facts.round_trip(port)));
+        self.lasts(time, port, cause, priorities, time.saturating_add(facts.round_trip(port)));
     }
 
     /// Something began that ends at [`Self::ended`].
-    pub(super) fn began(&mut self, at: Instant, port: Direction, cause: Cause, of: PrioritySet) {
-        self.lasts(at, port, cause, of, Instant::NEVER);
+    pub(super) fn began(
+        &mut self,
+        time: Instant,
+        port: Direction,
+        cause: Cause,
+        priorities: PrioritySet,
+    ) {
+        self.lasts(time, port, cause, priorities, Instant::NEVER);
     }
 
     fn lasts(
         &mut self,
-        at: Instant,
+        time: Instant,
         port: Direction,
         cause: Cause,
         of: PrioritySet,
@@ -204,39 +210,46 @@ impl Excuses {
         let held = PrioritySet(priorities.0 & self.over[port.index()].0);
         let open = &mut self.open[port.index()];
         // What is over explains nothing more, and the list stays short.
-        open.retain(|open| open.until >= at || !open.held.is_empty());
-        open.push(Open { cause, priorities, from: at, until, held });
+        open.retain(|open| open.until >= time || !open.held.is_empty());
+        open.push(Open { cause, priorities, from: time, until, held });
     }
 
     /// Ends a cause at a port: frames that it let through arrive for one more round trip.
     pub(super) fn ended(
         &mut self,
         facts: &Facts,
-        at: Instant,
+        time: Instant,
         port: Direction,
         cause: Cause,
-        of: PrioritySet,
+        priorities: PrioritySet,
     ) {
         let over = self.over[port.index()];
         for open in &mut self.open[port.index()] {
             // The cause may have begun at other priorities of this port, too, which go on.
-            if open.cause == cause && open.priorities == of && open.until == Instant::NEVER {
-                open.until = at.saturating_add(facts.round_trip(port));
-                open.held = PrioritySet(of.0 & over.0);
+            if open.cause == cause && open.priorities == priorities && open.until == Instant::NEVER
+            {
+                open.until = time.saturating_add(facts.round_trip(port));
+                open.held = PrioritySet(priorities.0 & over.0);
             }
         }
     }
 
     /// A group went over its limit, or resumes its peer.
-    pub(super) fn crossed(&mut self, at: Instant, port: Direction, of: PrioritySet, xoff: bool) {
+    pub(super) fn crossed(
+        &mut self,
+        time: Instant,
+        port: Direction,
+        priorities: PrioritySet,
+        xoff: bool,
+    ) {
         let over = &mut self.over[port.index()].0;
-        *over = if xoff { *over | of.0 } else { *over & !of.0 };
+        *over = if xoff { *over | priorities.0 } else { *over & !priorities.0 };
         for open in &mut self.open[port.index()] {
             if !xoff {
-                open.held.0 &= !of.0;
-            } else if open.from == at {
+                open.held.0 &= !priorities.0;
+            } else if open.from == time {
                 // A switch speaks after the poll in which it pauses, and so after what met the pause.
-                open.held.0 |= of.0 & open.priorities.0;
+                open.held.0 |= priorities.0 & open.priorities.0;
             }
         }
     }
@@ -247,24 +260,24 @@ impl Excuses {
     }
 
     /// The earliest cause that explains a drop now, if any.
-    pub(super) fn find(&self, at: Instant, port: Direction, priority: u8) -> Option<Found> {
+    pub(super) fn find(&self, time: Instant, port: Direction, priority: u8) -> Option<Found> {
         let has = |set: PrioritySet| set.0 >> priority & 1 == 1;
         let longest = self.longest[port.index()];
-        let is_held = |open: &Open| has(open.held) && at <= open.until.saturating_add(longest);
-        let explains = |open: &&Open| has(open.priorities) && (at <= open.until || is_held(open));
+        let is_held = |open: &Open| has(open.held) && time <= open.until.saturating_add(longest);
+        let explains = |open: &&Open| has(open.priorities) && (time <= open.until || is_held(open));
         let Open { cause, from, until, .. } = *self.open[port.index()].iter().find(explains)?;
         // Past its end it is open for as long as the group is over its limit.
-        let until = (at <= until && until != Instant::NEVER).then_some(until);
+        let until = (time <= until && until != Instant::NEVER).then_some(until);
         Some(Found { cause, from, until })
     }
 
     /// A drop was explained.
     pub(super) fn used(&mut self, facts: &Facts, port: Direction, priority: u8, found: Found) {
         self.drops.count(found.cause);
-        let of = facts.from(port);
+        let port_facts = facts.from(port);
         let same = |e: &&mut Excuse| {
             (e.cause, e.from, e.priority.get()) == (found.cause, found.from, priority)
-                && e.place == of.name
+                && e.place == port_facts.name
         };
         // Drops with one cause follow each other, so the last excuse is the likeliest.
         if let Some(excuse) = self.used.iter_mut().rev().find(same) {
@@ -274,7 +287,7 @@ impl Excuses {
             self.used.push(Excuse {
                 cause: found.cause,
                 planned: found.cause.is_planned(),
-                place: of.name.clone(),
+                place: port_facts.name.clone(),
                 priority: Priority::ALL[usize::from(priority)],
                 from: found.from,
                 until: found.until,
@@ -305,18 +318,18 @@ pub(super) fn words(causes: impl IntoIterator<Item = (&'static str, bool, u64)>)
 /// frame that was sent before the late pause was obeyed has arrived.
 pub(super) fn explains(
     facts: &Facts,
-    at: Instant,
+    time: Instant,
     port: Direction,
     window: Option<(Instant, Instant)>,
 ) -> Option<Found> {
     let (from, until) = window?;
-    let of = facts.from(port);
+    let port_facts = facts.from(port);
     let end = until.saturating_add(facts.round_trip(port));
     let stalled = |(begin, over): &(Instant, Instant)| *begin <= until && from <= *over;
     // A busy processor may be late at the same time; the stall is what the lab file says.
-    let planned = facts.node(of.node).stalls.iter().any(stalled);
+    let planned = facts.node(port_facts.node).stalls.iter().any(stalled);
     let cause = if planned { Cause::Stall } else { Cause::Processor };
-    (from <= at && at <= end).then_some(Found { cause, from, until: Some(end) })
+    (from <= time && time <= end).then_some(Found { cause, from, until: Some(end) })
 }
 
 /// True if a time is over by another: used where both are durations since the same moment.
@@ -347,12 +360,12 @@ impl Lateness {
 
     /// A node has something to do, and is polled later. Nothing but its plan makes that so: where
     /// that has no stall now and no processor that takes time, it is a bug and no excuse.
-    pub(super) fn held_up(&mut self, facts: &Facts, at: Instant, node: NodeId) {
+    pub(super) fn held_up(&mut self, facts: &Facts, time: Instant, node: NodeId) {
         let plan = facts.node(node);
-        let stalled = plan.stalls.iter().any(|(from, until)| (*from..*until).contains(&at));
+        let stalled = plan.stalls.iter().any(|(from, until)| (*from..*until).contains(&time));
         if plan.takes_time || stalled {
             // The first event that waits begins it; later ones wait along.
-            self.nodes[node.index()].since.get_or_insert(at);
+            self.nodes[node.index()].since.get_or_insert(time);
         }
     }
 
@@ -362,11 +375,11 @@ impl Lateness {
     }
 
     /// It is polled.
-    pub(super) fn caught_up(&mut self, at: Instant, node: NodeId) {
+    pub(super) fn caught_up(&mut self, time: Instant, node: NodeId) {
         let node = &mut self.nodes[node.index()];
         let Some(since) = node.since.take() else { return };
-        node.total += at.since(since);
-        node.last = Some((since, at));
+        node.total += time.since(since);
+        node.last = Some((since, time));
     }
 
     /// Since when something waits for a node, if anything does.
@@ -375,20 +388,20 @@ impl Lateness {
     }
 
     /// All that a node has lost by `at`.
-    pub(super) fn total(&self, at: Instant, node: NodeId) -> Duration {
+    pub(super) fn total(&self, time: Instant, node: NodeId) -> Duration {
         let Node { since, total, .. } = self.nodes[node.index()];
-        total + since.map_or(Duration::ZERO, |since| at.since(since))
+        total + since.map_or(Duration::ZERO, |since| time.since(since))
     }
 
     /// True if something waits for a node now, or waited for the poll that it makes at `at`.
-    pub(super) fn is_late(&self, at: Instant, node: NodeId) -> bool {
+    pub(super) fn is_late(&self, time: Instant, node: NodeId) -> bool {
         let Node { since, last, .. } = self.nodes[node.index()];
-        since.is_some() || last.is_some_and(|(_, until)| until == at)
+        since.is_some() || last.is_some_and(|(_, until)| until == time)
     }
 
     /// The last time that something waited for a node, up to `at`.
-    pub(super) fn last(&self, at: Instant, node: NodeId) -> Option<(Instant, Instant)> {
+    pub(super) fn last(&self, time: Instant, node: NodeId) -> Option<(Instant, Instant)> {
         let Node { since, last, .. } = self.nodes[node.index()];
-        since.map(|since| (since, at)).or(last)
+        since.map(|since| (since, time)).or(last)
     }
 }

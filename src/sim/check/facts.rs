@@ -202,34 +202,34 @@ impl Facts {
         headroom: Option<Cells>,
     ) {
         let (direction, cell) = (self.out(node, port), u64::from(self.node(node).cell));
-        let of = &mut self.ports[direction.index()];
+        let port_facts = &mut self.ports[direction.index()];
         // The note counts cells, and the checks bytes.
-        of.headroom[group.index()] = headroom.map_or(0, |cells| u64::from(cells.0) * cell);
+        port_facts.headroom[group.index()] = headroom.map_or(0, |cells| u64::from(cells.0) * cell);
         // Thresholds are of the group, and so of all priorities in it.
-        let priorities = of.of_group(group.get()).0;
-        of.grouped.0 = match headroom {
-            Some(_) => of.grouped.0 | priorities,
-            None => of.grouped.0 & !priorities,
+        let priorities = port_facts.of_group(group.get()).0;
+        port_facts.grouped.0 = match headroom {
+            Some(_) => port_facts.grouped.0 | priorities,
+            None => port_facts.grouped.0 & !priorities,
         };
-        of.lossless.0 = of.grouped.0 & of.asks.0;
+        port_facts.lossless.0 = port_facts.grouped.0 & port_facts.asks.0;
     }
 
     /// PFC of a port runs for other priorities from now on.
     pub(super) fn enable(&mut self, port: Direction, send: PrioritySet, obey: PrioritySet) {
-        let of = &mut self.ports[port.index()];
-        (of.asks, of.obeys) = (send, obey);
+        let port_facts = &mut self.ports[port.index()];
+        (port_facts.asks, port_facts.obeys) = (send, obey);
         // Headroom without pauses makes no priority lossless.
-        of.lossless.0 = of.grouped.0 & of.asks.0;
+        port_facts.lossless.0 = port_facts.grouped.0 & port_facts.asks.0;
     }
 
     /// Frames that arrive from now on leave a port in other classes.
     pub(super) fn reclass(&mut self, port: Direction, class: [u8; PRIORITIES]) {
-        let of = &mut self.ports[port.index()];
+        let port_facts = &mut self.ports[port.index()];
         // Frames that are queued stay in their class, so that is still one of the priority's.
         for p in 0..PRIORITIES {
-            of.former[p] |= of.places_of(p);
+            port_facts.former[p] |= port_facts.places_of(p);
         }
-        of.class = class;
+        port_facts.class = class;
     }
 
     /// Returns the longest time until the last frame arrives of a priority that a port pauses.

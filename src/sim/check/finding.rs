@@ -137,19 +137,19 @@ struct What {
 impl First {
     /// Something is wrong, as seen where all nodes have reached the same time.
     #[cold]
-    pub(super) fn record(&mut self, at: Instant, what: impl FnOnce() -> String) {
-        self.record_at(at, 0, what);
+    pub(super) fn record(&mut self, time: Instant, what: impl FnOnce() -> String) {
+        self.record_at(time, 0, what);
     }
 
     /// Something is wrong at the place of this number.
     #[cold]
-    pub(super) fn record_at(&mut self, at: Instant, place: usize, what: impl FnOnce() -> String) {
+    pub(super) fn record_at(&mut self, time: Instant, place: usize, what: impl FnOnce() -> String) {
         self.times += 1;
         // Calls about different nodes may be in another order than that of time; those of one time are
         // in the order of their places.
-        if self.what.as_ref().is_none_or(|first| at < first.at) {
-            let text = format!("at {}: {}", at.since(Instant::ZERO), what());
-            self.what = Some(What { at, place, text });
+        if self.what.as_ref().is_none_or(|first| time < first.at) {
+            let text = format!("at {}: {}", time.since(Instant::ZERO), what());
+            self.what = Some(What { at: time, place, text });
         }
     }
 

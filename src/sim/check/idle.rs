@@ -59,16 +59,16 @@ impl Line {
     }
 
     #[inline]
-    fn sent(&mut self, at: Instant, end: Instant, is_control: bool) {
+    fn sent(&mut self, time: Instant, end: Instant, is_control: bool) {
         // Less than the frame itself is rounding, and no room for another.
-        let gap = at.since(self.free) > end.since(at);
+        let gap = time.since(self.free) > end.since(time);
         self.free = end;
         if !is_control {
             (self.control_since, self.unowed) = (end, 0);
             return;
         }
         if gap {
-            (self.control_since, self.unowed) = (at, 0);
+            (self.control_since, self.unowed) = (time, 0);
         }
         self.unowed += 1;
     }
@@ -79,9 +79,9 @@ impl Line {
     }
 
     /// True if MAC control frames alone have kept data from the line for too long.
-    fn starves(&self, at: Instant, pause_time: Duration) -> bool {
+    fn starves(&self, time: Instant, pause_time: Duration) -> bool {
         self.unowed > PAUSES_MOST
-            && at.since(self.starved_since) > pause_time.saturating_mul(PAUSES_MOST)
+            && time.since(self.starved_since) > pause_time.saturating_mul(PAUSES_MOST)
     }
 }
 
@@ -94,19 +94,19 @@ impl Idle {
     #[inline]
     pub(super) fn sent(
         &mut self,
-        at: Instant,
+        time: Instant,
         end: Instant,
         direction: Direction,
         is_control: bool,
     ) {
-        self.lines[direction.index()].sent(at, end, is_control);
+        self.lines[direction.index()].sent(time, end, is_control);
     }
 
     /// A group of a port crosses a limit, so that the port owes its peer a MAC control frame, unless it never
     /// sends any for that group.
     pub(super) fn crossed(&mut self, facts: &Facts, port: Direction, group: u8) {
-        let of = facts.from(port);
-        if of.of_group(group).0 & of.asks.0 != 0 {
+        let port_facts = facts.from(port);
+        if port_facts.of_group(group).0 & port_facts.asks.0 != 0 {
             self.lines[port.index()].crossed();
         }
     }
@@ -127,34 +127,36 @@ impl Idle {
         &mut self,
         known: &Known<'_>,
         lateness: &Lateness,
-        at: Instant,
+        time: Instant,
         nodes: &mut Nodes,
     ) {
         let Known { facts, passages, .. } = *known;
 
         for direction in facts.directions().filter(|port| facts.has_port(*port)) {
-            let of = facts.from(direction);
+            let port_facts = facts.from(direction);
             let line = self.lines[direction.index()];
-            let is_busy = line.free > at;
+            let is_busy = line.free > time;
             // A node that waits for its processor sends nothing, and is not judged for it.
-            let is_late = lateness.is_late(at, of.node);
-            let waits = match nodes.get_mut(of.node) {
+            let is_late = lateness.is_late(time, port_facts.node);
+            let waits = match nodes.get_mut(port_facts.node) {
                 Node::Host(_) => continue,
                 _ if line.down || is_late => None,
                 _ if is_busy && line.control_since >= line.starved_since => None,
                 Node::Switch(switch) => {
                     self.samples += u64::from(!is_busy);
                     // What the switch itself says it holds, where its frames cannot be followed.
-                    let unfollowed = !passages.is_exact(of.node) && facts.node(of.node).bridges;
+                    let unfollowed =
+                        !passages.is_exact(port_facts.node) && facts.node(port_facts.node).bridges;
                     let is_free = |class: &TrafficClass| {
                         line.stormed >> class.get() & 1 == 0
                             && (passages.queued(direction, class.index()) > 0 || unfollowed)
-                            && is_unpaused(known, at, direction, *class)
+                            && is_unpaused(known, time, direction, *class)
                     };
                     // By the switch's own counters, as a frame that is followed need not be in a queue yet.
                     let octets = |class: TrafficClass| {
-                        let places = of.classes_of(class);
-                        let octets = places.map(|class| switch.queue_bytes(of.port, class)).sum();
+                        let places = port_facts.classes_of(class);
+                        let octets =
+                            places.map(|class| switch.queue_bytes(port_facts.port, class)).sum();
                         (class, octets)
                     };
                     let free = TrafficClass::ALL.into_iter().filter(is_free);
@@ -164,19 +166,19 @@ impl Idle {
             let starved_since = line.starved_since;
             // Starvation is timed from the last sample at which no data waited behind pauses.
             if waits.is_none() || !is_busy {
-                self.lines[direction.index()].starved_since = at;
+                self.lines[direction.index()].starved_since = time;
             }
             let Some((class, octets)) = waits else { continue };
-            let name = &of.name;
+            let name = &port_facts.name;
             let place = direction.index();
             if !is_busy {
-                self.first.record_at(at, place, || {
+                self.first.record_at(time, place, || {
                     format!(
                         "{name} is idle and not paused while {octets} bytes wait in class {class}"
                     )
                 });
-            } else if line.starves(at, of.pause_time()) {
-                self.first.record_at(at, place, || {
+            } else if line.starves(time, port_facts.pause_time()) {
+                self.first.record_at(time, place, || {
                     let since = starved_since.since(Instant::ZERO);
                     format!("{name} sends nothing but pauses since {since} while {octets} bytes wait in class {class}")
                 });
@@ -207,15 +209,21 @@ impl Idle {
 /// True if no pause stops a class. A congesting class may be stopped by a priority of its own, too, and by
 /// a frame at its head of any that is isolated there; and any class by frames that arrived before their
 /// priority left it.
-fn is_unpaused(known: &Known<'_>, at: Instant, direction: Direction, class: TrafficClass) -> bool {
+fn is_unpaused(
+    known: &Known<'_>,
+    time: Instant,
+    direction: Direction,
+    class: TrafficClass,
+) -> bool {
     let Known { facts, passages, pauses, .. } = *known;
 
-    let of = facts.from(direction);
+    let port_facts = facts.from(direction);
     // Different bits, so the sum is their union.
-    let places: u8 = of.classes_of(class).map(|class| 1 << class.get()).sum();
-    let is_there = |p: &usize| (of.places_of(*p) | passages.places(direction, *p)) & places != 0;
+    let places: u8 = port_facts.classes_of(class).map(|class| 1 << class.get()).sum();
+    let is_there =
+        |p: &usize| (port_facts.places_of(*p) | passages.places(direction, *p)) & places != 0;
     let mut own = (0..PRIORITIES).filter(is_there);
-    own.all(|p| !pauses.is_paused(facts, passages, at, direction, p))
+    own.all(|p| !pauses.is_paused(facts, passages, time, direction, p))
 }
 
 #[derive(Clone, Debug)]
@@ -237,12 +245,12 @@ struct Queue {
 impl Starved {
     pub(super) fn new(facts: &Facts) -> Self {
         let of_port = |port: Direction| {
-            let of = facts.from(port);
-            let starves = move |class: &TrafficClass| of.starving >> class.get() & 1 == 1;
+            let port_facts = facts.from(port);
+            let starves = move |class: &TrafficClass| port_facts.starving >> class.get() & 1 == 1;
             TrafficClass::ALL.into_iter().filter(starves).map(move |class| Queue {
                 port,
                 class,
-                first: TrafficClass::ALL[usize::from(of.congesting[class.index()])],
+                first: TrafficClass::ALL[usize::from(port_facts.congesting[class.index()])],
                 since: None,
                 time: Duration::ZERO,
             })
@@ -255,17 +263,17 @@ impl Starved {
         &mut self,
         facts: &Facts,
         deadlocks: &Deadlocks,
-        at: Instant,
+        time: Instant,
         nodes: &mut Nodes,
     ) {
         for queue in self.queues.iter_mut().filter(|queue| facts.has_port(queue.port)) {
-            let of = facts.from(queue.port);
-            let Node::Switch(switch) = nodes.get_mut(of.node) else { continue };
-            let waits = |class: TrafficClass| switch.queue_bytes(of.port, class) > 0;
+            let port_facts = facts.from(queue.port);
+            let Node::Switch(switch) = nodes.get_mut(port_facts.node) else { continue };
+            let waits = |class: TrafficClass| switch.queue_bytes(port_facts.port, class) > 0;
             // Frames of isolated flows count as those of the class that they came for.
             let sent = deadlocks.last_sent(queue.port, queue.class.get());
             let starves = waits(queue.class) && waits(queue.first);
-            queue.since = starves.then(|| queue.since.unwrap_or(at));
+            queue.since = starves.then(|| queue.since.unwrap_or(time));
             queue.time = queue.since.map_or(Duration::ZERO, |since| sent.since(since));
         }
     }

@@ -12,7 +12,7 @@ use super::excuses::{self, Cause, ExcusedDrops, Excuses};
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First, KnownLosses};
 use super::passages::Dropped;
-use super::requests::Cx;
+use super::requests::Context;
 use super::take;
 use crate::{Direction, Loss, NodeId};
 use contracts::stats::DropKind;
@@ -98,27 +98,27 @@ impl Lossless {
     }
 
     /// A switch dropped a frame of `priority` that came in by (or was to leave by) `port`.
-    pub(super) fn dropped(&mut self, cx: Cx<'_>, dropped: Dropped, whose: Option<(u64, u64)>) {
-        let Cx { facts, lateness } = cx;
+    pub(super) fn dropped(&mut self, cx: Context<'_>, dropped: Dropped, whose: Option<(u64, u64)>) {
+        let Context { facts, lateness } = cx;
         let Dropped { at, port, reason, .. } = dropped;
         let Some(priority) = dropped.priority else { return };
-        let of = facts.from(port);
-        if of.lossless.0 >> priority & 1 == 0 {
+        let port_facts = facts.from(port);
+        if port_facts.lossless.0 >> priority & 1 == 0 {
             return;
         }
         match reason.kind() {
             // Want of buffer, which is judged below.
             DropKind::Congestion => {}
-            DropKind::Watchdog if self.is_by_storm(facts, of.node) => {
+            DropKind::Watchdog if self.is_by_storm(facts, port_facts.node) => {
                 return self.count(Other::Storm);
             }
             DropKind::Watchdog => return self.count(Other::Watchdog),
-            DropKind::Link if self.is_by_link(cx, at, of.node) => {
+            DropKind::Link if self.is_by_link(cx, at, port_facts.node) => {
                 return self.count(Other::Link);
             }
             DropKind::Link => {
-                return self.first.record_at(at, of.node.index(), || {
-                    let (name, reason) = (&of.name, reason.name());
+                return self.first.record_at(at, port_facts.node.index(), || {
+                    let (name, reason) = (&port_facts.name, reason.name());
                     format!("{name} dropped a frame of lossless priority {priority} as {reason}, and no link of it was down")
                 });
             }
@@ -126,18 +126,18 @@ impl Lossless {
         }
         self.buffer += 1;
         // Such a group has to lose in any round trip, so nothing else explains it.
-        let short = of.headroom[usize::from(of.group[usize::from(priority)])]
-            < of.least_headroom(facts.to(port));
-        let late = || excuses::explains(facts, at, port, lateness.last(at, of.node));
+        let short = port_facts.headroom[usize::from(port_facts.group[usize::from(priority)])]
+            < port_facts.least_headroom(facts.to(port));
+        let late = || excuses::explains(facts, at, port, lateness.last(at, port_facts.node));
         let found = self.excuses.find(at, port, priority).or_else(late).filter(|_| !short);
         let what = || {
             let whose = whose.map_or_else(String::new, |(src, dst)| {
                 format!(", from {} to {}", facts.who(src), facts.who(dst))
             });
-            let (name, reason) = (&of.name, reason.name());
+            let (name, reason) = (&port_facts.name, reason.name());
             format!("{name} dropped a frame of lossless priority {priority} as {reason}{whose}")
         };
-        let place = of.node.index();
+        let place = port_facts.node.index();
         let Some(found) = found else { return self.first.record_at(at, place, what) };
         self.excuses.used(facts, port, priority, found);
         self.first_excused.record_at(at, place, || {
@@ -165,13 +165,13 @@ impl Lossless {
     }
 
     /// A data frame of a lossless priority was lost on its line.
-    pub(super) fn lost(&mut self, facts: &Facts, at: Instant, direction: Direction, cause: Loss) {
+    pub(super) fn lost(&mut self, facts: &Facts, time: Instant, direction: Direction, cause: Loss) {
         match cause {
             Loss::Damaged | Loss::Fault => self.count(Other::LineError),
             Loss::LinkDown => self.count(Other::Link),
             Loss::Defect => self.count(Other::Defect),
             // No fault of a lab makes a frame that its SecY refuses.
-            Loss::Secy => self.first.record(at, || {
+            Loss::Secy => self.first.record(time, || {
                 let name = &facts.from(direction).name;
                 format!("MACsec lost a frame of a lossless priority on the line from {name}")
             }),
@@ -182,15 +182,15 @@ impl Lossless {
     pub(super) fn pause_lost(
         &mut self,
         facts: &Facts,
-        at: Instant,
+        time: Instant,
         port: Direction,
-        of: PrioritySet,
+        priorities: PrioritySet,
         cause: Loss,
     ) {
         match cause {
             Loss::Damaged | Loss::Fault | Loss::LinkDown => {
-                let of = of_groups(facts, port, of);
-                self.excuses.happened(facts, at, port, Cause::LostPause, of);
+                let priorities = of_groups(facts, port, priorities);
+                self.excuses.happened(facts, time, port, Cause::LostPause, priorities);
             }
             // No fault of the environment: where a loss follows, it has no excuse.
             Loss::Secy | Loss::Defect => {}
@@ -202,16 +202,16 @@ impl Lossless {
     }
 
     /// True if a link of a switch is down, or was until a round trip ago or while the switch was late.
-    fn is_by_link(&self, cx: Cx<'_>, at: Instant, node: NodeId) -> bool {
-        let Cx { facts, lateness } = cx;
+    fn is_by_link(&self, cx: Context<'_>, time: Instant, node: NodeId) -> bool {
+        let Context { facts, lateness } = cx;
 
-        let late = lateness.last(at, node);
+        let late = lateness.last(time, node);
         facts.node(node).out.iter().any(|port| {
             let (down, last) = self.links[port.index()];
             // Zero stands for a link that never changed.
             let changed = last != Instant::ZERO;
-            let recent = at <= last.saturating_add(facts.round_trip(*port));
-            let late = || late.is_some_and(|(from, until)| from <= last && at <= until);
+            let recent = time <= last.saturating_add(facts.round_trip(*port));
+            let late = || late.is_some_and(|(from, until)| from <= last && time <= until);
             down || changed && (recent || late())
         })
     }
@@ -233,34 +233,40 @@ impl Lossless {
     }
 
     /// The link of a port went down or came up, and the peer forgot what it was told.
-    pub(super) fn link(&mut self, facts: &Facts, at: Instant, port: Direction, up: bool) {
-        self.links[port.index()] = (!up, at);
-        self.excuses.happened(facts, at, port, Cause::Link, PrioritySet::ALL);
+    pub(super) fn link(&mut self, facts: &Facts, time: Instant, port: Direction, up: bool) {
+        self.links[port.index()] = (!up, time);
+        self.excuses.happened(facts, time, port, Cause::Link, PrioritySet::ALL);
     }
 
     /// A data frame of a priority arrived at a port that no pause held back.
-    pub(super) fn forged(&mut self, facts: &Facts, at: Instant, port: Direction, priority: u8) {
+    pub(super) fn forged(&mut self, facts: &Facts, time: Instant, port: Direction, priority: u8) {
         // A value that is no priority gives the empty set.
         let of = PrioritySet(1_u8.checked_shl(priority.into()).unwrap_or(0));
         let of = of_groups(facts, port, of);
-        self.excuses.happened(facts, at, port, Cause::ForgedFrame, of);
+        self.excuses.happened(facts, time, port, Cause::ForgedFrame, of);
     }
 
     /// The peer of a port was told about these priorities in the port's name.
     pub(super) fn forged_pause(
         &mut self,
         facts: &Facts,
-        at: Instant,
+        time: Instant,
         port: Direction,
         named: PrioritySet,
     ) {
         let of = of_groups(facts, port, named);
-        self.excuses.happened(facts, at, port, Cause::ForgedPause, of);
+        self.excuses.happened(facts, time, port, Cause::ForgedPause, of);
     }
 
     /// A group went over its limit, or resumes its peer.
-    pub(super) fn crossed(&mut self, at: Instant, port: Direction, of: PrioritySet, xoff: bool) {
-        self.excuses.crossed(at, port, of, xoff);
+    pub(super) fn crossed(
+        &mut self,
+        time: Instant,
+        port: Direction,
+        priorities: PrioritySet,
+        xoff: bool,
+    ) {
+        self.excuses.crossed(time, port, priorities, xoff);
     }
 
     /// The priorities of a port whose groups are over their limits.
@@ -272,15 +278,15 @@ impl Lossless {
     pub(super) fn ignored(
         &mut self,
         facts: &Facts,
-        at: Instant,
+        time: Instant,
         port: Direction,
-        of: PrioritySet,
+        priorities: PrioritySet,
         ignored: bool,
     ) {
-        let of = of_groups(facts, port, of);
+        let priorities = of_groups(facts, port, priorities);
         match ignored {
-            true => self.excuses.began(at, port, Cause::Watchdog, of),
-            false => self.excuses.ended(facts, at, port, Cause::Watchdog, of),
+            true => self.excuses.began(time, port, Cause::Watchdog, priorities),
+            false => self.excuses.ended(facts, time, port, Cause::Watchdog, priorities),
         }
     }
 
@@ -304,16 +310,16 @@ impl Lossless {
         let causes = excuses.drops.by_cause().map(|(of, n)| (of.name(), of.is_planned(), n));
         let causes = causes.chain(others().map(|(of, n)| (of.name(), of.is_planned(), n)));
         let words = excuses::words(causes);
-        let seen = || format!("{buffer} dropped for want of buffer, {lost} lost in another way");
+        let summary = || format!("{buffer} dropped for want of buffer, {lost} lost in another way");
         let mut finding = match (first.is_none(), lost) {
             (true, 0) if !any => {
                 Finding::not_judged(Check::Lossless, "no priority is lossless".into())
             }
-            (true, 0) | (false, _) => first.finding(Check::Lossless, extent, seen),
+            (true, 0) | (false, _) => first.finding(Check::Lossless, extent, summary),
             (true, _) => {
                 let detail = match first_excused.is_none() {
                     true => String::new(),
-                    false => first_excused.finding(Check::Lossless, extent, seen).detail,
+                    false => first_excused.finding(Check::Lossless, extent, summary).detail,
                 };
                 let of = if detail.is_empty() { "" } else { ": " };
                 let what = format!("{lost} frames lost, {words}{of}{detail}");
@@ -327,8 +333,8 @@ impl Lossless {
 }
 
 /// The priorities whose frames are in the groups of these: what fills a group fills it for all of them.
-fn of_groups(facts: &Facts, port: Direction, of: PrioritySet) -> PrioritySet {
+fn of_groups(facts: &Facts, port: Direction, priorities: PrioritySet) -> PrioritySet {
     let of_port = facts.from(port);
-    let groups = of.iter().map(|p| of_port.of_group(of_port.group[p.index()]));
+    let groups = priorities.iter().map(|p| of_port.of_group(of_port.group[p.index()]));
     PrioritySet(groups.fold(0, |set, group| set | group.0))
 }

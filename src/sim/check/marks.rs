@@ -61,12 +61,12 @@ impl Marks {
     pub(super) fn sent(
         &mut self,
         facts: &Facts,
-        at: Instant,
+        time: Instant,
         direction: Direction,
         frame: &VirtualFrame,
     ) {
         if parsed::is_ce(frame.head()) {
-            self.sent_marked(facts, at, direction, frame);
+            self.sent_marked(facts, time, direction, frame);
         }
     }
 
@@ -74,7 +74,7 @@ impl Marks {
     fn sent_marked(
         &mut self,
         facts: &Facts,
-        at: Instant,
+        time: Instant,
         direction: Direction,
         frame: &VirtualFrame,
     ) {
@@ -86,12 +86,12 @@ impl Marks {
         let came_wrong = of.is_some_and(|of| self.wrong.contains(&of));
         // The mark is in the header, so a switch that sets it has to adjust the checksum.
         if node.is_switch && !came_wrong && !parsed::checksum_holds(frame.head()) {
-            self.first.record_at(at, port.node.index(), || {
+            self.first.record_at(time, port.node.index(), || {
                 format!("{} sent a frame with CE whose IPv4 checksum is wrong", port.name)
             });
         }
         if !node.is_switch && !node.sends_ce {
-            self.first.record_at(at, port.node.index(), || {
+            self.first.record_at(time, port.node.index(), || {
                 format!("{} sent a frame with CE, which none of its flows has", port.name)
             });
         }
@@ -267,15 +267,15 @@ impl EcnFirst {
         &mut self,
         facts: &Facts,
         passages: &Passages,
-        at: Instant,
+        time: Instant,
         port: Direction,
         paused: PrioritySet,
     ) {
-        let of = facts.from(port);
+        let port_facts = facts.from(port);
         // Only the first pause after the limit counts; a refresh finds nothing here.
         let crossed = core::mem::take(&mut self.crossed[port.index()]);
         for group in (0..PRIORITIES as u8).filter(|group| crossed >> group & 1 == 1) {
-            if of.of_group(group).0 & paused.0 == 0 {
+            if port_facts.of_group(group).0 & paused.0 == 0 {
                 continue;
             }
             let marking = queues(facts, passages, port, group);
@@ -288,8 +288,8 @@ impl EcnFirst {
             if let Some((queue, class)) =
                 marking.first().filter(|_| !marking.iter().any(has_marked))
             {
-                self.first.record_at(at, of.node.index(), || {
-                    let (name, queue) = (&of.name, &facts.from(*queue).name);
+                self.first.record_at(time, port_facts.node.index(), || {
+                    let (name, queue) = (&port_facts.name, &facts.from(*queue).name);
                     format!(
                         "{name} paused its sender for group {group}, and class {class} of {queue}, where its \
                          frames wait, had not sent any marked frame"
@@ -339,12 +339,14 @@ fn queues<'a>(
 ) -> impl Iterator<Item = (Direction, u8)> + 'a {
     let node: NodeId = facts.from(port).node;
     let is_here = move |p: u8| facts.from(port).group[usize::from(p)] == group;
-    let held = passages.held().filter(move |of| of.ingress == port && is_here(of.priority));
+    let held = passages
+        .held()
+        .filter(move |port_facts| port_facts.ingress == port && is_here(port_facts.priority));
     let exact = passages.is_exact(node);
     let all = facts.node(node).out.iter().flat_map(move |port| {
-        let of = facts.from(*port);
+        let port_facts = facts.from(*port);
         let places = (0..PRIORITIES as u8).filter(move |p| is_here(*p));
-        let places = places.fold(0, |set, p| set | of.places_of(usize::from(p)));
+        let places = places.fold(0, |set, p| set | port_facts.places_of(usize::from(p)));
         (0..PRIORITIES as u8)
             .filter(move |class| places >> class & 1 == 1)
             .map(move |class| (*port, class))

@@ -111,10 +111,10 @@ impl Parsed {
                 len: frame.wire_len(),
             });
         };
-        let be16 = |at: usize| u16::from_be_bytes([h[at], h[at + 1]]);
+        let be16 = |offset: usize| u16::from_be_bytes([h[offset], h[offset + 1]]);
         // An address and the two bytes behind it, which are there.
-        let be48 = |at: usize| {
-            let octets = h[at..].first_chunk::<8>().expect("the first 34 bytes are there");
+        let be48 = |offset: usize| {
+            let octets = h[offset..].first_chunk::<8>().expect("the first 34 bytes are there");
             u64::from_be_bytes(*octets) >> 16
         };
         let mut ethertype = be16(12);
@@ -196,7 +196,7 @@ fn control(head: &[u8]) -> Request {
     const GROUP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
     // MAC control has the minimum length, which is 60 bytes without FCS.
     let Some(h) = head.first_chunk::<60>() else { return Request::Other };
-    let be16 = |at: usize| u16::from_be_bytes([h[at], h[at + 1]]);
+    let be16 = |offset: usize| u16::from_be_bytes([h[offset], h[offset + 1]]);
     match be16(14) {
         0x0001 => Request::Pause(Quanta(be16(16))),
         // PFC goes to the group address alone; PAUSE may be sent to the port's own.

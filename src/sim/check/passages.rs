@@ -573,12 +573,12 @@ impl Passages {
     /// class n: that of its new frames, and former ones until its last frame there has left. Only where
     /// the frames in the switch are not known exactly does a former class count to the end of the run.
     pub(super) fn all_places(&self, facts: &Facts, port: Direction, priority: usize) -> u8 {
-        let of = facts.from(port);
-        let former = match self.is_exact(of.node) {
+        let port_facts = facts.from(port);
+        let former = match self.is_exact(port_facts.node) {
             true => self.places(port, priority),
-            false => of.former[priority],
+            false => port_facts.former[priority],
         };
-        of.places_of(priority) | former
+        port_facts.places_of(priority) | former
     }
 
     /// The priorities whose frames may be in a class of a port.

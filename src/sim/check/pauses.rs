@@ -108,19 +108,20 @@ impl Pauses {
     pub(super) fn control_sent(
         &mut self,
         facts: &Facts,
-        at: Instant,
+        time: Instant,
         direction: Direction,
         source: u64,
     ) {
-        let of = facts.from(direction);
+        let port_facts = facts.from(direction);
         // A generator sends what it is told.
-        let is_free = !facts.node(of.node).is_switch && facts.node(of.node).sends_ce;
-        if source == of.mac || is_free {
+        let is_free =
+            !facts.node(port_facts.node).is_switch && facts.node(port_facts.node).sends_ce;
+        if source == port_facts.mac || is_free {
             return;
         }
-        self.first.record_at(at, of.node.index(), || {
+        self.first.record_at(time, port_facts.node.index(), || {
             let [_, _, source @ ..] = source.to_be_bytes();
-            let (name, source) = (&of.name, Mac(source));
+            let (name, source) = (&port_facts.name, Mac(source));
             format!("{name} sent a MAC control frame with the source address {source}, not its own")
         });
     }
@@ -131,7 +132,7 @@ impl Pauses {
         &mut self,
         facts: &Facts,
         passages: &Passages,
-        at: Instant,
+        time: Instant,
         direction: Direction,
         left: Left,
     ) {
@@ -145,8 +146,8 @@ impl Pauses {
             return;
         }
         let p = usize::from(priority);
-        let of = facts.from(direction);
-        let local = facts.node(of.node).clock.local(at);
+        let port_facts = facts.from(direction);
+        let local = facts.node(port_facts.node).clock.local(time);
         // A generator's port may be configured to react late.
         if local < port.from[p] {
             return;
@@ -161,24 +162,24 @@ impl Pauses {
         let own = class.map_or(0, |class| 1 << class);
         let places = own | passages.all_places(facts, direction, p);
         if port.ignoring & places == 0 {
-            self.settle(facts, at);
-            self.suspects.push(Suspect { at, port: direction, priority, places, left });
+            self.settle(facts, time);
+            self.suspects.push(Suspect { at: time, port: direction, priority, places, left });
         }
     }
 
     /// Watchdogs speak after the poll in which they act: what was suspected before this time is
     /// known to be illegal now.
     #[cold]
-    fn settle(&mut self, facts: &Facts, at: Instant) {
+    fn settle(&mut self, facts: &Facts, time: Instant) {
         self.suspects.retain(|suspect| {
             let Suspect { at: then, port, priority, left, .. } = *suspect;
-            if then < at {
+            if then < time {
                 self.first.record_at(then, facts.from(port).node.index(), || {
                     let name = &facts.from(port).name;
                     format!("{name} started a frame of priority {priority}, which is paused for {left} more")
                 });
             }
-            then >= at
+            then >= time
         });
     }
 
@@ -186,16 +187,16 @@ impl Pauses {
     pub(super) fn storm(
         &mut self,
         facts: &Facts,
-        at: Instant,
+        time: Instant,
         port: Direction,
         class: u8,
         detected: bool,
     ) {
-        self.settle(facts, at);
-        let of = facts.from(port);
+        self.settle(facts, time);
+        let port_facts = facts.from(port);
         let state = &mut self.ports[port.index()];
         state.ignoring &= !(1 << class);
-        if detected && of.forwards >> class & 1 == 1 {
+        if detected && port_facts.forwards >> class & 1 == 1 {
             state.ignoring |= 1 << class;
             self.suspects.retain(|s| s.port != port || s.places >> class & 1 == 0);
         }
@@ -203,10 +204,16 @@ impl Pauses {
 
     /// A port obeys pauses of these priorities from now on, and those of all others end. Switches say so
     /// after the poll in which they change, and so after what they sent in it.
-    pub(super) fn obeys(&mut self, facts: &Facts, at: Instant, port: Direction, of: PrioritySet) {
-        self.settle(facts, at);
-        self.ports[port.index()].paused &= of.0;
-        self.suspects.retain(|s| s.port != port || of.0 >> s.priority & 1 == 1);
+    pub(super) fn obeys(
+        &mut self,
+        facts: &Facts,
+        time: Instant,
+        port: Direction,
+        priorities: PrioritySet,
+    ) {
+        self.settle(facts, time);
+        self.ports[port.index()].paused &= priorities.0;
+        self.suspects.retain(|s| s.port != port || priorities.0 >> s.priority & 1 == 1);
     }
 
     /// The link went down or came up: no pause outlives that.
@@ -215,15 +222,15 @@ impl Pauses {
     }
 
     /// A node that was busy since `since` reads what has arrived at `at`.
-    pub(super) fn read(&mut self, facts: &Facts, node: NodeId, since: Instant, at: Instant) {
+    pub(super) fn read(&mut self, facts: &Facts, node: NodeId, since: Instant, time: Instant) {
         let clock = facts.node(node).clock;
         for direction in &facts.node(node).out {
             let port = &mut self.ports[direction.index()];
             for p in PrioritySet(port.paused).iter() {
                 let arrived = port.arrived[p.index()];
                 // Only pauses that the busy node could not read in time are obeyed late.
-                if arrived >= since && arrived <= at {
-                    port.late[p.index()] = clock.local(at).since(clock.local(arrived));
+                if arrived >= since && arrived <= time {
+                    port.late[p.index()] = clock.local(time).since(clock.local(arrived));
                 }
             }
         }
@@ -235,16 +242,16 @@ impl Pauses {
         &self,
         facts: &Facts,
         passages: &Passages,
-        at: Instant,
+        time: Instant,
         port: Direction,
         p: usize,
     ) -> bool {
         let state = &self.ports[port.index()];
-        let of = facts.from(port);
+        let port_facts = facts.from(port);
         let until = state.until[p].saturating_add(state.late[p]);
         state.paused >> p & 1 == 1
             && passages.all_places(facts, port, p) & !state.ignoring != 0
-            && (state.from[p]..until).contains(&facts.node(of.node).clock.local(at))
+            && (state.from[p]..until).contains(&facts.node(port_facts.node).clock.local(time))
     }
 
     pub(super) fn finish(mut self, facts: &Facts) -> Finding {

@@ -65,8 +65,8 @@ impl Kind {
     #[inline]
     pub(super) fn of(frame: &VirtualFrame, direction: Direction, side: Side) -> Option<Self> {
         let h = frame.head().first_chunk::<READ>()?;
-        let word = |at: usize| {
-            let octets = h[at..].first_chunk::<8>().expect("within the first bytes");
+        let word = |offset: usize| {
+            let octets = h[offset..].first_chunk::<8>().expect("within the first bytes");
             u64::from_le_bytes(*octets)
         };
         let (first, second) = (word(0), word(8));

@@ -16,7 +16,7 @@ use ground::verdict::Verdict;
 
 /// Inputs of the checks of pauses: the plan, and the frames that nodes lost to lateness.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cx<'a> {
+pub(super) struct Context<'a> {
     pub(super) facts: &'a Facts,
     pub(super) lateness: &'a Lateness,
 }
@@ -76,69 +76,75 @@ impl Requests {
     /// A group of a port crossed its limit.
     pub(super) fn crossed(
         &mut self,
-        cx: Cx<'_>,
-        at: Instant,
+        cx: Context<'_>,
+        time: Instant,
         port: Direction,
         group: u8,
         xoff: bool,
     ) {
-        let of = cx.facts.from(port);
-        let set = of.of_group(group).0 & of.asks.0;
+        let port_facts = cx.facts.from(port);
+        let set = port_facts.of_group(group).0 & port_facts.asks.0;
         // What has expired by itself until now ends first.
-        self.run_out(cx.facts, at, port);
+        self.run_out(cx.facts, time, port);
         if !xoff {
-            self.kept_up(cx, at, port, PrioritySet(set));
+            self.kept_up(cx, time, port, PrioritySet(set));
         }
         let state = &mut self.ports[port.index()];
         if xoff {
-            PrioritySet(set & !state.wanted).iter().for_each(|p| state.over[p.index()] = at);
+            PrioritySet(set & !state.wanted).iter().for_each(|p| state.over[p.index()] = time);
         }
         state.wanted = if xoff { state.wanted | set } else { state.wanted & !set };
-        self.compare(cx, at, port);
+        self.compare(cx, time, port);
     }
 
     /// A port pauses its peer for other priorities than before, as the facts say now. `over` are those
     /// whose groups are over their limits.
-    pub(super) fn enabled(&mut self, cx: Cx<'_>, at: Instant, port: Direction, over: PrioritySet) {
-        self.run_out(cx.facts, at, port);
-        self.kept_up(cx, at, port, PrioritySet::ALL);
+    pub(super) fn enabled(
+        &mut self,
+        cx: Context<'_>,
+        time: Instant,
+        port: Direction,
+        over: PrioritySet,
+    ) {
+        self.run_out(cx.facts, time, port);
+        self.kept_up(cx, time, port, PrioritySet::ALL);
         let target = over.0 & cx.facts.from(port).asks.0;
         let state = &mut self.ports[port.index()];
-        PrioritySet(target & !state.wanted).iter().for_each(|p| state.over[p.index()] = at);
+        PrioritySet(target & !state.wanted).iter().for_each(|p| state.over[p.index()] = time);
         state.wanted = target;
-        self.compare(cx, at, port);
+        self.compare(cx, time, port);
     }
 
     /// A MAC control frame starts.
-    pub(super) fn sent(&mut self, cx: Cx<'_>, at: Instant, port: Direction, ask: &Request) {
+    pub(super) fn sent(&mut self, cx: Context<'_>, time: Instant, port: Direction, ask: &Request) {
         let facts = cx.facts;
-        let of = facts.from(port);
-        let late = cx.lateness.total(at, of.node);
+        let port_facts = facts.from(port);
+        let late = cx.lateness.total(time, port_facts.node);
         let (named, paused) = ask.sets();
-        self.run_out(facts, at, port);
-        self.kept_up(cx, at, port, named);
+        self.run_out(facts, time, port);
+        self.kept_up(cx, time, port, named);
         for p in named.iter() {
             let n = p.index();
             let state = &mut self.ports[port.index()];
             let was = state.sent >> n & 1 == 1;
             if paused.contains(p) {
                 if !was {
-                    state.first[n] = at;
+                    state.first[n] = time;
                 }
                 state.sent |= 1 << n;
-                state.last[n] = at;
+                state.last[n] = time;
                 state.late_last[n] = late;
-                state.time[n] = ask.time(n).at(of.rate);
+                state.time[n] = ask.time(n).at(port_facts.rate);
             } else if was {
-                self.end(facts, at, port, n);
+                self.end(facts, time, port, n);
             }
         }
-        self.compare(cx, at, port);
+        self.compare(cx, time, port);
     }
 
     /// Pauses of a proxy expire and are never resumed by a frame. Those of the port's own groups are
     /// refreshed by them and stay.
-    fn run_out(&mut self, facts: &Facts, at: Instant, port: Direction) {
+    fn run_out(&mut self, facts: &Facts, time: Instant, port: Direction) {
         if !facts.from(port).proxied {
             return;
         }
@@ -146,17 +152,17 @@ impl Requests {
         for p in PrioritySet(state.sent & !state.wanted).iter() {
             let state = &self.ports[port.index()];
             let until = state.last[p.index()].saturating_add(state.time[p.index()]);
-            if until <= at {
+            if until <= time {
                 self.end(facts, until, port, p.index());
             }
         }
     }
 
     /// A pause is over.
-    fn end(&mut self, facts: &Facts, at: Instant, port: Direction, p: usize) {
+    fn end(&mut self, facts: &Facts, time: Instant, port: Direction, p: usize) {
         let state = &mut self.ports[port.index()];
         state.sent &= !(1 << p);
-        let length = at.since(state.first[p]);
+        let length = time.since(state.first[p]);
         self.ended += u64::from(counts(facts, port, p));
         self.ended_after(length, port, p);
     }
@@ -182,20 +188,21 @@ impl Requests {
     }
 
     /// None of these has run out at the peer while it was wanted, up to now.
-    fn kept_up(&mut self, cx: Cx<'_>, at: Instant, port: Direction, set: PrioritySet) {
+    fn kept_up(&mut self, cx: Context<'_>, time: Instant, port: Direction, set: PrioritySet) {
         let facts = cx.facts;
         let (of, state) = (facts.from(port), &self.ports[port.index()]);
-        let total = cx.lateness.total(at, of.node);
+        let total = cx.lateness.total(time, of.node);
         let clock = facts.node(facts.to(port).node).clock;
         for p in PrioritySet(set.0 & state.wanted & state.sent).iter() {
             // By the clock of the peer, which counts the pause down.
-            let held = clock.local(at).since(clock.local(state.last[p.index()]));
+            let held = clock.local(time).since(clock.local(state.last[p.index()]));
             let late = total - state.late_last[p.index()];
             let most = excuses::more(state.time[p.index()], late);
             // A proxy's pause may expire while the group's own pause waits for the line.
-            let own = !of.proxied || at.since(state.over[p.index()]) > excuses::more(of.wait, late);
+            let own =
+                !of.proxied || time.since(state.over[p.index()]) > excuses::more(of.wait, late);
             if held > most && own {
-                self.late.record_at(at, of.node.index(), || {
+                self.late.record_at(time, of.node.index(), || {
                     let name = &of.name;
                     format!(
                         "{name} needs {} paused and sent no pause for {held}; its pauses last {most}",
@@ -207,20 +214,20 @@ impl Requests {
     }
 
     /// Takes note of how long what is wanted and what was sent have differed.
-    fn compare(&mut self, cx: Cx<'_>, at: Instant, port: Direction) {
-        let of = cx.facts.from(port);
-        let total = cx.lateness.total(at, of.node);
+    fn compare(&mut self, cx: Context<'_>, time: Instant, port: Direction) {
+        let port_facts = cx.facts.from(port);
+        let total = cx.lateness.total(time, port_facts.node);
         let state = &mut self.ports[port.index()];
         if state.down {
             return;
         }
-        let target = match (of.link_wide, state.wanted) {
+        let target = match (port_facts.link_wide, state.wanted) {
             // PAUSE is of all priorities, whichever group wants it.
             (true, 1..) => u8::MAX,
             (_, wanted) => wanted,
         };
         // Pauses of the proxy alone owe no resumption.
-        let sent = if of.proxied { state.sent & target } else { state.sent };
+        let sent = if port_facts.proxied { state.sent & target } else { state.sent };
         let differ = target ^ sent;
         for p in Priority::ALL {
             let bit = 1 << p.get();
@@ -228,38 +235,38 @@ impl Requests {
             if differ & bit != 0 {
                 // The time runs from where the two began to differ.
                 if *since == Instant::NEVER {
-                    *since = at;
+                    *since = time;
                     state.late_since[p.index()] = total;
                     state.owes_pause = state.owes_pause & !bit | target & bit;
                 }
                 continue;
             }
-            let late = at.since(*since);
+            let late = time.since(*since);
             *since = Instant::NEVER;
             let lost = total - state.late_since[p.index()];
-            if late > excuses::more(of.wait, lost) {
+            if late > excuses::more(port_facts.wait, lost) {
                 let what = what(state.owes_pause & bit != 0);
-                self.late.record_at(at, of.node.index(), || {
-                    let which = which(of.link_wide, p);
-                    format!("{} owed its peer a {what} of {which} for {late}", of.name)
+                self.late.record_at(time, port_facts.node.index(), || {
+                    let which = which(port_facts.link_wide, p);
+                    format!("{} owed its peer a {what} of {which} for {late}", port_facts.name)
                 });
             }
         }
     }
 
     /// A link went down, and its peers forget every pause; or it came up.
-    pub(super) fn link(&mut self, cx: Cx<'_>, at: Instant, link: LinkId, up: bool) {
+    pub(super) fn link(&mut self, cx: Context<'_>, time: Instant, link: LinkId, up: bool) {
         for port in [link.ab(), link.ba()] {
             if !up {
-                self.kept_up(cx, at, port, PrioritySet::ALL);
+                self.kept_up(cx, time, port, PrioritySet::ALL);
                 let sent = self.ports[port.index()].sent;
                 let facts = cx.facts;
-                PrioritySet(sent).iter().for_each(|p| self.end(facts, at, port, p.index()));
+                PrioritySet(sent).iter().for_each(|p| self.end(facts, time, port, p.index()));
             }
             let state = &mut self.ports[port.index()];
             state.down = !up;
             state.since = [Instant::NEVER; PRIORITIES];
-            self.compare(cx, at, port);
+            self.compare(cx, time, port);
         }
     }
 
@@ -280,7 +287,7 @@ impl Requests {
     }
 
     /// Returns the findings about pauses that were sent and about those that ended.
-    pub(super) fn finish(mut self, cx: Cx<'_>, now: Instant) -> [Finding; 2] {
+    pub(super) fn finish(mut self, cx: Context<'_>, now: Instant) -> [Finding; 2] {
         let facts = cx.facts;
         let (mut open, mut by_forgery) = (First::default(), First::default());
         let sent = |port: Direction| {
@@ -291,47 +298,60 @@ impl Requests {
         let extent = Extent { count: begun, without: "no pause was sent" };
         for port in facts.directions() {
             self.kept_up(cx, now, port, PrioritySet::ALL);
-            let of = facts.from(port);
+            let port_facts = facts.from(port);
             let state = self.ports[port.index()];
             for p in Priority::ALL {
                 let n = p.index();
                 let late = now.since(state.since[n]);
-                let lost = cx.lateness.total(now, of.node) - state.late_since[n];
-                if late > excuses::more(of.wait, lost) {
+                let lost = cx.lateness.total(now, port_facts.node) - state.late_since[n];
+                if late > excuses::more(port_facts.wait, lost) {
                     let what = what(state.owes_pause >> n & 1 == 1);
                     self.late.record(now, || {
-                        let which = which(of.link_wide, p);
-                        format!("{} owes its peer a {what} of {which} for {late}", of.name)
+                        let which = which(port_facts.link_wide, p);
+                        format!("{} owes its peer a {what} of {which} for {late}", port_facts.name)
                     });
                 }
                 if state.sent >> n & 1 == 0 {
                     continue;
                 }
                 // A pause that was never resumed still ends at the peer, at the latest then.
-                let until = state.last[n] + of.wait + of.delay + of.response + state.time[n];
+                let until = state.last[n]
+                    + port_facts.wait
+                    + port_facts.delay
+                    + port_facts.response
+                    + state.time[n];
                 // A proxy's pause ends by itself, at a time that a forger may choose within its policy.
-                let by_proxy = self.forged && of.proxied && state.wanted >> n & 1 == 0;
+                let by_proxy = self.forged && port_facts.proxied && state.wanted >> n & 1 == 0;
                 if until < now {
                     self.end(facts, until, port, n);
                     continue;
                 }
                 let since = state.first[n].since(Instant::ZERO);
-                let what =
-                    || format!("{} has {} paused since {since}", of.name, which(of.link_wide, p));
+                let what = || {
+                    format!(
+                        "{} has {} paused since {since}",
+                        port_facts.name,
+                        which(port_facts.link_wide, p)
+                    )
+                };
                 if by_proxy { by_forgery.record(now, what) } else { open.record(now, what) }
             }
         }
         let Self { late, ended, longest, .. } = self;
         let longest = longest.map_or_else(String::new, |(length, port, p)| {
-            let of = facts.from(port);
+            let port_facts = facts.from(port);
             let p = Priority::ALL[p];
-            format!(", the longest after {length}: {} {}", of.name, which(of.link_wide, p))
+            format!(
+                ", the longest after {length}: {} {}",
+                port_facts.name,
+                which(port_facts.link_wide, p)
+            )
         });
-        let seen = || format!("{ended} pauses ended{longest}");
+        let summary = || format!("{ended} pauses ended{longest}");
         let ends = match open.is_none() {
             // A forger can keep a proxy's pause alive, which is no fault of the switch.
-            true => by_forgery.finding_as(Check::PausesEnd, Verdict::NotJudged, extent, seen),
-            false => open.finding(Check::PausesEnd, extent, seen),
+            true => by_forgery.finding_as(Check::PausesEnd, Verdict::NotJudged, extent, summary),
+            false => open.finding(Check::PausesEnd, extent, summary),
         };
         [
             late.finding(Check::PausesSent, extent, || {

@@ -70,8 +70,8 @@ impl Witness for Shares {
     }
 
     #[inline]
-    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        if at < self.from || at >= self.to || !self.at_host[direction.index()] {
+    fn arrived(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame) {
+        if time < self.from || time >= self.to || !self.at_host[direction.index()] {
             return;
         }
         let Ok(walk) = vlan::walk(frame.head()) else { return };

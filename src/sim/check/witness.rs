@@ -11,7 +11,7 @@ use super::facts::{Facts, PortFacts};
 use super::parsed::{self, Parsed};
 use super::passages::{Dropped, Left};
 use super::recent::{Kind, Known, Side};
-use super::requests::Cx;
+use super::requests::Context;
 use crate::{Direction, LinkId, Loss, NodeId, Nodes, Note, Partition, VirtualFrame, Witness};
 use contracts::frame::Frame;
 use ground::time::Instant;
@@ -19,30 +19,36 @@ use ground::units::{PrioritySet, TrafficClass};
 
 impl Checkers {
     /// PFC of a switch's port runs for other priorities from now on.
-    fn pfc_changed(&mut self, at: Instant, port: Direction, send: PrioritySet, obey: PrioritySet) {
+    fn pfc_changed(
+        &mut self,
+        time: Instant,
+        port: Direction,
+        send: PrioritySet,
+        obey: PrioritySet,
+    ) {
         self.facts.enable(port, send, obey);
         let facts = &self.facts;
         self.lossless.changed(facts, port);
-        self.pauses.obeys(facts, at, port, obey);
+        self.pauses.obeys(facts, time, port, obey);
         let over = self.lossless.over(port);
-        self.requests.enabled(Cx { facts, lateness: &self.lateness }, at, port, over);
+        self.requests.enabled(Context { facts, lateness: &self.lateness }, time, port, over);
     }
 
     /// A watchdog detected a storm in a class of a port, or restored the queue.
-    fn storm(&mut self, at: Instant, port: Direction, class: u8, detected: bool) {
+    fn storm(&mut self, time: Instant, port: Direction, class: u8, detected: bool) {
         let facts = &self.facts;
-        let of = facts.from(port);
+        let port_facts = facts.from(port);
         self.totals.watchdog_storms += u64::from(detected);
-        if of.forwards >> class & 1 == 1 {
+        if port_facts.forwards >> class & 1 == 1 {
             let places = self.passages.of_place(facts, port, class);
-            self.lossless.ignored(facts, at, port.reverse(), places, detected);
+            self.lossless.ignored(facts, time, port.reverse(), places, detected);
         }
         self.lossless.stormed(port, class, detected);
-        self.pauses.storm(facts, at, port, class, detected);
+        self.pauses.storm(facts, time, port, class, detected);
         self.idle.storm(port, class, detected);
         // The drops of these frames are noted afterwards, and then are expected.
-        if detected && of.flushes >> class & 1 == 1 {
-            let is_late = self.lateness.is_late(at, of.node);
+        if detected && port_facts.flushes >> class & 1 == 1 {
+            let is_late = self.lateness.is_late(time, port_facts.node);
             self.passages.flushed(facts, is_late, port, 1 << class);
         }
     }
@@ -51,34 +57,34 @@ impl Checkers {
     #[inline(never)]
     fn sent_any(
         &mut self,
-        at: Instant,
+        time: Instant,
         end: Instant,
         direction: Direction,
         frame: &VirtualFrame,
         kind: Option<Kind>,
     ) {
         let facts = &self.facts;
-        let of = facts.from(direction);
-        let is_switch = facts.node(of.node).is_switch;
+        let port_facts = facts.from(direction);
+        let is_switch = facts.node(port_facts.node).is_switch;
         let parsed = Parsed::new(frame);
         let is_control = matches!(parsed, Parsed::Control(_));
-        self.idle.sent(at, end, direction, is_control);
+        self.idle.sent(time, end, direction, is_control);
         // A damaged frame is in no device's name.
         if is_control && !frame.spoilt {
-            self.pauses.control_sent(facts, at, direction, parsed::source(frame.head()));
+            self.pauses.control_sent(facts, time, direction, parsed::source(frame.head()));
         }
         let data = match parsed {
             Parsed::Data(data) => data,
             // Receivers ignore a pause that its sender has damaged.
             Parsed::Control(ask) if is_switch && !frame.spoilt => {
-                let cx = Cx { facts, lateness: &self.lateness };
-                return self.requests.sent(cx, at, direction, &ask);
+                let cx = Context { facts, lateness: &self.lateness };
+                return self.requests.sent(cx, time, direction, &ask);
             }
             Parsed::Control(_) | Parsed::Reserved => return,
         };
-        let found = || self.passages.find(facts, of.node, frame, &data);
+        let found = || self.passages.find(facts, port_facts.node, frame, &data);
         let leaves = if is_switch { found() } else { None };
-        let priority = of.maps.priority(&data);
+        let priority = port_facts.maps.priority(&data);
         let left = match leaves {
             Some(leaves) => self.passages.left(facts, direction, leaves.passage),
             None if is_switch => self.passages.left_unknown(facts, direction, &data),
@@ -88,22 +94,23 @@ impl Checkers {
             let passage = leaves.map_or(Known::NO_PASSAGE, |leaves| leaves.passage);
             self.recent.note(kind, Known { passage, cells: 0, priority });
         }
-        self.data_sent(at, direction, left);
+        self.data_sent(time, direction, left);
     }
 
     /// A data frame starts, of a priority and of a class if that is known; an error if it never came in.
     #[inline]
-    fn data_sent(&mut self, at: Instant, direction: Direction, left: Result<Left, ()>) {
+    fn data_sent(&mut self, time: Instant, direction: Direction, left: Result<Left, ()>) {
         let facts = &self.facts;
         let Ok(left) = left else {
-            return self.frames.strange(facts, at, direction);
+            return self.frames.strange(facts, time, direction);
         };
-        self.deadlocks.started(at);
-        self.pauses.sent(facts, &self.passages, at, direction, left);
+        self.deadlocks.started(time);
+        self.pauses.sent(facts, &self.passages, time, direction, left);
         let Left { priority, class } = left;
-        let of = facts.from(direction);
-        if let Some(class) = class.or_else(|| of.class.get(usize::from(priority)).copied()) {
-            self.deadlocks.sent(at, direction, class);
+        let port_facts = facts.from(direction);
+        if let Some(class) = class.or_else(|| port_facts.class.get(usize::from(priority)).copied())
+        {
+            self.deadlocks.sent(time, direction, class);
         }
     }
 
@@ -111,7 +118,7 @@ impl Checkers {
     #[inline(never)]
     fn arrived_any(
         &mut self,
-        at: Instant,
+        time: Instant,
         direction: Direction,
         frame: &VirtualFrame,
         kind: Option<Kind>,
@@ -119,14 +126,14 @@ impl Checkers {
         let facts = &self.facts;
         let data = match Parsed::new(frame) {
             Parsed::Data(data) => data,
-            Parsed::Control(ask) => return self.pauses.arrived(facts, at, direction, &ask),
+            Parsed::Control(ask) => return self.pauses.arrived(facts, time, direction, &ask),
             Parsed::Reserved => return,
         };
         let to = facts.to(direction);
         let mut known = Known { passage: Known::NO_PASSAGE, cells: 0, priority: 0 };
         if facts.node(to.node).is_switch {
             let kinds = self.passages.kinds();
-            let passage = self.passages.arrived(facts, at, direction, frame, &data);
+            let passage = self.passages.arrived(facts, time, direction, frame, &data);
             if self.passages.kinds() != kinds {
                 // What left so far may be told apart from now on.
                 self.recent.forget();
@@ -138,7 +145,7 @@ impl Checkers {
             let kind_here = data.kind();
             let is_other = |(of, was): &(parsed::Kind, u8)| *of == kind_here && *was != priority;
             if self.floods.contains(&(data.dst, data.src)) || self.strangers.iter().any(is_other) {
-                self.lossless.forged(facts, at, direction.reverse(), priority);
+                self.lossless.forged(facts, time, direction.reverse(), priority);
             }
             let Some((passage, cells)) = passage else { return };
             known = Known { passage, cells, priority };
@@ -159,44 +166,44 @@ impl Witness for Checkers {
     }
 
     #[inline]
-    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
+    fn sent(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
         self.frames.sent(&self.facts, direction, frame, end);
-        self.marks.sent(&self.facts, at, direction, frame);
+        self.marks.sent(&self.facts, time, direction, frame);
         let kind = Kind::of(frame, direction, Side::Leaves);
         let Some(known) = kind.as_ref().and_then(|kind| self.recent.find(kind)) else {
-            return self.sent_any(at, end, direction, frame, kind);
+            return self.sent_any(time, end, direction, frame, kind);
         };
-        self.idle.sent(at, end, direction, false);
+        self.idle.sent(time, end, direction, false);
         if known.passage == Known::NO_PASSAGE {
             return self.data_sent(
-                at,
+                time,
                 direction,
                 Ok(Left { priority: known.priority, class: None }),
             );
         }
         let left = self.passages.left(&self.facts, direction, known.passage);
-        self.data_sent(at, direction, left);
+        self.data_sent(time, direction, left);
     }
 
     #[inline]
-    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        self.frames.arrived(&self.facts, at, direction, frame);
+    fn arrived(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame) {
+        self.frames.arrived(&self.facts, time, direction, frame);
         self.marks.arrived(&self.facts, direction, frame);
         // Copies of what is flooded have no headroom, at any switch that they come to.
         let is_plain = self.floods.is_empty() && self.strangers.is_empty();
         let kind = Kind::of(frame, direction, Side::Arrives).filter(|_| is_plain);
         let Some(known) = kind.as_ref().and_then(|kind| self.recent.find(kind)) else {
-            return self.arrived_any(at, direction, frame, kind);
+            return self.arrived_any(time, direction, frame, kind);
         };
         if known.passage != Known::NO_PASSAGE {
             let facts = &self.facts;
-            self.passages.came(facts, at, known.passage, known.cells);
+            self.passages.came(facts, time, known.passage, known.cells);
             self.marks.classified(direction.reverse(), known.priority, frame);
             self.lossless.arrived(|| facts.to(direction).is_lossless(known.priority));
         }
     }
 
-    fn forged(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+    fn forged(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame) {
         let facts = &self.facts;
         let to = facts.to(direction);
         self.frames.forged(facts, direction);
@@ -206,15 +213,15 @@ impl Witness for Checkers {
             Parsed::Control(ask) => {
                 // To another address it is nothing that a port obeys.
                 if frame.head().starts_with(&[0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]) {
-                    self.pauses.arrived(facts, at, direction, &ask);
-                    self.lossless.forged_pause(facts, at, direction, ask.sets().0);
+                    self.pauses.arrived(facts, time, direction, &ask);
+                    self.lossless.forged_pause(facts, time, direction, ask.sets().0);
                 }
             }
             Parsed::Reserved => {}
             Parsed::Data(data) if facts.node(to.node).is_switch => {
-                self.passages.arrived(facts, at, direction, frame, &data);
+                self.passages.arrived(facts, time, direction, frame, &data);
                 self.recent.forget();
-                self.lossless.forged(facts, at, direction.reverse(), to.maps.priority(&data));
+                self.lossless.forged(facts, time, direction.reverse(), to.maps.priority(&data));
                 // Its later switches may give the frame another priority, at which no pause holds it back.
                 let stranger = (data.kind(), to.maps.priority(&data));
                 if !self.strangers.contains(&stranger) {
@@ -234,38 +241,38 @@ impl Witness for Checkers {
         self.passages.forged(to.node, ends);
     }
 
-    fn held_up(&mut self, at: Instant, node: NodeId) {
-        self.lateness.held_up(&self.facts, at, node);
+    fn held_up(&mut self, time: Instant, node: NodeId) {
+        self.lateness.held_up(&self.facts, time, node);
     }
 
-    fn caught_up(&mut self, at: Instant, node: NodeId) {
+    fn caught_up(&mut self, time: Instant, node: NodeId) {
         if let Some(since) = self.lateness.since(node) {
             // Pauses that arrived meanwhile are obeyed from now on, and so last longer.
-            self.pauses.read(&self.facts, node, since, at);
+            self.pauses.read(&self.facts, node, since, time);
         }
-        self.lateness.caught_up(at, node);
+        self.lateness.caught_up(time, node);
     }
 
-    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
+    fn lost(&mut self, time: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
         let facts = &self.facts;
-        self.frames.ended(facts, at, direction, frame);
+        self.frames.ended(facts, time, direction, frame);
         self.totals.line_losses += 1;
         match Parsed::new(frame) {
             Parsed::Control(ask) => {
-                self.lossless.pause_lost(facts, at, direction, ask.sets().1, cause);
+                self.lossless.pause_lost(facts, time, direction, ask.sets().1, cause);
             }
             Parsed::Reserved => {}
             Parsed::Data(data) => {
                 // At one of its ends is a switch, and that knows what is lossless.
                 let of = |port: &PortFacts| port.is_lossless(port.maps.priority(&data));
                 if of(facts.from(direction)) || of(facts.to(direction)) {
-                    self.lossless.lost(facts, at, direction, cause);
+                    self.lossless.lost(facts, time, direction, cause);
                 }
             }
         }
     }
 
-    fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {
+    fn noted(&mut self, time: Instant, node: NodeId, note: &Note) {
         match *note {
             // Changes of the plan come first: the notes that follow are judged by it.
             Note::Regrouped { port, group, headroom } => {
@@ -273,7 +280,7 @@ impl Witness for Checkers {
                 return self.lossless.changed(&self.facts, self.facts.out(node, port));
             }
             Note::PfcChanged { port, send, obey } => {
-                return self.pfc_changed(at, self.facts.out(node, port), send, obey);
+                return self.pfc_changed(time, self.facts.out(node, port), send, obey);
             }
             Note::ClassesChanged { port, map } => {
                 let port = self.facts.out(node, port);
@@ -287,13 +294,13 @@ impl Witness for Checkers {
             Note::Dropped { port, priority, reason } => {
                 self.totals.drops += 1;
                 let (port, priority) = (facts.out(node, port), priority.map(|p| p.get()));
-                let dropped = Dropped { at, port, priority, reason };
-                let is_late = self.lateness.is_late(at, node);
+                let dropped = Dropped { at: time, port, priority, reason };
+                let is_late = self.lateness.is_late(time, node);
                 let whose = self.passages.dropped(facts, dropped, is_late);
                 // Only then is it the frame that arrived last, whose mark is known.
                 let latest = priority.filter(|_| whose.is_some());
                 self.marks.dropped(node, latest.map(|p| (port, p)));
-                self.lossless.dropped(Cx { facts, lateness: &self.lateness }, dropped, whose);
+                self.lossless.dropped(Context { facts, lateness: &self.lateness }, dropped, whose);
             }
             Note::Marked { port, class } => {
                 self.totals.marks += 1;
@@ -302,18 +309,18 @@ impl Witness for Checkers {
             }
             Note::Crossed { port, group, xoff } => {
                 let port = facts.out(node, port);
-                let cx = Cx { facts, lateness: &self.lateness };
-                self.requests.crossed(cx, at, port, group.get(), xoff);
+                let cx = Context { facts, lateness: &self.lateness };
+                self.requests.crossed(cx, time, port, group.get(), xoff);
                 self.idle.crossed(facts, port, group.get());
                 self.ecn.crossed(port, group.get(), xoff);
-                self.lossless.crossed(at, port, facts.from(port).of_group(group.get()), xoff);
+                self.lossless.crossed(time, port, facts.from(port).of_group(group.get()), xoff);
             }
             Note::PauseSent { port, paused, .. } => {
                 self.totals.resumptions += u64::from(paused.is_empty());
                 if !paused.is_empty() {
                     self.totals.pauses += 1;
                     let port = facts.out(node, port);
-                    self.ecn.paused(facts, &self.passages, at, port, paused);
+                    self.ecn.paused(facts, &self.passages, time, port, paused);
                 }
             }
             Note::PauseObeyed { .. }
@@ -321,22 +328,22 @@ impl Witness for Checkers {
             | Note::PfcChanged { .. }
             | Note::ClassesChanged { .. } => {}
             Note::Storm { port, class, detected } => {
-                self.storm(at, facts.out(node, port), class.get(), detected);
+                self.storm(time, facts.out(node, port), class.get(), detected);
             }
         }
     }
 
-    fn link(&mut self, at: Instant, link: LinkId, up: bool) {
+    fn link(&mut self, time: Instant, link: LinkId, up: bool) {
         let facts = &self.facts;
-        self.requests.link(Cx { facts, lateness: &self.lateness }, at, link, up);
+        self.requests.link(Context { facts, lateness: &self.lateness }, time, link, up);
         self.idle.link(link, up);
         for port in [link.ab(), link.ba()] {
             self.pauses.link(port);
-            self.lossless.link(facts, at, port, up);
+            self.lossless.link(facts, time, port, up);
             let node = facts.from(port).node;
             // A switch drops what is queued for a port whose link goes down.
             if !up && facts.node(node).is_switch {
-                let is_late = self.lateness.is_late(at, node);
+                let is_late = self.lateness.is_late(time, node);
                 self.passages.flushed(facts, is_late, port, u8::MAX);
             }
             if facts.node(node).is_switch {
@@ -345,14 +352,14 @@ impl Witness for Checkers {
         }
     }
 
-    fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {
-        self.sampled_with(&mut [], at, nodes);
+    fn sampled(&mut self, time: Instant, nodes: &mut Nodes) {
+        self.sampled_with(&mut [], time, nodes);
     }
 
-    fn sampled_with(&mut self, others: &mut [&mut Self], at: Instant, nodes: &mut Nodes) {
-        self.sample_own(at, nodes);
-        others.iter_mut().for_each(|other| other.sample_own(at, nodes));
-        self.sample_deadlocks(others, at, nodes);
+    fn sampled_with(&mut self, others: &mut [&mut Self], time: Instant, nodes: &mut Nodes) {
+        self.sample_own(time, nodes);
+        others.iter_mut().for_each(|other| other.sample_own(time, nodes));
+        self.sample_deadlocks(others, time, nodes);
     }
 
     fn is_divisible(&self) -> bool {
@@ -426,19 +433,19 @@ impl Checkers {
     }
 
     /// Samples what is of single nodes of this part.
-    pub(super) fn sample_own(&mut self, at: Instant, nodes: &mut Nodes) {
+    pub(super) fn sample_own(&mut self, time: Instant, nodes: &mut Nodes) {
         let Self { facts, lateness, passages, pauses, requests, deadlocks, starved, .. } = self;
-        self.cells.sample(facts, passages, lateness, at, nodes);
+        self.cells.sample(facts, passages, lateness, time, nodes);
         let known = deadlock::Known { facts, passages, pauses, requests, deadlocks: None };
-        self.idle.sample(&known, lateness, at, nodes);
-        starved.sample(facts, deadlocks, at, nodes);
+        self.idle.sample(&known, lateness, time, nodes);
+        starved.sample(facts, deadlocks, time, nodes);
     }
 
     /// Searches for deadlocks in all parts.
     pub(super) fn sample_deadlocks(
         &mut self,
         others: &[&mut Self],
-        at: Instant,
+        time: Instant,
         nodes: &mut Nodes,
     ) {
         let Self { facts, passages, pauses, requests, deadlocks, .. } = self;
@@ -456,6 +463,6 @@ impl Checkers {
                 deadlocks: Some(of),
             });
         }
-        deadlocks.sample(&parts, at, nodes);
+        deadlocks.sample(&parts, time, nodes);
     }
 }

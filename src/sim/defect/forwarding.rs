@@ -46,19 +46,19 @@ pub enum Forwarding {
 #[derive(Debug)]
 pub(super) struct State {
     what: Forwarding,
-    seen: u64,
+    count: u64,
     /// Time at which the next frame of a limited rate is due.
     due: Instant,
 }
 
 impl State {
     pub(super) const fn new(what: Forwarding) -> Self {
-        Self { what, seen: 0, due: Instant::ZERO }
+        Self { what, count: 0, due: Instant::ZERO }
     }
 
     fn every(&mut self, n: u32) -> bool {
-        self.seen += 1;
-        self.seen % u64::from(n) == 0
+        self.count += 1;
+        self.count % u64::from(n) == 0
     }
 }
 

@@ -209,22 +209,24 @@ pub(super) struct Sfcm {
 /// Returns the offsets of an SFCM: UDP with one port of the dynamic range on both sides (RFC 6335), and
 /// a message of version 0.
 pub(super) fn sfcm(head: &[u8]) -> Option<Sfcm> {
-    let (at, 0x0800) = packet(head)? else { return None };
+    let (offset, 0x0800) = packet(head)? else { return None };
     // The header length of IPv4 is in words of four bytes.
-    let udp = at + usize::from(head.get(at)? & 15) * 4;
+    let udp = offset + usize::from(head.get(offset)? & 15) * 4;
     let (flow, checksum) = (udp + 18, udp + 6);
-    let word = |at: usize| Some(u16::from_be_bytes([*head.get(at)?, *head.get(at + 1)?]));
+    let word =
+        |offset: usize| Some(u16::from_be_bytes([*head.get(offset)?, *head.get(offset + 1)?]));
     let (src_port, dst_port) = (word(udp)?, word(udp + 2)?);
-    let is_message = head.get(at + 9) == Some(&17) && src_port == dst_port && dst_port >= 49_152;
+    let is_message =
+        head.get(offset + 9) == Some(&17) && src_port == dst_port && dst_port >= 49_152;
     let is_simple = head.get(udp + 8) == Some(&0) && head.len() >= flow + 14;
-    (is_message && is_simple).then_some(Sfcm { host: at + 16, checksum, flow })
+    (is_message && is_simple).then_some(Sfcm { host: offset + 16, checksum, flow })
 }
 
 /// Sets two octets that a checksum at another place covers.
-pub(super) fn set_word(head: &mut [u8], at: usize, value: u16, sum_at: usize) {
-    let word = |head: &[u8], at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-    let sum = checksum::update(word(head, sum_at), word(head, at), value);
-    head[at..at + 2].copy_from_slice(&value.to_be_bytes());
+pub(super) fn set_word(head: &mut [u8], offset: usize, value: u16, sum_at: usize) {
+    let word = |head: &[u8], offset: usize| u16::from_be_bytes([head[offset], head[offset + 1]]);
+    let sum = checksum::update(word(head, sum_at), word(head, offset), value);
+    head[offset..offset + 2].copy_from_slice(&value.to_be_bytes());
     head[sum_at..sum_at + 2].copy_from_slice(&sum.to_be_bytes());
 }
 

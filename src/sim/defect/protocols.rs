@@ -116,18 +116,18 @@ fn find(head: &[u8], begins: &[u8; 4]) -> Option<(usize, usize)> {
 
 /// Returns the offsets and lengths of the strings of all TLVs, with the end TLV.
 fn all(head: &[u8]) -> impl Iterator<Item = (usize, usize)> {
-    let next = |at: usize| {
-        let header = head.get(at..at + 2)?;
+    let next = |offset: usize| {
+        let header = head.get(offset..offset + 2)?;
         // A TLV begins with 7 bits of type and 9 of length.
         let len = usize::from(header[0] & 1) << 8 | usize::from(header[1]);
-        (at + 2 + len <= head.len()).then_some((at + 2, len))
+        (offset + 2 + len <= head.len()).then_some((offset + 2, len))
     };
     let mut ended = false;
-    core::iter::successors(next(TLVS), move |(at, len)| next(at + len)).take_while(
-        move |(at, _)| {
+    core::iter::successors(next(TLVS), move |(offset, len)| next(offset + len)).take_while(
+        move |(offset, _)| {
             let goes_on = !ended;
             // Type 0 ends the list, and what is behind it is padding.
-            ended |= head[at - 2] >> 1 == 0;
+            ended |= head[offset - 2] >> 1 == 0;
             goes_on
         },
     )

@@ -69,7 +69,7 @@ pub enum Part {
 #[derive(Debug)]
 pub(super) struct State<F> {
     what: Sending,
-    seen: u64,
+    count: u64,
     /// Priorities that were last paused.
     last: u8,
     /// Frames that wait for a number of data frames.
@@ -92,7 +92,7 @@ impl<F: Frame> State<F> {
         };
         Self {
             what,
-            seen: 0,
+            count: 0,
             last: 0,
             waiting: Vec::new(),
             pause: None,
@@ -103,8 +103,8 @@ impl<F: Frame> State<F> {
     }
 
     fn every(&mut self, n: u32) -> bool {
-        self.seen += 1;
-        self.seen % u64::from(n) == 0
+        self.count += 1;
+        self.count % u64::from(n) == 0
     }
 
     /// Counts the refreshes since the first pause of the same priorities.
@@ -112,8 +112,8 @@ impl<F: Frame> State<F> {
         let again = set != 0 && set == self.last;
         self.last = set;
         // A change of the set is a new pause and always sent: it is number 0.
-        self.seen = if again { self.seen + 1 } else { 0 };
-        self.seen
+        self.count = if again { self.count + 1 } else { 0 };
+        self.count
     }
 
     /// Counts a data frame, and sends the frames that have waited for it.

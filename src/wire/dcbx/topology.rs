@@ -4,36 +4,42 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use ground::named;
+
 use crate::{WireError, room};
 
-/// Device type of a system.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Device {
-    /// An end station.
-    EndStation,
-    /// A bridge.
-    Bridge,
-    /// A router.
-    Router,
-    /// Unknown; also for reserved values.
-    #[default]
-    Unknown,
+named! {
+    /// Type of a system.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Device {
+        /// End station.
+        EndStation = "end_station",
+        /// Bridge.
+        Bridge = "bridge",
+        /// Router.
+        Router = "router",
+        /// Unknown.
+        // Also for reserved values.
+        #[default]
+        Unknown = "unknown",
+    }
 }
 
-/// Orientation of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Orientation {
-    /// To a higher level.
-    Uplink,
-    /// To a lower level.
-    Downlink,
-    /// Within its level.
-    Crosslink,
-    /// Unknown; also for reserved values.
-    #[default]
-    Unknown,
+named! {
+    /// Direction of a port.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Orientation {
+        /// To a higher level.
+        Uplink = "uplink",
+        /// To a lower level.
+        Downlink = "downlink",
+        /// Within its level.
+        Crosslink = "crosslink",
+        /// Unknown.
+        // Also for reserved values.
+        #[default]
+        Unknown = "unknown",
+    }
 }
 
 /// Topology of a port, as in results.

@@ -132,7 +132,7 @@ fn all_priorities(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let mut set = PrioritySet::EMPTY;
     two.iter().for_each(|priority| set.insert(*priority));
     let hold = (Duration::ZERO, cx.setup.times.hold.min(cx.setup.storm_max()));
-    trial.storm((c, cx.port(c).mac, cx.setup.rate), set, hold);
+    trial.storm(c, cx.port(c).mac, cx.setup.rate, set, hold);
     let observed = cx.observe(&trial)?;
     congestion::arrives(cx, &observed, &trial)?;
     let held = storm::held(cx, &observed, c)?;

@@ -89,7 +89,7 @@ pub(super) fn hold(
     span: Range<Duration>,
 ) -> Result<Duration, TrialError> {
     let (window, mac) = (congestion::window(cx), cx.port(port).mac);
-    trial.storm((port, mac, cx.setup.rate), set, (span.start, span.end + window));
+    trial.storm(port, mac, cx.setup.rate, set, (span.start, span.end + window));
     // The last frame of the storm is sent by the end of the span.
     let release = span.end + window.div(16);
     if release.saturating_sub(span.start) > cx.setup.storm_max() {

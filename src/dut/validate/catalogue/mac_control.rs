@@ -334,9 +334,9 @@ fn dut_address(cx: &mut Context<'_>) -> Result<Option<Mac>, TrialError> {
     let (times, priority) = (cx.setup.times, cx.lossless()?);
     let mut trial = Trial::new("address of the port", times.hold + times.drain);
     trial.flow(Flow::new((b, a), priority, Limit::Time(times.hold)));
-    let at = (a, cx.port(a).mac, cx.setup.rate);
+    let (src, rate) = (cx.port(a).mac, cx.setup.rate);
     let until = times.hold.min(times.baseline + cx.setup.storm_max());
-    trial.storm(at, PrioritySet::of(priority), (times.baseline, until));
+    trial.storm(a, src, rate, PrioritySet::of(priority), (times.baseline, until));
     let observed = cx.observe(&trial)?;
     let sources = observed.pauses(b).map(|pause| pause.frame.src);
     // A port sends pauses from an individual address; others tell nothing about it.

@@ -86,7 +86,7 @@ fn congested(
     let octets = cx.pause(a, PrioritySet::of(priority), pause);
     let until = times.baseline + hold;
     // A holds the priority, so that the buffer of the device fills up and it has to pause B.
-    trial.repeat((a, pause.at(cx.setup.rate)), octets, every, (times.baseline, until));
+    trial.repeat(a, pause.at(cx.setup.rate), octets, every, (times.baseline, until));
     trial
 }
 

@@ -249,7 +249,7 @@ fn judge_stops(
     // A lossy priority never stops, so it has no lengths.
     let name = if is_lossy { format!("vectors that stop lossy priority {priority}") } else { name };
     cx.judge(name, stops.wrong as f64, exactly, unsure, "");
-    cx.none_lost(observed, (flow, priority));
+    cx.none_lost(observed, flow, priority);
     if is_lossy {
         return;
     }

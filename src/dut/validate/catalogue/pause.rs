@@ -183,7 +183,7 @@ fn paused_port(cx: &mut Context<'_>) -> Result<(), TrialError> {
     paused.flow(Flow::new((c, a), priority, Limit::Time(hold)).rate(Rate::Line(WAITING_SHARE)));
     let octets = cx.pause(a, PrioritySet::of(priority), storm::longest(cx));
     let pause = storm::longest(cx).at(cx.setup.rate);
-    paused.repeat((a, pause), octets, pause.div(2), (Duration::ZERO, hold));
+    paused.repeat(a, pause, octets, pause.div(2), (Duration::ZERO, hold));
     let mut first = [Duration::ZERO; 2];
     let mut uncertainty = Duration::ZERO;
     for (trial, first) in [&plain, &paused].into_iter().zip(&mut first) {

@@ -113,7 +113,7 @@ fn one_of_two_ports(cx: &mut Context<'_>) -> Result<(), TrialError> {
         priority,
         &(*other + limit..pause_end(*other, pause)),
     );
-    (0..2).for_each(|n| cx.none_lost(&observed, (FlowId(n), priority)));
+    (0..2).for_each(|n| cx.none_lost(&observed, FlowId(n), priority));
     Ok(())
 }
 
@@ -150,7 +150,7 @@ fn one_of_two_priorities(cx: &mut Context<'_>) -> Result<(), TrialError> {
     judge_resumed(cx, &observed, FlowId(1), second, &(one..both + pause));
     storm::none_began(cx, &observed, FlowId(1), second, &(other + limit..pause_end(other, pause)));
     for (n, priority) in [first, second].into_iter().enumerate() {
-        cx.none_lost(&observed, (FlowId(n), priority));
+        cx.none_lost(&observed, FlowId(n), priority);
     }
     Ok(())
 }
@@ -169,7 +169,7 @@ fn judge_xon(
     storm::none_began(cx, observed, flow, priority, &(last + cx.setup.stop_limit()..xon));
     let expiry = last + storm::longest(cx).at(cx.setup.rate);
     judge_resumed(cx, observed, flow, priority, &(xon..expiry));
-    cx.none_lost(observed, (flow, priority));
+    cx.none_lost(observed, flow, priority);
     Ok(())
 }
 
@@ -246,7 +246,7 @@ fn zero_while_flowing(cx: &mut Context<'_>, priority: Priority) -> Result<(), Tr
     let what = format!("largest distance of frames of priority {priority} beside zero times");
     let limits = Limits::at_most((before + frame).as_nanos_f64());
     cx.time(what, largest, limits, observed.uncertainty.saturating_mul(2));
-    cx.none_lost(&observed, (flow, priority));
+    cx.none_lost(&observed, flow, priority);
     Ok(())
 }
 
@@ -284,6 +284,6 @@ fn zero_while_paused(cx: &mut Context<'_>, priority: Priority) -> Result<(), Tri
     let until = first.end + window.saturating_sub(window.div(5_000));
     let held = first.end + cx.setup.stop_limit()..until;
     storm::none_began(cx, &observed, flow, priority, &held);
-    cx.none_lost(&observed, (flow, priority));
+    cx.none_lost(&observed, flow, priority);
     Ok(())
 }

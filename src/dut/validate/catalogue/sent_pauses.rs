@@ -237,7 +237,7 @@ fn filling_storm(
     }
     let set = PrioritySet::of(priorities[0]);
     let from = times.baseline;
-    trial.storm((b, cx.port(b).mac, cx.setup.rate), set, (from, from + hold));
+    trial.storm(b, cx.port(b).mac, cx.setup.rate, set, (from, from + hold));
     trial
 }
 

@@ -46,7 +46,7 @@ pub(super) fn for_set(cx: &Context<'_>, ends: (Port, Port), set: PrioritySet, si
     let octets = cx.pause(b, set, longest(cx));
     let pause = longest(cx).at(cx.setup.rate);
     // Each pause is renewed after half of its time: a frame of the storm may be late without a gap.
-    storm.trial.repeat((b, pause), octets, pause.div(2), span);
+    storm.trial.repeat(b, pause, octets, pause.div(2), span);
     storm
 }
 
@@ -106,7 +106,7 @@ pub(super) fn repeated(
     let mut storm = traffic(cx, ends, name.to_owned(), SIZE, hold);
     let from = cx.setup.times.baseline;
     let pause = longest(cx).at(cx.setup.rate);
-    storm.trial.repeat((b, pause), octets, pause.div(2), (from, from + hold));
+    storm.trial.repeat(b, pause, octets, pause.div(2), (from, from + hold));
     storm
 }
 
@@ -252,7 +252,7 @@ pub(super) fn judge_but(
         // The frames of a NIC have no numbers, so its losses are not seen.
         if cx.is_at_nic() {
             if set.contains(*priority) {
-                cx.goes_on(observed, (flow, *priority), held.end);
+                cx.goes_on(observed, flow, *priority, held.end);
             }
             continue;
         }

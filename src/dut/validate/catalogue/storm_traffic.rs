@@ -47,7 +47,7 @@ fn refreshed(cx: &mut Context<'_>) -> Result<(), TrialError> {
             let octets = pfc_frame(cx.port(b).mac, &[(priority, Quanta::MAX)]);
             let every = window.saturating_mul(tenths).div(10);
             let from = storm.rest.end;
-            storm.trial.repeat((b, window), octets, every, (from, from + hold));
+            storm.trial.repeat(b, window, octets, every, (from, from + hold));
             let observed = cx.observe(&storm.trial)?;
             let sent: Vec<Duration> =
                 observed.control_sent(b).map(|(record, _)| record.end).collect();
@@ -484,12 +484,12 @@ fn link_failure_trial(
     for priority in &priorities {
         trial.flow(Flow::new((a, b), *priority, Limit::Time(traffic)).rate(share));
     }
-    let from = (b, cx.port(b).mac, cx.setup.rate);
+    let (src, rate) = (cx.port(b).mac, cx.setup.rate);
     let set = PrioritySet::of(priority);
     // Its last pause outlasts the failure of the link.
     let before = (cx.setup.times.baseline, steps.down + Quanta::MAX.at(cx.setup.rate).div(4));
-    trial.storm(from, set, before);
-    trial.storm(from, set, (steps.again, steps.over));
+    trial.storm(b, src, rate, set, before);
+    trial.storm(b, src, rate, set, (steps.again, steps.over));
     trial.links.push(LinkChange { port: b, at: steps.down, up: false });
     trial.links.push(LinkChange { port: b, at: steps.up, up: true });
     trial.frame(b, storm::hello(cx.port(b).mac), steps.up + cx.setup.times.settle.div(2));

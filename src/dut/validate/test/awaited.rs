@@ -170,9 +170,9 @@ impl Context<'_> {
     }
 
     /// Judges that no frame of a flow is lost; those of NICs have no numbers, and nothing is said of them.
-    pub(crate) fn none_lost(&mut self, seen: &Observation, (flow, priority): (FlowId, Priority)) {
+    pub(crate) fn none_lost(&mut self, observed: &Observation, flow: FlowId, priority: Priority) {
         if !self.is_at_nic() {
-            let lost = seen.tally(flow).lost();
+            let lost = observed.tally(flow).lost();
             self.count(format!("lost frames of priority {priority}"), lost, Limits::exactly(0.0));
         }
     }
@@ -180,11 +180,12 @@ impl Context<'_> {
     /// Judges that frames of a flow that was paused begin after the pause.
     pub(crate) fn goes_on(
         &mut self,
-        seen: &Observation,
-        (flow, priority): (FlowId, Priority),
+        observed: &Observation,
+        flow: FlowId,
+        priority: Priority,
         from: Duration,
     ) {
-        let after = seen.began_in(flow, &(from..Duration::MAX));
+        let after = observed.began_in(flow, &(from..Duration::MAX));
         let what = format!("frames of priority {priority} after the pause");
         self.count(what, after, Limits::at_least(1.0));
     }

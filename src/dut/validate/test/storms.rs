@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(of(|t, pause| t.frame(Port(0), pause, us(5))), one);
         assert_eq!(of(|t, pause| t.frame(Port(1), pause, us(5))), Duration::ZERO);
         let storm = |t: &mut Trial, pause| {
-            t.repeat((Port(0), one), pause, one.div(2), (Duration::ZERO, one.saturating_mul(4)));
+            t.repeat(Port(0), one, pause, one.div(2), (Duration::ZERO, one.saturating_mul(4)));
         };
         assert_eq!(of(storm), one.saturating_mul(4));
         // Three pauses with gaps.

@@ -13,8 +13,7 @@ pub use notifications::{
     FastCnp, FastCnpQueue, PortFastCnp, PortQcn, Qcn, QcnQueue, QpEntry, SourceQpSaid,
 };
 pub use sfc::{
-    PausePolicy, PortSfc, Sfc, SfcFormName, SfcFromName, SfcMeter, SfcProxy, SfcProxyAccept,
-    SfcProxyCache, SfcQueue,
+    PausePolicy, PortSfc, Sfc, SfcMeter, SfcProxy, SfcProxyAccept, SfcProxyCache, SfcQueue,
 };
 
 use std::borrow::Cow;
@@ -69,8 +68,8 @@ macro_rules! settings {
                 $($(
                     // The last one is the object's own name if it has another than the key.
                     let name = [$key $(, $object)?];
-                    let said = self.$field.as_ref().map(|said| said as _);
-                    visit($key, name[name.len() - 1], said);
+                    let setting = self.$field.as_ref().map(|setting| setting as _);
+                    visit($key, name[name.len() - 1], setting);
                 )?)*
             }
         }
@@ -163,7 +162,7 @@ pub fn out_of_range(kind: Kind, value: ObjectValue) -> String {
 /// Location of the congestion of a port's queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum LocatorName {
+pub enum CongestionLocator {
     /// At the edge, in the queue to the destination.
     Incast,
     /// Inside the network.

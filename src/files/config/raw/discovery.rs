@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Range;
 use crate::quantity::Span;
 use ::file::word_or;
-use discovery::{FamilyWidth, Precedence};
+use discovery::{Device, FamilyWidth, Orientation, Precedence};
 
 /// LLDP of the port (IEEE 802.1AB).
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -17,7 +17,7 @@ use discovery::{FamilyWidth, Precedence};
 pub struct Lldp {
     /// Direction: sends and receives (`tx_rx`), only sends (`tx`), only receives (`rx`), or is
     /// disabled (`off`, to override `defaults`). Default: `tx_rx`.
-    pub admin: Option<AdminName>,
+    pub admin: Option<LldpAdmin>,
     /// Time between LLDPDUs, 1 to 3600 whole seconds. Default: `30s` (802.1AB 9.2.5.7).
     pub interval: Option<Span>,
     /// Lifetime of the advertised information in intervals, 1 to 100. Default: `4`.
@@ -40,7 +40,7 @@ pub struct Lldp {
 /// Direction of LLDP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum AdminName {
+pub enum LldpAdmin {
     /// Sends and receives.
     #[default]
     TxRx,
@@ -102,7 +102,7 @@ pub struct DcbxPfc {
     /// Form of the TLV: `published` with six octets, or `proposed` with the seven of the P802.1Qdt
     /// proposal, which add this port's measurement capabilities. Default: `published`, which all
     /// peers support.
-    pub form: Option<PfcFormName>,
+    pub form: Option<DcbxPfcForm>,
     /// True if PFC frames can bypass MACsec. Default: `true`, but not where `macsec.accept_pfc` is
     /// `protected`.
     pub macsec_bypass: Option<bool>,
@@ -114,7 +114,7 @@ pub struct DcbxPfc {
 /// Form of the PFC configuration TLV.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum PfcFormName {
+pub enum DcbxPfcForm {
     /// As in 802.1Q.
     #[default]
     Published,
@@ -229,41 +229,11 @@ pub enum DcbxPlace {
 #[serde(deny_unknown_fields)]
 pub struct DcbxTopology {
     /// Type of the system: `end_station`, `bridge`, `router` or `unknown`. Default: `unknown`.
-    pub device: Option<DeviceName>,
+    pub device: Option<Device>,
     /// Level of the system, 0 at the edge, at most 254. Default: unknown.
     pub level: Option<u8>,
     /// Direction of the port: `uplink`, `downlink`, `crosslink` or `unknown`. Default: `unknown`.
-    pub orientation: Option<OrientationName>,
-}
-
-/// Type of a system.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DeviceName {
-    /// End station.
-    EndStation,
-    /// Bridge.
-    Bridge,
-    /// Router.
-    Router,
-    /// Unknown.
-    #[default]
-    Unknown,
-}
-
-/// Direction of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OrientationName {
-    /// To a higher level.
-    Uplink,
-    /// To a lower level.
-    Downlink,
-    /// Within its level.
-    Crosslink,
-    /// Unknown.
-    #[default]
-    Unknown,
+    pub orientation: Option<Orientation>,
 }
 
 /// Source flow control (P802.1Qdw) capabilities, in a TLV of this project.
@@ -276,7 +246,7 @@ pub struct DcbxSfc {
     pub proxy: Option<bool>,
     /// Scope of the pause that a message to it causes: `nothing`, the `flow` of the message, or
     /// that flow's `priority`. Default: `nothing`.
-    pub obeys: Option<ObeysName>,
+    pub obeys: Option<DcbxObeys>,
     /// sfcmUDPPort, the UDP port at which it expects messages: 49152 to 65535. Default: `58622`.
     pub udp_port: Option<u16>,
 }
@@ -284,7 +254,7 @@ pub struct DcbxSfc {
 /// Scope of the pause that a source flow control message causes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum ObeysName {
+pub enum DcbxObeys {
     /// No pause.
     #[default]
     Nothing,

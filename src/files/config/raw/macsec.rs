@@ -31,7 +31,7 @@ pub struct Macsec {
     /// Octets after the SecTAG that are not encrypted: 0, or without XPN 30 or 50. Default: `0`.
     pub confidentiality_offset: Option<u8>,
     /// Frames that are sent protected.
-    #[serde(default, skip_serializing_if = "MacsecProtect::is_silent")]
+    #[serde(default, skip_serializing_if = "MacsecProtect::is_default")]
     pub protect: MacsecProtect,
     /// True to protect every second measurement message where PFC alone is protected, so that `headroom: auto`
     /// measures the delay of MACsec that a pause meets at both ends, in place of `delay`. At both ends of a
@@ -45,7 +45,7 @@ pub struct Macsec {
     /// in `strict`. Default: `strict`.
     pub validate: Option<Validate>,
     /// Replay protection.
-    #[serde(default, skip_serializing_if = "MacsecReplay::is_silent")]
+    #[serde(default, skip_serializing_if = "MacsecReplay::is_default")]
     pub replay: MacsecReplay,
     /// Traffic that bypasses MACsec in both directions, at most 8 entries: `lldp`, `ptp`, `slow`
     /// (LACP), or EtherTypes. Default: none except EAPOL (MKA), which always does.
@@ -56,7 +56,7 @@ pub struct Macsec {
     pub rollover_at: Option<u64>,
     /// Delay of the MACsec layer, if it is a separate device. A term of the headroom; in the
     /// virtual world frames take that much longer.
-    #[serde(default, skip_serializing_if = "MacsecDelay::is_silent")]
+    #[serde(default, skip_serializing_if = "MacsecDelay::is_default")]
     pub delay: MacsecDelay,
     /// Key for both directions, 32 or 64 hexadecimal digits, for labs: every reader of the file has
     /// it. Default: none; `key_file`, or `transmit` and `receive`.
@@ -67,7 +67,7 @@ pub struct Macsec {
     /// Salt of `key` or `key_file`, 24 hexadecimal digits, for XPN suites only. Default: none.
     pub salt: Option<HexText>,
     /// Transmit associations.
-    #[serde(default, skip_serializing_if = "MacsecTransmit::is_silent")]
+    #[serde(default, skip_serializing_if = "MacsecTransmit::is_default")]
     pub transmit: MacsecTransmit,
     /// Receive channels, at most 16. Default: none in a switch file; in a lab that of the link
     /// partner.
@@ -151,14 +151,14 @@ pub struct MacsecAssociation {
 }
 
 /// Tests that a section has only defaults, so that it is not written.
-macro_rules! silent {
+macro_rules! is_default {
     ($($name:ident)*) => {$(
         impl $name {
-            fn is_silent(&self) -> bool {
+            fn is_default(&self) -> bool {
                 *self == Self::default()
             }
         }
     )*};
 }
 
-silent!(MacsecProtect MacsecReplay MacsecDelay MacsecTransmit);
+is_default!(MacsecProtect MacsecReplay MacsecDelay MacsecTransmit);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::quantity::{Length, Signed, Span};
 use headroom::Formula;
-use link::Statistic;
+use link::{Method, Statistic};
 use wire::headroom::{Compensation, KindCodes, LengthField, Piggyback, Readings, TimeUnit};
 
 /// Source of the headroom of a port's lossless groups whose profiles have `auto`.
@@ -82,13 +82,13 @@ pub struct MacsecShims {
     /// `transmit`, the letter of the formula, from which frames still come after the pause, or
     /// `receive`, which a protected PFC frame meets. Default: `receive`, and `transmit` with
     /// `measurement.dialect: letter`.
-    pub remote: Option<RemoteShimName>,
+    pub remote: Option<RemoteShim>,
 }
 
 /// Layer of the peer in the delay value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum RemoteShimName {
+pub enum RemoteShim {
     /// The transmit layer.
     Transmit,
     /// The receive layer.
@@ -107,24 +107,13 @@ pub enum MethodChoice {
     /// PTP peer delay.
     Ptp,
     /// A list.
-    List(Vec<MethodName>),
+    List(Vec<Method>),
 }
 
 file::word_or! {
     MethodChoice "MethodChoice" enum "auto" Auto | "round_trip" RoundTrip | "ptp" Ptp
-        or list Vec<MethodName> as List:
+        or list Vec<Method> as List:
         "`auto`, `round_trip`, `ptp`, or a list of methods in order of preference";
-}
-
-/// Measurement for automatic headroom.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MethodName {
-    /// Requests and responses between the two ports.
-    #[default]
-    RoundTrip,
-    /// PTP peer delay.
-    Ptp,
 }
 
 /// Statistic of the measured times.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::congestion::{LocatorName, PortFastCnp, PortIsolation, PortQcn, PortSfc};
+use super::congestion::{CongestionLocator, PortFastCnp, PortIsolation, PortQcn, PortSfc};
 use super::discovery::{Dcbx, Lldp};
 use super::macsec::Macsec;
 use super::measurement::{Headroom, Measurement, Ptp};
@@ -99,7 +99,7 @@ pub struct Port {
     pub attached: Option<AttachedKind>,
     /// Location of congestion at this port in messages: `incast` at the edge, `in_network`, or
     /// `auto`, derived from the link partner and Topology Recognition. Default: `auto`.
-    pub congestion_locator: Option<LocatorName>,
+    pub congestion_locator: Option<CongestionLocator>,
     /// Source flow control settings that override the switch's `sfc`. Default: none.
     pub sfc: Option<PortSfc>,
     /// Congestion isolation: addresses and the peer of this port. Default: none.
@@ -168,6 +168,7 @@ pub struct Link {
 }
 
 /// A physical layer, by its name in IEEE 802.3.
+// `auto` and `none` are no `Phy` of their own: the device and the rate decide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub enum PhyName {
     /// Derived from the device and its rate.

@@ -39,15 +39,15 @@ struct Context<'d, 'a> {
     moves: Option<QueueMap>,
 }
 
-/// Resolves the plan from the sections of `at`. [`seed`] sets the seeds.
+/// Resolves the plan from the sections of `place`. [`seed`] sets the seeds.
 pub(super) fn congestion(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &Congestion<'_>,
+    place: &Place<'_>,
+    sections: &Congestion<'_>,
     drafts: &[Draft<'_>],
     buffer: &BufferPlan,
 ) -> CongestionPlan {
-    check_ports(cx, said, drafts);
+    check_ports(cx, sections, drafts);
     let mut context =
         Context { drafts, buffer: buffer.octets().0, protected: protected(drafts), moves: None };
     let mut plan = CongestionPlan {
@@ -56,29 +56,29 @@ pub(super) fn congestion(
         ports: drafts.iter().map(|draft| attached(draft.raw)).collect(),
         ..CongestionPlan::default()
     };
-    if let Some(raw) = said.isolation {
-        isolation::isolation(cx, &at.key("congestion_isolation"), raw, &context, &mut plan);
+    if let Some(raw) = sections.isolation {
+        isolation::isolation(cx, &place.key("congestion_isolation"), raw, &context, &mut plan);
     }
     // SFC asks where flows are moved, so isolation is resolved before it.
     context.moves = plan.isolation.as_ref().filter(|i| i.machine.enabled).map(|i| i.machine.map);
-    if let Some(raw) = said.sfc {
-        sfc::sfc(cx, &at.key("sfc"), raw, &context, &mut plan);
+    if let Some(raw) = sections.sfc {
+        sfc::sfc(cx, &place.key("sfc"), raw, &context, &mut plan);
     }
-    if let Some(raw) = said.proxy {
-        sfc::proxy(cx, &at.key("sfc_proxy"), raw, said.sfc, &mut plan);
+    if let Some(raw) = sections.proxy {
+        sfc::proxy(cx, &place.key("sfc_proxy"), raw, sections.sfc, &mut plan);
     }
-    if let Some(raw) = said.fast_cnp {
-        notifications::fast_cnp(cx, &at.key("fast_cnp"), raw, &context, &mut plan);
+    if let Some(raw) = sections.fast_cnp {
+        notifications::fast_cnp(cx, &place.key("fast_cnp"), raw, &context, &mut plan);
     }
-    if let Some(raw) = said.qcn {
-        notifications::qcn(cx, &at.key("qcn"), raw, &context, &mut plan);
+    if let Some(raw) = sections.qcn {
+        notifications::qcn(cx, &place.key("qcn"), raw, &context, &mut plan);
     }
     plan
 }
 
 /// Watchdog of each port that watches a queue; None if no port does.
 fn watchdogs(drafts: &[Draft<'_>]) -> Option<Vec<Option<PortWatchdog>>> {
-    let of = |draft: &Draft<'_>| {
+    let watchdog_of = |draft: &Draft<'_>| {
         // All queues of a port have the same times.
         let WatchdogPlan { detection, restoration, .. } =
             *draft.plan.watchdog.iter().flatten().next()?;
@@ -87,14 +87,14 @@ fn watchdogs(drafts: &[Draft<'_>]) -> Option<Vec<Option<PortWatchdog>>> {
         let is_valid = detection > Duration::ZERO && restoration > Duration::ZERO;
         is_valid.then_some(PortWatchdog { enabled, detection, restoration })
     };
-    let ports: Vec<_> = drafts.iter().map(of).collect();
+    let ports: Vec<_> = drafts.iter().map(watchdog_of).collect();
     ports.iter().any(Option::is_some).then_some(ports)
 }
 
 /// Link measurement of each port that initiates one; None if no port does.
 fn measurements(drafts: &[Draft<'_>]) -> Option<Vec<Option<PortMeasurement>>> {
-    let of = |draft: &Draft<'_>| PortMeasurement::of(draft.plan.agents.as_ref()?);
-    let ports: Vec<_> = drafts.iter().map(of).collect();
+    let measurement_of = |draft: &Draft<'_>| PortMeasurement::of(draft.plan.agents.as_ref()?);
+    let ports: Vec<_> = drafts.iter().map(measurement_of).collect();
     ports.iter().any(Option::is_some).then_some(ports)
 }
 
@@ -112,52 +112,56 @@ pub fn seed(plan: &mut CongestionPlan, seed: u64) {
 }
 
 /// Checks that a port's settings that override a section of the switch have such a section.
-fn check_ports(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_>]) {
-    for Draft { raw, at, .. } in drafts {
+fn check_ports(cx: &mut Cx, sections: &Congestion<'_>, drafts: &[Draft<'_>]) {
+    for Draft { raw, place, .. } in drafts {
         for (field, given, whole) in [
-            ("sfc", raw.sfc.is_some(), said.sfc.is_some()),
-            ("congestion_isolation", raw.congestion_isolation.is_some(), said.isolation.is_some()),
-            ("fast_cnp", raw.fast_cnp.is_some(), said.fast_cnp.is_some()),
-            ("qcn", raw.qcn.is_some(), said.qcn.is_some()),
+            ("sfc", raw.sfc.is_some(), sections.sfc.is_some()),
+            (
+                "congestion_isolation",
+                raw.congestion_isolation.is_some(),
+                sections.isolation.is_some(),
+            ),
+            ("fast_cnp", raw.fast_cnp.is_some(), sections.fast_cnp.is_some()),
+            ("qcn", raw.qcn.is_some(), sections.qcn.is_some()),
         ] {
             if given && !whole {
                 let what =
                     format!("the switch has no `{field}`; add `{field}: {{}}` to turn it on");
-                cx.error(&at.key(field), what);
+                cx.error(&place.key(field), what);
             }
         }
     }
 }
 
 /// Reports where the proxy of a switch file has no effect.
-pub(super) fn check_proxy(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_>]) {
-    if said.proxy.is_none() {
+pub(super) fn check_proxy(cx: &mut Cx, raw: &Congestion<'_>, drafts: &[Draft<'_>]) {
+    if raw.proxy.is_none() {
         return;
     }
-    for draft @ Draft { at, .. } in drafts.iter().filter(|draft| is_host(draft.raw)) {
+    for draft @ Draft { place, .. } in drafts.iter().filter(|draft| is_host(draft.raw)) {
         if !sends_pfc(draft) {
             let what = "the proxy can pause this host for no priority, as the port sends no PFC: add \
                         `pfc`, or `attached: sfc_host` if the host obeys messages by itself";
-            cx.warn(&at.key("attached"), what);
+            cx.warn(&place.key("attached"), what);
         }
     }
     if let Some(first) = drafts.first().filter(|_| !drafts.iter().any(|d| is_host(d.raw))) {
         let what = "no port has a host that the proxy can pause: say `attached: host` at the ports of hosts";
-        cx.warn(&first.at.key("attached"), what);
+        cx.warn(&first.place.key("attached"), what);
     }
 }
 
 /// Warns of a proxy at the section of a switch in a lab, if it can pause no host.
 pub(super) fn warn_of_proxy(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &Congestion<'_>,
+    place: &Place<'_>,
+    raw: &Congestion<'_>,
     drafts: &[Draft<'_>],
 ) {
     // A lab says elsewhere what its ports lead to, so only PFC is checked.
-    if said.proxy.is_some() && !drafts.iter().any(sends_pfc) {
+    if raw.proxy.is_some() && !drafts.iter().any(sends_pfc) {
         let what = "the proxy pauses hosts by PFC, and no port sends it: add `pfc`";
-        cx.warn(&at.key("sfc_proxy"), what);
+        cx.warn(&place.key("sfc_proxy"), what);
     }
 }
 
@@ -166,7 +170,7 @@ pub fn warn_of_hosts(cx: &mut Cx, drafts: &[Draft<'_>]) {
     use AttachedKind::{Host, SfcHost};
     for d in drafts.iter().filter(|d| matches!(d.raw.attached, Some(Host | SfcHost))) {
         if let Some(auto) = d.plan.agents.as_ref().and_then(|agents| agents.auto.as_ref()) {
-            cx.warn(&d.at.key("headroom"), late_host(auto, &format!("port {}", d.plan.name)));
+            cx.warn(&d.place.key("headroom"), late_host(auto, &format!("port {}", d.plan.name)));
         }
     }
 }
@@ -194,9 +198,9 @@ fn attached(raw: &raw::Port) -> Attached {
     Attached {
         kind: raw.attached.unwrap_or_default(),
         locator: match raw.congestion_locator.unwrap_or_default() {
-            raw::LocatorName::Incast => Some(Locator::Incast),
-            raw::LocatorName::InNetwork => Some(Locator::InNetwork),
-            raw::LocatorName::Auto => None,
+            raw::CongestionLocator::Incast => Some(Locator::Incast),
+            raw::CongestionLocator::InNetwork => Some(Locator::InNetwork),
+            raw::CongestionLocator::Auto => None,
         },
     }
 }

@@ -85,23 +85,23 @@ impl Cx {
         self.folder.join(file)
     }
 
-    pub fn error(&mut self, at: &Place<'_>, what: impl Into<String>) {
-        push(&mut self.errors, at, what.into());
+    pub fn error(&mut self, place: &Place<'_>, what: impl Into<String>) {
+        push(&mut self.errors, place, what.into());
     }
 
-    pub fn warn(&mut self, at: &Place<'_>, what: impl Into<String>) {
-        push(&mut self.warnings, at, what.into());
+    pub fn warn(&mut self, place: &Place<'_>, what: impl Into<String>) {
+        push(&mut self.warnings, place, what.into());
     }
 
     /// Returns `value` if it is in `range`; otherwise reports an error and returns `instead`.
-    pub fn ranged<T>(&mut self, at: &Place<'_>, value: T, range: (T, T), instead: T) -> T
+    pub fn ranged<T>(&mut self, place: &Place<'_>, value: T, range: (T, T), instead: T) -> T
     where
         T: PartialOrd + std::fmt::Display,
     {
         if value >= range.0 && value <= range.1 {
             return value;
         }
-        self.error(at, format!("{value} is out of range; choose {} to {}", range.0, range.1));
+        self.error(place, format!("{value} is out of range; choose {} to {}", range.0, range.1));
         instead
     }
 
@@ -164,15 +164,15 @@ impl Cx {
     }
 
     /// Parses the MAC address of a station. All zeros is valid, because null devices have it.
-    pub(super) fn mac(&mut self, at: &Place<'_>, text: &str) -> Option<Mac> {
+    pub(super) fn mac(&mut self, place: &Place<'_>, text: &str) -> Option<Mac> {
         match text.parse::<Mac>() {
             Ok(mac) if mac.is_multicast() => {
-                self.error(at, format!("{mac} is no address of a single station"));
+                self.error(place, format!("{mac} is no address of a single station"));
                 None
             }
             Ok(mac) => Some(mac),
             Err(why) => {
-                self.error(at, format!("`{}`: {why}", excerpt(text)));
+                self.error(place, format!("`{}`: {why}", excerpt(text)));
                 None
             }
         }
@@ -189,8 +189,8 @@ fn of_any_port(path: &str) -> String {
 }
 
 /// Adds a finding unless it is already there: an error in `defaults` occurs at every port.
-fn push(list: &mut Vec<Finding>, at: &Place<'_>, what: String) {
-    let finding = at.finding(what);
+fn push(list: &mut Vec<Finding>, place: &Place<'_>, what: String) {
+    let finding = place.finding(what);
     if !list.iter().any(|f| f.mark == finding.mark && f.what == finding.what) {
         list.push(finding);
     }
@@ -200,13 +200,13 @@ fn push(list: &mut Vec<Finding>, at: &Place<'_>, what: String) {
 /// Reports numbers above `max` and numbers in two ranges.
 pub(super) fn by_number<'m, T>(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     map: &'m BTreeMap<Range, T>,
     max: u16,
 ) -> BTreeMap<u16, (Range, &'m T)> {
     let mut out: BTreeMap<u16, (Range, &T)> = BTreeMap::new();
     for (range, value) in map {
-        let here = at.key(&range.to_string());
+        let here = place.key(&range.to_string());
         // None of its numbers is used, not even those in range: the author meant something else.
         if range.last > max {
             cx.error(&here, format!("{range} is out of range; choose 0 to {max}"));

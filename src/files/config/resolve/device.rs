@@ -23,13 +23,16 @@ const TX_DESCRIPTORS_DEFAULT: u16 = 512;
 const TX_DESCRIPTORS_LOSSLESS: u16 = 128;
 
 /// Refuses fields in `defaults` that only one port can have.
-pub fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: Option<&raw::Port>) {
+pub fn check_defaults(cx: &mut Cx, place: &Place<'_>, defaults: Option<&raw::Port>) {
     let Some(d) = defaults else { return };
     let single =
         [("name", d.name.is_some()), ("device", d.device.is_some()), ("mac", d.mac.is_some())];
     for (field, given) in single {
         if given {
-            cx.error(&at.key(field), format!("only one port can have this {field}; give it there"));
+            cx.error(
+                &place.key(field),
+                format!("only one port can have this {field}; give it there"),
+            );
         }
     }
 }
@@ -66,11 +69,11 @@ fn device_of(text: &str) -> Result<Device<'_>, String> {
 /// Resolves the devices and the names of the ports.
 pub fn devices(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     file: &raw::File,
     machine: &Machine,
 ) -> (Vec<DevicePlan>, Vec<String>) {
-    let ports_at = at.key("ports");
+    let ports_at = place.key("ports");
     let (count, most) = (file.ports.len(), machine.ports_max);
     if count == 0 {
         cx.error(&ports_at, "a switch needs at least one port: `ports: [{device: ...}, ...]`");
@@ -83,10 +86,13 @@ pub fn devices(
     // Devices so far with their port, as findings name the port that was first.
     let mut earlier: Vec<(usize, Device<'_>)> = Vec::new();
     for (i, raw) in file.ports.iter().enumerate() {
-        let at = ports_at.index(i);
+        let place = ports_at.index(i);
         let text = raw.device.as_deref().unwrap_or_default();
         if text.is_empty() {
-            cx.error(&at.key("device"), "a port needs a device, such as `net_af_packet0,iface=v0`");
+            cx.error(
+                &place.key("device"),
+                "a port needs a device, such as `net_af_packet0,iface=v0`",
+            );
         }
         // A device that is missing was reported above; an empty reason adds nothing to that.
         let parsed = if text.is_empty() { Err(String::new()) } else { device_of(text) };
@@ -96,36 +102,38 @@ pub fn devices(
             Ok(device) => {
                 if let Some((other, why)) = clash(&device, &earlier) {
                     let what = format!("ports[{other}] is on {why} already; one port per device");
-                    cx.error(&at.key("device"), what);
+                    cx.error(&place.key("device"), what);
                 }
                 earlier.push((i, device));
             }
-            Err(why) if !why.is_empty() => cx.error(&at.key("device"), why),
+            Err(why) if !why.is_empty() => cx.error(&place.key("device"), why),
             Err(_) => {}
         }
         if machine.files {
             match check_captures(text) {
-                Ok(warnings) => warnings.iter().for_each(|what| cx.warn(&at.key("device"), what)),
-                Err(what) => cx.error(&at.key("device"), what),
+                Ok(warnings) => {
+                    warnings.iter().for_each(|what| cx.warn(&place.key("device"), what))
+                }
+                Err(what) => cx.error(&place.key("device"), what),
             }
         }
         // The default is the device without its arguments, which is unique for DPDK, too.
         let name = raw.name.as_deref().unwrap_or(text.split(',').next().unwrap_or_default());
         if let Some(other) = names.iter().position(|n| n == name && !n.is_empty()) {
             let what = format!("ports[{other}] is called `{name}` too; names must differ");
-            cx.error(&at.key("name"), what);
+            cx.error(&place.key("name"), what);
         }
         names.push(name.to_owned());
-        plans.push(device_plan(cx, &at, raw, text, is_virtual));
+        plans.push(device_plan(cx, &place, raw, text, is_virtual));
     }
     (plans, names)
 }
 
-/// Refuses devices that have no room for the longest frame; `at` is the place of the ports.
-pub fn check_frames(cx: &mut Cx, at: &Place<'_>, devices: &[DevicePlan], max_frame: u32) {
+/// Refuses devices that have no room for the longest frame; `place` is that of the ports.
+pub fn check_frames(cx: &mut Cx, place: &Place<'_>, devices: &[DevicePlan], max_frame: u32) {
     for (i, device) in devices.iter().enumerate() {
         if let Some(why) = device.refusal(max_frame) {
-            cx.error(&at.index(i).key("device"), why);
+            cx.error(&place.index(i).key("device"), why);
         }
     }
 }
@@ -144,7 +152,7 @@ fn clash(device: &Device<'_>, earlier: &[(usize, Device<'_>)]) -> Option<(usize,
 
 fn device_plan(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     raw: &raw::Port,
     text: &str,
     is_virtual: bool,
@@ -152,17 +160,17 @@ fn device_plan(
     let hardware_pfc = raw.hardware_pfc.unwrap_or(false);
     if hardware_pfc && is_virtual && !text.is_empty() {
         cx.error(
-            &at.key("hardware_pfc"),
+            &place.key("hardware_pfc"),
             format!("{text} is virtual and has no hardware to do it"),
         );
     }
     if hardware_pfc && raw.trust != Some(Trust::Pcp) {
         let what = "the NIC finds the queue of a frame by the PCP of its tag, and a pause in the queue \
                     of another priority would stop the wrong one: write `trust: pcp`";
-        cx.error(&at.key("hardware_pfc"), what);
+        cx.error(&place.key("hardware_pfc"), what);
     }
     let rings = |cx: &mut Cx, field: &str, given: Option<u16>, default: u16| {
-        cx.ranged(&at.key(field), given.unwrap_or(default), DESCRIPTORS, default)
+        cx.ranged(&place.key(field), given.unwrap_or(default), DESCRIPTORS, default)
     };
     // Without the switch's shaper the ring of the device fills, and a PFC frame waits behind all of it.
     let waits = !is_shaped(raw, is_virtual) && (raw.pfc.is_some() || raw.pause.is_some());
@@ -190,7 +198,7 @@ pub fn is_shaped(raw: &raw::Port, is_virtual: bool) -> bool {
 /// with `none`, and one for all ports without a core, whose core is chosen as well.
 pub fn workers(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     file: &raw::File,
     machine: &Machine,
 ) -> Vec<WorkerPlan> {
@@ -200,7 +208,7 @@ pub fn workers(
     let ids = (0..).map_while(PortId::new);
     for ((i, raw), id) in file.ports.iter().enumerate().zip(ids) {
         if let Some(Core::Number(core)) = raw.core {
-            exists(cx, &at.key("ports").index(i).key("core"), core, machine);
+            exists(cx, &place.key("ports").index(i).key("core"), core, machine);
         }
         // With `auto` a port has a worker for itself, so it never joins one.
         let is_shared = raw.core != Some(Core::Auto);
@@ -253,12 +261,12 @@ pub struct MemoryUse<'a> {
 
 /// Refuses a configuration that needs more memory than the machine has: the mbuf pool, DPDK's
 /// reserved memory, and the rings that devices share with the kernel.
-pub fn memory(cx: &mut Cx, at: &Place<'_>, machine: &Machine, needs: &MemoryUse<'_>) {
+pub fn memory(cx: &mut Cx, place: &Place<'_>, machine: &Machine, needs: &MemoryUse<'_>) {
     let MemoryUse { frames, max_frame, devices, eal } = *needs;
     let Some(limit) = machine.memory else { return };
-    let mut refuse = |at: &Place<'_>, need: Need, remedy: &str| {
+    let mut refuse = |place: &Place<'_>, need: Need, remedy: &str| {
         if need.bytes() > limit {
-            cx.error(at, need.refusal(limit, "that are available here", remedy));
+            cx.error(place, need.refusal(limit, "that are available here", remedy));
         }
     };
     // The kernel fills a slot with any frame that fits, so mbufs have room for the largest slot.
@@ -267,15 +275,15 @@ pub fn memory(cx: &mut Cx, at: &Place<'_>, machine: &Machine, needs: &MemoryUse<
     let each = u64::from(longest).next_multiple_of(1_024) + 128 + 192;
     let pool = Need { count: frames as u64, of: "frames of the pool", each };
     let remedy = "lower `buffer.total`, or raise `buffer.cell` so that fewer frames fit into it";
-    refuse(&at.key("buffer").key("total"), pool, remedy);
+    refuse(&place.key("buffer").key("total"), pool, remedy);
     if let Some(mib) = eal.memory_mib {
         let set_aside = Need { count: mib.into(), of: "MiB of `memory`", each: 1 << 20 };
         let remedy = "lower it, or leave it out to have the size that the pool needs";
-        refuse(&at.key("eal").key("memory"), set_aside, remedy);
+        refuse(&place.key("eal").key("memory"), set_aside, remedy);
     }
     for (i, device) in devices.iter().enumerate() {
-        let at = at.key("ports").index(i).key("device");
-        device.kernel_memory().into_iter().for_each(|rings| refuse(&at, rings, LESS_SLOTS));
+        let place = place.key("ports").index(i).key("device");
+        device.kernel_memory().into_iter().for_each(|rings| refuse(&place, rings, LESS_SLOTS));
     }
 }
 
@@ -291,16 +299,16 @@ pub fn made_up_mac(switch: &str, number: u16) -> Mac {
 }
 
 /// Parses the address of the Prometheus endpoint: loopback if only a port is given.
-pub fn listen(cx: &mut Cx, at: &Place<'_>, raw: &raw::Observe) -> Option<SocketAddr> {
-    let (at, text) = (&at.key("prometheus"), raw.prometheus.as_deref()?);
+pub fn listen(cx: &mut Cx, place: &Place<'_>, raw: &raw::Observe) -> Option<SocketAddr> {
+    let (place, text) = (&place.key("prometheus"), raw.prometheus.as_deref()?);
     let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
     // A TCP port alone is on the loopback: a server is opened to the network only by an explicit address.
     let parsed = text.parse().ok().or_else(|| Some(SocketAddr::new(here, text.parse().ok()?)));
     match parsed {
-        None => cx.error(at, format!("`{text}` is no address; write 127.0.0.1:9464 or 9464")),
+        None => cx.error(place, format!("`{text}` is no address; write 127.0.0.1:9464 or 9464")),
         Some(addr) => {
             if let Some(what) = text::open_to_network(addr) {
-                cx.warn(at, what);
+                cx.warn(place, what);
             }
         }
     }
@@ -308,13 +316,13 @@ pub fn listen(cx: &mut Cx, at: &Place<'_>, raw: &raw::Observe) -> Option<SocketA
 }
 
 /// Resolves the settings of EAL.
-pub fn eal(cx: &mut Cx, at: &Place<'_>, raw: &raw::Eal) -> EalPlan {
+pub fn eal(cx: &mut Cx, place: &Place<'_>, raw: &raw::Eal) -> EalPlan {
     const MIB: u64 = 1 << 20;
     let memory_mib = raw.memory.and_then(|size| {
         // EAL counts its memory in MiB; rounded up, so that the configured size is there.
         let mib = u32::try_from(size.0.div_ceil(MIB)).ok().filter(|n| *n > 0);
         if mib.is_none() {
-            cx.error(&at.key("memory"), "must be at least 1 MiB, and no more than 4 PiB");
+            cx.error(&place.key("memory"), "must be at least 1 MiB, and no more than 4 PiB");
         }
         mib
     });

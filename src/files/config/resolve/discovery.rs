@@ -1,18 +1,16 @@
 //! Resolves LLDP and DCBX of a port.
 
 use super::cx::by_number;
-use super::protocols::{Context, DELAY_MAX, Said, told};
+use super::protocols::{Context, DELAY_MAX, ProtocolSections, advertised_name};
 use super::{Cx, Place};
 use crate::quantity::Span;
 use crate::raw::{
-    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxPlace, DcbxSfc,
-    DcbxSubtypes, DcbxTopology, DeviceName, Lldp, ObeysName, OrientationName, PfcFormName,
-    Recommend, RecommendedTable,
+    Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxObeys, DcbxPfc, DcbxPfcForm, DcbxPlace,
+    DcbxSfc, DcbxSubtypes, DcbxTopology, Lldp, LldpAdmin, Recommend, RecommendedTable,
 };
 use discovery::{
-    AdminStatus, Application, CongestionIsolation, DcbxPfcPlan, DcbxPlan, Device, EtsPlan,
-    EtsTable, LldpPlan, Orientation, PfcForm, Role, Selector, SourceFlowControl, Subtypes,
-    Topology, TopologyPlan,
+    AdminStatus, Application, CongestionIsolation, DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable,
+    LldpPlan, PfcForm, Role, Selector, SourceFlowControl, Subtypes, Topology, TopologyPlan,
 };
 use ground::time::Duration;
 use ground::units::PRIORITIES;
@@ -46,52 +44,52 @@ const SUBTYPES_TAKEN: [u8; 4] = [0x09, 0x0a, 0x0b, 0x0c];
 pub(super) fn lldp(
     cx: &mut Cx,
     port_at: &Place<'_>,
-    sections: &Said<'_>,
+    sections: &ProtocolSections<'_>,
     port: &Context<'_>,
 ) -> Option<LldpPlan> {
-    let (at, needed) = (port_at.key("lldp"), sections.dcbx.is_some());
-    let silent = Lldp::default();
-    let said = match sections.lldp {
+    let (place, needed) = (port_at.key("lldp"), sections.dcbx.is_some());
+    let defaults = Lldp::default();
+    let raw = match sections.lldp {
         None if !needed => return None,
-        said => said.unwrap_or(&silent),
+        raw => raw.unwrap_or(&defaults),
     };
-    let said_admin = said.admin.unwrap_or_default();
+    let admin = raw.admin.unwrap_or_default();
     // Settings travel in LLDPDUs, and negotiation needs those of both ends.
-    if needed && said_admin != AdminName::TxRx {
+    if needed && admin != LldpAdmin::TxRx {
         let what = "DCBX needs LLDP both ways: write `tx_rx`, or take `dcbx` out";
-        cx.error(&at.key("admin"), what);
+        cx.error(&place.key("admin"), what);
     }
-    let admin = match said_admin {
-        AdminName::TxRx => AdminStatus::TxRx,
-        AdminName::Tx => AdminStatus::TxOnly,
-        AdminName::Rx => AdminStatus::RxOnly,
-        AdminName::Off => return None,
+    let admin = match admin {
+        LldpAdmin::TxRx => AdminStatus::TxRx,
+        LldpAdmin::Tx => AdminStatus::TxOnly,
+        LldpAdmin::Rx => AdminStatus::RxOnly,
+        LldpAdmin::Off => return None,
     };
-    let mut text = |field, said: &Option<String>, default: String, least| {
+    let mut text = |field, raw: &Option<String>, default: String, least| {
         // A default is cut to what LLDP can carry; a text of the author that is too long is an error.
-        let Some(said) = said else { return told(&default).to_owned() };
-        if said.len() < least || said.len() > TEXT_MAX {
-            let what = format!("has {} octets; LLDP takes {least} to {TEXT_MAX}", said.len());
-            cx.error(&at.key(field), what);
+        let Some(raw) = raw else { return advertised_name(&default).to_owned() };
+        if raw.len() < least || raw.len() > TEXT_MAX {
+            let what = format!("has {} octets; LLDP takes {least} to {TEXT_MAX}", raw.len());
+            cx.error(&place.key(field), what);
         }
-        said.clone()
+        raw.clone()
     };
     let system = concat!("Sluice ", env!("CARGO_PKG_VERSION")).to_owned();
-    let port_id = text("port_id", &said.port_id, port.names.0.to_owned(), 1);
-    let system_name = text("system_name", &said.system_name, port.names.1.to_owned(), 0);
-    let system_description = text("system_description", &said.system_description, system, 0);
-    let mut interval = |field, said: Option<Span>, default| {
-        let (at, span) = (at.key(field), said.map_or(default, |s| s.0));
+    let port_id = text("port_id", &raw.port_id, port.names.0.to_owned(), 1);
+    let system_name = text("system_name", &raw.system_name, port.names.1.to_owned(), 0);
+    let system_description = text("system_description", &raw.system_description, system, 0);
+    let mut interval = |field, raw: Option<Span>, default| {
+        let (place, span) = (place.key(field), raw.map_or(default, |s| s.0));
         // Shorter spans are out of the range below, and reported once.
         if span.as_picos() % SECOND.as_picos() != 0 && span > SECOND {
-            cx.error(&at, format!("{span} is no whole number of seconds, as LLDP counts them"));
+            cx.error(&place, format!("{span} is no whole number of seconds, as LLDP counts them"));
         }
-        cx.ranged(&at, span, INTERVALS, default)
+        cx.ranged(&place, span, INTERVALS, default)
     };
-    let every = interval("interval", said.interval, INTERVAL_DEFAULT);
-    let fast_interval = interval("fast_interval", said.fast_interval, FAST_INTERVAL_DEFAULT);
-    let mut count = |field, said: Option<u8>, most, default| {
-        cx.ranged(&at.key(field), said.unwrap_or(default), (1, most), default)
+    let every = interval("interval", raw.interval, INTERVAL_DEFAULT);
+    let fast_interval = interval("fast_interval", raw.fast_interval, FAST_INTERVAL_DEFAULT);
+    let mut count = |field, raw: Option<u8>, most, default| {
+        cx.ranged(&place.key(field), raw.unwrap_or(default), (1, most), default)
     };
     Some(LldpPlan {
         admin,
@@ -103,17 +101,17 @@ pub(super) fn lldp(
         system_description,
         role: port.role,
         interval: every,
-        hold: count("hold", said.hold, 100, HOLD_DEFAULT),
+        hold: count("hold", raw.hold, 100, HOLD_DEFAULT),
         fast_interval,
-        fast_count: count("fast_count", said.fast_count, 8, FAST_COUNT_DEFAULT),
-        credit: count("credit", said.credit, 10, CREDIT_DEFAULT),
+        fast_count: count("fast_count", raw.fast_count, 8, FAST_COUNT_DEFAULT),
+        credit: count("credit", raw.credit, 10, CREDIT_DEFAULT),
     })
 }
 
 /// What DCBX advertises about the measurements of the port.
 pub(super) struct Advertised {
     /// Default form of the PFC TLV.
-    pub form: PfcFormName,
+    pub form: DcbxPfcForm,
     /// True if the port answers requests of the round trip.
     pub round_trip: bool,
     /// True if it answers requests of PTP peer delay.
@@ -124,50 +122,50 @@ pub(super) struct Advertised {
 
 pub(super) fn dcbx(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &Dcbx,
+    place: &Place<'_>,
+    raw: &Dcbx,
     port: &Context<'_>,
     advertised: &Advertised,
 ) -> DcbxPlan {
     // What the peer has to add to a measured path delay, unless the author knows better.
-    let internal = said.internal_delay.map_or(port.internal, |s| s.0);
+    let internal = raw.internal_delay.map_or(port.internal, |s| s.0);
     let range = (Duration::ZERO, DELAY_MAX);
-    let internal = cx.ranged(&at.key("internal_delay"), internal, range, Duration::ZERO);
-    let pfc = pfc(cx, &at.key("pfc"), &said.pfc, port, advertised);
+    let internal = cx.ranged(&place.key("internal_delay"), internal, range, Duration::ZERO);
+    let pfc = pfc(cx, &place.key("pfc"), &raw.pfc, port, advertised);
     // Peers that know the published form alone may not expect the longer TLV.
     let is_proposed = pfc.is_some_and(|pfc| matches!(pfc.form, PfcForm::Proposed { .. }));
     DcbxPlan {
         mac: port.macs.0,
-        ets: Some(ets(cx, &at.key("ets"), &said.ets, port)),
+        ets: Some(ets(cx, &place.key("ets"), &raw.ets, port)),
         follows_pfc: false,
         pfc,
-        applications: applications(cx, &at.key("applications"), &said.applications),
+        applications: applications(cx, &place.key("applications"), &raw.applications),
         internal_delay: Some(internal),
         compensation: is_proposed.then_some(advertised.reaction),
-        isolation: said.isolation.as_ref().map(|i| isolation(cx, &at.key("isolation"), i, port)),
-        topology: said.topology.as_ref().map(|t| place(cx, &at.key("topology"), t, port.role)),
-        sfc: said.sfc.as_ref().map(|sfc| source_flow(cx, &at.key("sfc"), sfc)),
-        precedence: said.precedence.unwrap_or_default(),
-        subtypes: subtypes(cx, &at.key("subtypes"), &said.subtypes),
+        isolation: raw.isolation.as_ref().map(|i| isolation(cx, &place.key("isolation"), i, port)),
+        topology: raw.topology.as_ref().map(|t| position(cx, &place.key("topology"), t, port.role)),
+        sfc: raw.sfc.as_ref().map(|sfc| source_flow(cx, &place.key("sfc"), sfc)),
+        precedence: raw.precedence.unwrap_or_default(),
+        subtypes: subtypes(cx, &place.key("subtypes"), &raw.subtypes),
     }
 }
 
 fn pfc(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &DcbxPfc,
+    place: &Place<'_>,
+    raw: &DcbxPfc,
     port: &Context<'_>,
     advertised: &Advertised,
 ) -> Option<DcbxPfcPlan> {
     if matches!(port.pfc, FlowControl::Pause { .. }) {
-        if *said != DcbxPfc::default() {
+        if *raw != DcbxPfc::default() {
             let what = "a port with `pause` cannot speak of PFC (802.1Q 36.1.1, 802.3 31D.1); take \
                         one of them out";
-            cx.error(at, what);
+            cx.error(place, what);
         }
         return None;
     }
-    let capability = cx.ranged(&at.key("capability"), said.capability.unwrap_or(8), (1, 8), 8);
+    let capability = cx.ranged(&place.key("capability"), raw.capability.unwrap_or(8), (1, 8), 8);
     // DCBX has one list for both directions.
     let enable = port.pfc.pfc();
     if enable.0.count_ones() > u32::from(capability) {
@@ -175,45 +173,45 @@ fn pfc(
             "{capability} is less than the {} priorities that have PFC on this port",
             enable.0.count_ones()
         );
-        cx.error(&at.key("capability"), what);
+        cx.error(&place.key("capability"), what);
     }
     // Follows the port's MACsec policy unless the file sets it.
     let accepts = port.secy.map(|secy| secy.accept_pfc);
     let protects = accepts.is_some_and(|accepts| accepts != PfcAccept::Plain);
     let bypasses = accepts != Some(PfcAccept::Protected);
-    let macsec = said.macsec.unwrap_or(protects);
-    let form = match said.form.unwrap_or(advertised.form) {
-        PfcFormName::Proposed => {
+    let macsec = raw.macsec.unwrap_or(protects);
+    let form = match raw.form.unwrap_or(advertised.form) {
+        DcbxPfcForm::Proposed => {
             let Advertised { round_trip, ptp, .. } = *advertised;
             PfcForm::Proposed { round_trip, ptp, macsec }
         }
-        PfcFormName::Published => {
-            if said.macsec == Some(true) {
+        DcbxPfcForm::Published => {
+            if raw.macsec == Some(true) {
                 let what = "the published form has no place for it; write `form: proposed` too";
-                cx.error(&at.key("macsec"), what);
+                cx.error(&place.key("macsec"), what);
             }
             PfcForm::Published
         }
     };
     Some(DcbxPfcPlan {
         // Bridges tell and stations listen, unless the file sets it.
-        willing: said.willing.unwrap_or(port.role == Role::Station),
-        macsec_bound: !said.macsec_bypass.unwrap_or(bypasses),
+        willing: raw.willing.unwrap_or(port.role == Role::Station),
+        macsec_bound: !raw.macsec_bypass.unwrap_or(bypasses),
         capability,
         enable,
         form,
     })
 }
 
-fn ets(cx: &mut Cx, at: &Place<'_>, said: &DcbxEts, port: &Context<'_>) -> EtsPlan {
+fn ets(cx: &mut Cx, place: &Place<'_>, raw: &DcbxEts, port: &Context<'_>) -> EtsPlan {
     let own = Recommend::default();
-    let recommended = match said.recommend.as_ref().unwrap_or(&own) {
+    let recommended = match raw.recommend.as_ref().unwrap_or(&own) {
         Recommend::Own => Some(port.ets),
         Recommend::None => None,
-        Recommend::Table(table) => Some(ets_table(cx, &at.key("recommend"), table)),
+        Recommend::Table(table) => Some(ets_table(cx, &place.key("recommend"), table)),
     };
     EtsPlan {
-        willing: said.willing.unwrap_or(port.role == Role::Station),
+        willing: raw.willing.unwrap_or(port.role == Role::Station),
         cbs: false,
         classes: 8,
         local: port.ets,
@@ -222,26 +220,26 @@ fn ets(cx: &mut Cx, at: &Place<'_>, said: &DcbxEts, port: &Context<'_>) -> EtsPl
     }
 }
 
-fn ets_table(cx: &mut Cx, at: &Place<'_>, said: &RecommendedTable) -> EtsTable {
+fn ets_table(cx: &mut Cx, place: &Place<'_>, raw: &RecommendedTable) -> EtsTable {
     let mut table = EtsTable {
         // Priorities and classes have the same numbers unless mapped.
         class: core::array::from_fn(|n| n as u8),
         bandwidth: [0; 8],
         algorithm: [algorithm::STRICT; 8],
     };
-    let classes_at = at.key("classes");
-    for (priority, (range, to)) in by_number(cx, &classes_at, &said.classes, 7) {
+    let classes_at = place.key("classes");
+    for (priority, (range, to)) in by_number(cx, &classes_at, &raw.classes, 7) {
         let here = classes_at.key(&range.to_string());
         table.class[usize::from(priority)] = cx.ranged(&here, *to, (0, 7), 0);
     }
-    let shares_at = at.key("bandwidth");
-    for (class, (_, share)) in by_number(cx, &shares_at, &said.bandwidth, 7) {
+    let shares_at = place.key("bandwidth");
+    for (class, (_, share)) in by_number(cx, &shares_at, &raw.bandwidth, 7) {
         table.bandwidth[usize::from(class)] = *share;
         // A share makes a class one of ETS; the others stay strict.
         table.algorithm[usize::from(class)] = algorithm::ETS;
     }
     let all: u32 = table.bandwidth.iter().map(|share| u32::from(*share)).sum();
-    if all != 100 && !said.bandwidth.is_empty() {
+    if all != 100 && !raw.bandwidth.is_empty() {
         let what = format!(
             "the shares make {all} %; they must make 100 (802.1Q 38.4.1), and a range stands for \
              one share of each of its classes"
@@ -254,84 +252,74 @@ fn ets_table(cx: &mut Cx, at: &Place<'_>, said: &RecommendedTable) -> EtsTable {
 /// Resolves the congestion isolation TLV.
 fn isolation(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &DcbxIsolation,
+    place: &Place<'_>,
+    raw: &DcbxIsolation,
     port: &Context<'_>,
 ) -> CongestionIsolation {
     let mut queue_map = [0; 8];
-    let map_at = at.key("queue_map");
-    for (class, (range, part)) in by_number(cx, &map_at, &said.queue_map, 7) {
+    let map_at = place.key("queue_map");
+    for (class, (range, part)) in by_number(cx, &map_at, &raw.queue_map, 7) {
         let here = map_at.key(&range.to_string());
         queue_map[usize::from(class)] = cx.ranged(&here, *part, (-8, 8), 0);
     }
-    let encapsulation = said.encapsulation.unwrap_or(ENCAPSULATION_DEFAULT);
+    let encapsulation = raw.encapsulation.unwrap_or(ENCAPSULATION_DEFAULT);
     let range = (0, ENCAPSULATION_MAX);
-    let address = said.address.as_ref().and_then(|text| match text.parse() {
+    let address = raw.address.as_ref().and_then(|text| match text.parse() {
         Ok(address) => Some(address),
         Err(_) => {
-            cx.error(&at.key("address"), format!("`{text}` is no IP address"));
+            cx.error(&place.key("address"), format!("`{text}` is no IP address"));
             None
         }
     });
     CongestionIsolation {
         queue_map,
-        encapsulation: cx.ranged(&at.key("encapsulation"), encapsulation, range, 0),
+        encapsulation: cx.ranged(&place.key("encapsulation"), encapsulation, range, 0),
         mac: port.macs.0,
-        udp_port: said.udp_port.unwrap_or(0),
+        udp_port: raw.udp_port.unwrap_or(0),
         address,
-        family: said.family.unwrap_or_default(),
+        family: raw.family.unwrap_or_default(),
     }
 }
 
 /// Resolves the port's place in the network topology.
-fn place(cx: &mut Cx, at: &Place<'_>, said: &DcbxPlace, role: Role) -> TopologyPlan {
-    match said {
+fn position(cx: &mut Cx, place: &Place<'_>, raw: &DcbxPlace, role: Role) -> TopologyPlan {
+    match raw {
         DcbxPlace::Auto => TopologyPlan::Recognized(role.device()),
-        DcbxPlace::Fixed(said) => TopologyPlan::Fixed(topology(cx, at, said)),
+        DcbxPlace::Fixed(raw) => TopologyPlan::Fixed(topology(cx, place, raw)),
     }
 }
 
 /// Resolves the source flow control TLV.
-fn source_flow(cx: &mut Cx, at: &Place<'_>, said: &DcbxSfc) -> SourceFlowControl {
-    let udp_port = said.udp_port.unwrap_or(sfcm::PORT_DEFAULT);
+fn source_flow(cx: &mut Cx, place: &Place<'_>, raw: &DcbxSfc) -> SourceFlowControl {
+    let udp_port = raw.udp_port.unwrap_or(sfcm::PORT_DEFAULT);
     let range = (sfcm::PORT_MIN, u16::MAX);
-    let obeys = said.obeys.unwrap_or_default();
+    let obeys = raw.obeys.unwrap_or_default();
     SourceFlowControl {
-        point: said.point.unwrap_or(false),
-        proxy: said.proxy.unwrap_or(false),
-        by_flow: obeys == ObeysName::Flow,
-        by_priority: obeys == ObeysName::Priority,
-        udp_port: cx.ranged(&at.key("udp_port"), udp_port, range, sfcm::PORT_DEFAULT),
+        point: raw.point.unwrap_or(false),
+        proxy: raw.proxy.unwrap_or(false),
+        by_flow: obeys == DcbxObeys::Flow,
+        by_priority: obeys == DcbxObeys::Priority,
+        udp_port: cx.ranged(&place.key("udp_port"), udp_port, range, sfcm::PORT_DEFAULT),
     }
 }
 
-fn topology(cx: &mut Cx, at: &Place<'_>, said: &DcbxTopology) -> Topology {
-    let level_at = at.key("level");
+fn topology(cx: &mut Cx, place: &Place<'_>, raw: &DcbxTopology) -> Topology {
+    let level_at = place.key("level");
     Topology {
-        device: match said.device.unwrap_or_default() {
-            DeviceName::EndStation => Device::EndStation,
-            DeviceName::Bridge => Device::Bridge,
-            DeviceName::Router => Device::Router,
-            DeviceName::Unknown => Device::Unknown,
-        },
-        level: said.level.map(|level| cx.ranged(&level_at, level, (0, 254), 0)),
-        orientation: match said.orientation.unwrap_or_default() {
-            OrientationName::Uplink => Orientation::Uplink,
-            OrientationName::Downlink => Orientation::Downlink,
-            OrientationName::Crosslink => Orientation::Crosslink,
-            OrientationName::Unknown => Orientation::Unknown,
-        },
+        device: raw.device.unwrap_or_default(),
+        level: raw.level.map(|level| cx.ranged(&level_at, level, (0, 254), 0)),
+        orientation: raw.orientation.unwrap_or_default(),
     }
 }
 
-fn applications(cx: &mut Cx, at: &Place<'_>, said: &[DcbxApplication]) -> Vec<Application> {
-    if said.len() > ENTRIES_MAX {
-        cx.error(at, format!("{} entries; there is room for {ENTRIES_MAX}", said.len()));
+fn applications(cx: &mut Cx, place: &Place<'_>, raw: &[DcbxApplication]) -> Vec<Application> {
+    if raw.len() > ENTRIES_MAX {
+        cx.error(place, format!("{} entries; there is room for {ENTRIES_MAX}", raw.len()));
     }
     let mut out: Vec<Application> = Vec::new();
-    for (i, entry) in said.iter().enumerate() {
-        let at = at.index(i);
-        let priority = cx.ranged(&at.key("priority"), entry.priority, (0, 7), 0);
+    for (i, entry) in raw.iter().enumerate() {
+        let place = place.index(i);
+        let priority = cx.ranged(&place.key("priority"), entry.priority, (0, 7), 0);
         let by = [
             ("ethertype", Selector::EtherType, entry.ethertype),
             ("tcp", Selector::Tcp, entry.tcp),
@@ -342,10 +330,10 @@ fn applications(cx: &mut Cx, at: &Place<'_>, said: &[DcbxApplication]) -> Vec<Ap
         let mut given = by.into_iter().filter_map(|(name, s, n)| Some((name, s, n?)));
         let (Some((name, selector, protocol)), None) = (given.next(), given.next()) else {
             let what = "needs exactly one of `ethertype`, `tcp`, `udp`, `any_port` and `dscp`";
-            cx.error(&at, what);
+            cx.error(&place, what);
             continue;
         };
-        let here = at.key(name);
+        let here = place.key(name);
         match selector {
             // 0 is the entry for all frames without another one.
             Selector::EtherType if protocol != 0 && protocol < ETHERTYPE_MIN => {
@@ -366,12 +354,12 @@ fn applications(cx: &mut Cx, at: &Place<'_>, said: &[DcbxApplication]) -> Vec<Ap
     out
 }
 
-fn subtypes(cx: &mut Cx, at: &Place<'_>, said: &DcbxSubtypes) -> Subtypes {
+fn subtypes(cx: &mut Cx, place: &Place<'_>, raw: &DcbxSubtypes) -> Subtypes {
     let default = Subtypes::DEFAULT;
     let plan = Subtypes {
-        pfc_information: said.pfc_information.unwrap_or(default.pfc_information),
-        congestion_isolation: said.congestion_isolation.unwrap_or(default.congestion_isolation),
-        topology: said.topology.unwrap_or(default.topology),
+        pfc_information: raw.pfc_information.unwrap_or(default.pfc_information),
+        congestion_isolation: raw.congestion_isolation.unwrap_or(default.congestion_isolation),
+        topology: raw.topology.unwrap_or(default.topology),
     };
     let all = [
         ("pfc_information", plan.pfc_information),
@@ -381,7 +369,7 @@ fn subtypes(cx: &mut Cx, at: &Place<'_>, said: &DcbxSubtypes) -> Subtypes {
     for (i, (name, number)) in all.iter().enumerate() {
         if SUBTYPES_TAKEN.contains(number) || all[..i].iter().any(|(_, other)| other == number) {
             let what = format!("{number} is the number of another TLV already; choose a free one");
-            cx.error(&at.key(name), what);
+            cx.error(&place.key(name), what);
         }
     }
     plan

@@ -11,6 +11,7 @@ use crate::quantity::{Size, octets};
 use crate::raw::{self, Xoff};
 use crate::unknown_name;
 use buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, Ledger, SharedLimit};
+use ground::named;
 use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup, PrioritySet};
 use headroom::required;
 
@@ -24,15 +25,19 @@ const TOTAL_MAX: u64 = 4 << 30;
 /// Default size of the shared pool in bytes, if the file has no buffer size.
 const SHARED_DEFAULT: u64 = 4 << 20;
 
-/// Reaction to configured headroom that is less than the round trip requires.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HeadroomRule {
-    /// Report an error.
-    Refuse,
-    /// Report a warning.
-    Warn,
-    /// Do not check: losses are part of the experiment.
-    Off,
+named! {
+    /// Action if the headroom is too small.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum HeadroomRule {
+        /// Refuse the file.
+        #[default]
+        Refuse = "refuse",
+        /// Report a warning.
+        Warn = "warn",
+        /// No check. (YAML 1.1 reads `off` as a boolean.)
+        #[serde(alias = "false")]
+        Off = "off",
+    }
 }
 
 /// Parameters that apply to the whole buffer.
@@ -53,9 +58,9 @@ pub struct Rules {
 }
 
 /// Resolves the cell size in bytes.
-pub fn cell(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer, min: u64) -> u32 {
+pub fn cell(cx: &mut Cx, place: &Place<'_>, raw: &raw::Buffer, min: u64) -> u32 {
     let cell = raw.cell.map_or(CELL_DEFAULT, |s| s.0);
-    cx.ranged(&at.key("cell"), cell, (min, CELL_MAX), CELL_DEFAULT) as u32
+    cx.ranged(&place.key("cell"), cell, (min, CELL_MAX), CELL_DEFAULT) as u32
 }
 
 /// Priorities in each group of a port for which the port sends PFC or PAUSE.
@@ -81,15 +86,15 @@ pub struct ProfileChange<'a> {
 /// Resolves a group that is assigned another profile. Headroom that is `auto` keeps its current value.
 pub fn group_plan(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     change: ProfileChange<'_>,
     max_frame: u32,
     cell: u32,
 ) -> Option<GroupPlan> {
     let ProfileChange { buffer, name, was } = change;
-    let profiles = Profiles::new(at.clone(), &buffer.profiles);
+    let profiles = Profiles::new(place.clone(), &buffer.profiles);
     let Some(profile) = profiles.get(name) else {
-        cx.error(at, unknown_name("buffer profile", name, &profiles.names()));
+        cx.error(place, unknown_name("buffer profile", name, &profiles.names()));
         return None;
     };
     let mut plan = group(profile, max_frame, cell);
@@ -107,8 +112,8 @@ pub fn group_plan(
 
 /// Settings of profiles that do not depend on the port.
 struct Profiles<'a> {
-    at: Place<'a>,
-    said: &'a BTreeMap<String, raw::Profile>,
+    place: Place<'a>,
+    raw: &'a BTreeMap<String, raw::Profile>,
     lossless: raw::Profile,
     lossy: raw::Profile,
 }
@@ -117,18 +122,18 @@ const LOSSLESS: &str = "lossless";
 const LOSSY: &str = "lossy";
 
 impl<'a> Profiles<'a> {
-    fn new(at: Place<'a>, said: &'a BTreeMap<String, raw::Profile>) -> Self {
+    fn new(place: Place<'a>, raw: &'a BTreeMap<String, raw::Profile>) -> Self {
         let lossless = Some(raw::Lossless::default());
         Profiles {
-            at,
-            said,
+            place,
+            raw,
             lossless: raw::Profile { lossless, ..Default::default() },
             lossy: raw::Profile::default(),
         }
     }
 
     fn get(&self, name: &str) -> Option<&raw::Profile> {
-        self.said.get(name).or(match name {
+        self.raw.get(name).or(match name {
             LOSSLESS => Some(&self.lossless),
             LOSSY => Some(&self.lossy),
             _ => None,
@@ -136,8 +141,8 @@ impl<'a> Profiles<'a> {
     }
 
     fn names(&self) -> Vec<&str> {
-        let built_in = [LOSSLESS, LOSSY].into_iter().filter(|n| !self.said.contains_key(*n));
-        self.said.keys().map(String::as_str).chain(built_in).collect()
+        let built_in = [LOSSLESS, LOSSY].into_iter().filter(|n| !self.raw.contains_key(*n));
+        self.raw.keys().map(String::as_str).chain(built_in).collect()
     }
 }
 
@@ -145,14 +150,14 @@ impl<'a> Profiles<'a> {
 /// lossless group.
 pub fn buffer(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     raw: &raw::Buffer,
     drafts: &[Draft<'_>],
     rules: Rules,
 ) -> (BufferPlan, Vec<HeadroomCheck>) {
-    let at = at.key("buffer");
+    let place = place.key("buffer");
     let (max_frame, cell) = (rules.max_frame, rules.cell);
-    let profiles = Profiles::new(at.key("profiles"), &raw.profiles);
+    let profiles = Profiles::new(place.key("profiles"), &raw.profiles);
     check_profiles(cx, &profiles, max_frame, cell);
     let mut plan =
         BufferPlan { cell_bytes: cell, total: Cells(0), groups: Vec::new(), slack: Cells(0) };
@@ -166,7 +171,7 @@ pub fn buffer(
     // Each other worker may have charged a poll of the longest frames that this one does not know of yet.
     let slack = rules.workers.saturating_sub(1) as u64 * rules.frames_per_poll as u64 * frame;
     plan.slack = Cells(u32::try_from(slack).unwrap_or(u32::MAX));
-    total(cx, &at, raw, &mut plan, frame);
+    total(cx, &place, raw, &mut plan, frame);
     check_xon(cx, &profiles, &plan);
     (plan, checks)
 }
@@ -180,8 +185,8 @@ fn port_groups(
     rules: Rules,
 ) -> ([GroupPlan; PRIORITIES], Vec<HeadroomCheck>) {
     let (max_frame, cell) = (rules.max_frame, rules.cell);
-    let at = draft.at.key("priority_groups");
-    let said = by_number(cx, &at, &draft.raw.priority_groups, 7);
+    let place = draft.place.key("priority_groups");
+    let raw = by_number(cx, &place, &draft.raw.priority_groups, 7);
     let protected = protected(draft);
     // Equal for all groups of a port, and expensive to calculate with long frames.
     let mut needs = None;
@@ -189,9 +194,9 @@ fn port_groups(
     let groups = std::array::from_fn(|g| {
         // Groups for which the port sends pauses are lossless unless the file says otherwise.
         let default = if protected[g].is_empty() { LOSSY } else { LOSSLESS };
-        let (here, name) = match said.get(&(g as u16)) {
-            Some((range, name)) => (at.key(&range.to_string()), name.as_str()),
-            None => (at.clone(), default),
+        let (here, name) = match raw.get(&(g as u16)) {
+            Some((range, name)) => (place.key(&range.to_string()), name.as_str()),
+            None => (place.clone(), default),
         };
         let profile = profiles.get(name).unwrap_or_else(|| {
             cx.error(&here, unknown_name("buffer profile", name, &profiles.names()));
@@ -213,14 +218,14 @@ fn port_groups(
                          no size can stand here: write `xoff: auto`, or `headroom: computed` there",
                         draft.plan.name
                     );
-                    cx.error(&profiles.at.key(name).key("lossless").key("xoff"), what);
+                    cx.error(&profiles.place.key(name).key("lossless").key("xoff"), what);
                 }
                 Xoff::Size(_) if *headroom < needs.cells => {
-                    let at = profiles.at.key(name).key("lossless").key("xoff");
+                    let place = profiles.place.key(name).key("lossless").key("xoff");
                     let what = || too_little(draft, g, *headroom, &needs, rules);
                     match rules.headroom {
-                        HeadroomRule::Refuse => cx.error(&at, what()),
-                        HeadroomRule::Warn => cx.warn(&at, what()),
+                        HeadroomRule::Refuse => cx.error(&place, what()),
+                        HeadroomRule::Warn => cx.warn(&place, what()),
                         HeadroomRule::Off => {}
                     }
                 }
@@ -296,10 +301,10 @@ fn half_of_the_pool() -> SharedLimit {
 /// Reports errors of profiles that do not depend on the port.
 fn check_profiles(cx: &mut Cx, profiles: &Profiles<'_>, max_frame: u32, cell: u32) {
     let frame = max_frame.div_ceil(cell);
-    for (name, profile) in profiles.said {
-        let at = profiles.at.key(name);
+    for (name, profile) in profiles.raw {
+        let place = profiles.place.key(name);
         let below = |s: super::Size| cells_below(s.0, cell);
-        let limit = shared(cx, &at.key("shared"), profile.shared.as_ref(), below);
+        let limit = shared(cx, &place.key("shared"), profile.shared.as_ref(), below);
         let reserved = cells_above(profile.reserved.map_or(0, |s| s.0), cell);
         if let Some(SharedLimit::Static(Cells(limit))) = limit {
             // A lossless group has headroom for the frame above its limit.
@@ -310,7 +315,7 @@ fn check_profiles(cx: &mut Cx, profiles: &Profiles<'_>, max_frame: u32, cell: u3
                     reserved.0,
                     u64::from(frame) * u64::from(cell)
                 );
-                cx.error(&at.key("shared").key("static_th"), what);
+                cx.error(&place.key("shared").key("static_th"), what);
             }
         }
         let (Some(xon), Some(SharedLimit::Static(limit))) =
@@ -324,7 +329,7 @@ fn check_profiles(cx: &mut Cx, profiles: &Profiles<'_>, max_frame: u32, cell: u3
                 octets(xon.0),
                 octets(u64::from(limit.0) * u64::from(cell))
             );
-            cx.error(&at.key("lossless").key("xon"), what);
+            cx.error(&place.key("lossless").key("xon"), what);
         }
     }
 }
@@ -335,7 +340,7 @@ fn check_xon(cx: &mut Cx, profiles: &Profiles<'_>, plan: &BufferPlan) {
     // A buffer that is too small was reported with its size.
     let Some(pool) = u64::from(plan.total.0).checked_sub(private + slack) else { return };
     let cell = u64::from(plan.cell_bytes);
-    for (name, profile) in profiles.said {
+    for (name, profile) in profiles.raw {
         let Some(xon) = profile.lossless.as_ref().and_then(|l| l.xon) else { continue };
         // The frame length does not matter here: it is in the default of `xon_offset` alone.
         let most = match group(profile, 0, plan.cell_bytes).limit {
@@ -355,7 +360,7 @@ fn check_xon(cx: &mut Cx, profiles: &Profiles<'_>, plan: &BufferPlan) {
                 octets(most * cell),
                 octets(pool * cell)
             );
-            cx.error(&profiles.at.key(name).key("lossless").key("xon"), what);
+            cx.error(&profiles.place.key(name).key("lossless").key("xon"), what);
         }
     }
 }
@@ -373,13 +378,13 @@ fn private(plan: &BufferPlan) -> (u64, u64) {
 }
 
 /// Sets the buffer's size and checks that the private cells, the slack and a frame of `frame` cells fit into it.
-fn total(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer, plan: &mut BufferPlan, frame: u64) {
+fn total(cx: &mut Cx, place: &Place<'_>, raw: &raw::Buffer, plan: &mut BufferPlan, frame: u64) {
     let cell = u64::from(plan.cell_bytes);
     let (private, slack) = private(plan);
     let needs = private + slack;
     // The default grows with headroom and reserved space, so that as much as ever is left to share.
     let total = raw.total.map_or((needs * cell).saturating_add(SHARED_DEFAULT), |s| s.0);
-    let at = at.key("total");
+    let place = place.key("total");
     let mut sums = format!(
         "headroom and reserved space of all groups take {} ({private} cells of {cell} B)",
         octets(private * cell),
@@ -401,7 +406,7 @@ fn total(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer, plan: &mut BufferPlan, 
                  poll_gap, or have fewer lossless priorities"
             )
         };
-        return cx.error(&at, what);
+        return cx.error(&place, what);
     }
     plan.total = cells_below(total, plan.cell_bytes);
     // A pool that holds no frame stops every group without reserved space for good.
@@ -413,11 +418,11 @@ fn total(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer, plan: &mut BufferPlan, 
             plan.total.0,
             (needs + frame) * cell
         );
-        return cx.error(&at, what);
+        return cx.error(&place, what);
     }
     // The ledger checks the plan again; errors above were reported with their fields.
     if let (true, Err(e)) = (cx.errors.is_empty(), Ledger::new(plan)) {
-        cx.error(&at, e.to_string());
+        cx.error(&place, e.to_string());
     }
 }
 
@@ -434,7 +439,7 @@ fn cells_above(size: u64, cell: u32) -> Cells {
 /// Resolves a limit on the shared pool, in cells; None if it is absent or invalid.
 pub fn shared(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     raw: Option<&raw::Shared>,
     cells: impl Fn(Size) -> Cells,
 ) -> Option<SharedLimit> {
@@ -444,7 +449,7 @@ pub fn shared(
             let alpha = Alpha::new(n);
             if alpha.is_none() {
                 let what = format!("{n} is out of range; alpha is 2^n with n from -8 to 8");
-                cx.error(&at.key("dynamic_th"), what);
+                cx.error(&place.key("dynamic_th"), what);
             }
             alpha.map(SharedLimit::Dynamic)
         }
@@ -453,7 +458,7 @@ pub fn shared(
         _ => {
             let what = "needs exactly one of `dynamic_th: n`, `static_th: size` and \
                         `unlimited: true`";
-            cx.error(at, what);
+            cx.error(place, what);
             None
         }
     }

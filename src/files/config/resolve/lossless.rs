@@ -30,7 +30,7 @@ pub fn check(cx: &mut Cx, drafts: &[Draft<'_>], buffer: &BufferPlan) {
 /// Checks a group against the flow control of its priorities.
 fn group(cx: &mut Cx, draft: &Draft<'_>, g: usize, protected: PrioritySet, is_lossless: bool) {
     let port = &draft.plan;
-    let at = draft.at.key("priority_groups");
+    let place = draft.place.key("priority_groups");
     // All priorities of the group, whether pauses are sent for them or not.
     let holds: PrioritySet =
         Priority::ALL.into_iter().filter(|p| port.classify.group[p.index()].index() == g).collect();
@@ -42,7 +42,7 @@ fn group(cx: &mut Cx, draft: &Draft<'_>, g: usize, protected: PrioritySet, is_lo
             port.name,
             if holds.is_empty() { "a priority that maps to it".into() } else { list(holds) }
         );
-        return cx.error(&at.key(&g.to_string()), what);
+        return cx.error(&place.key(&g.to_string()), what);
     }
     if !is_lossless && !protected.is_empty() {
         let what = format!(
@@ -51,7 +51,7 @@ fn group(cx: &mut Cx, draft: &Draft<'_>, g: usize, protected: PrioritySet, is_lo
             port.name,
             list(protected)
         );
-        return cx.error(&at.key(&g.to_string()), what);
+        return cx.error(&place.key(&g.to_string()), what);
     }
     if is_lossless && !unprotected.is_empty() {
         let what = format!(
@@ -61,7 +61,7 @@ fn group(cx: &mut Cx, draft: &Draft<'_>, g: usize, protected: PrioritySet, is_lo
             list(protected),
             list(unprotected)
         );
-        cx.error(&draft.at.key("maps").key("priority_to_group"), what);
+        cx.error(&draft.place.key("maps").key("priority_to_group"), what);
     }
 }
 
@@ -73,7 +73,7 @@ fn found_headroom(cx: &mut Cx, draft: &Draft<'_>) {
              `headroom: computed`",
             draft.plan.name
         );
-        cx.error(&draft.at.key("headroom"), what);
+        cx.error(&draft.place.key("headroom"), what);
     }
 }
 
@@ -91,7 +91,7 @@ fn refresh(cx: &mut Cx, draft: &Draft<'_>) {
              {pause}",
             draft.plan.name, pfc.quanta.0, draft.plan.rate, pfc.refresh
         );
-        cx.error(&draft.at.key(field).key("refresh"), what);
+        cx.error(&draft.place.key(field).key("refresh"), what);
     }
     if sends {
         refresh_leaves_room(cx, draft, field);
@@ -113,16 +113,16 @@ fn refresh_leaves_room(cx: &mut Cx, draft: &Draft<'_>, field: &str) {
         // The least refresh is the time of four PFC frames.
         least.div(4)
     );
-    let at = draft.at.key(field);
+    let place = draft.place.key(field);
     if pause.div(2) >= least {
         let half = pause.div(2);
         let what = format!("{too_often}; choose {least} or more, such as {half} or auto");
-        return cx.error(&at.key("refresh"), what);
+        return cx.error(&place.key("refresh"), what);
     }
     // The shortest pause whose half, the default of the refresh, leaves enough of the line.
     let quanta = (1..=u16::MAX).find(|n| Quanta(*n).at(rate).div(2) >= least).unwrap_or(u16::MAX);
     let what = format!("{too_often}; choose {quanta} quanta or more, and `refresh: auto`");
-    cx.error(&at.key("quanta"), what);
+    cx.error(&place.key("quanta"), what);
 }
 
 /// Warns of a NIC port without a configured rate: its headroom is calculated for the rate in the
@@ -135,7 +135,7 @@ fn stated_rate(cx: &mut Cx, draft: &Draft<'_>) {
              state `rate`",
             draft.plan.rate
         );
-        cx.warn(&draft.at.key("device"), what);
+        cx.warn(&draft.place.key("device"), what);
     }
 }
 
@@ -146,7 +146,7 @@ fn queues(cx: &mut Cx, draft: &Draft<'_>, lossless: PrioritySet) {
         if through.is_empty() {
             continue;
         }
-        let (n, at) = (class.index(), draft.at.key("queues").key(&class.to_string()));
+        let (n, place) = (class.index(), draft.place.key("queues").key(&class.to_string()));
         if draft.plan.queue_limits[n] != SharedLimit::Unlimited {
             let what = format!(
                 "port {} queue {n} carries {}, which must not be dropped: take its limit out; \
@@ -154,7 +154,7 @@ fn queues(cx: &mut Cx, draft: &Draft<'_>, lossless: PrioritySet) {
                 draft.plan.name,
                 list(through)
             );
-            cx.error(&at.key("limit"), what);
+            cx.error(&place.key("limit"), what);
         }
         if draft.plan.ecn[n].is_some_and(|e| e.not_ect != NotEct::Pass) {
             let what = format!(
@@ -162,7 +162,7 @@ fn queues(cx: &mut Cx, draft: &Draft<'_>, lossless: PrioritySet) {
                 draft.plan.name,
                 list(through)
             );
-            cx.error(&at.key("ecn").key("not_ect"), what);
+            cx.error(&place.key("ecn").key("not_ect"), what);
         }
     }
 }
@@ -184,7 +184,7 @@ fn classes(cx: &mut Cx, draft: &Draft<'_>) {
             list(all),
             list(paused)
         );
-        cx.warn(&draft.at.key("maps").key("priority_to_queue"), what);
+        cx.warn(&draft.place.key("maps").key("priority_to_queue"), what);
     }
 }
 

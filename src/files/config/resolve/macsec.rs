@@ -7,7 +7,7 @@
 use super::associations::{Keys, associations};
 use super::{Cx, Place};
 use crate::quantity::Span;
-use crate::raw::{self, Macsec, MacsecSci, RemoteShimName};
+use crate::raw::{self, Macsec, MacsecSci, RemoteShim};
 use discovery::Role;
 use ground::time::Duration;
 use ground::units::Mac;
@@ -49,89 +49,101 @@ pub struct SecuredPort {
 }
 
 /// Resolves the MACsec policy of a port; channels are named as far as addresses are known here.
-pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> SecyPlan {
-    let suite = said.cipher_suite.unwrap_or_default();
-    let protect_data = said.protect.data.unwrap_or(true);
-    let protect_pfc = said.protect.pfc.unwrap_or(true);
+pub fn macsec(cx: &mut Cx, place: &Place<'_>, raw: &Macsec, port: SecuredPort) -> SecyPlan {
+    let suite = raw.cipher_suite.unwrap_or_default();
+    let protect_data = raw.protect.data.unwrap_or(true);
+    let protect_pfc = raw.protect.pfc.unwrap_or(true);
     // The form decides which port number the SCI has to have, so it comes first.
-    let sci_form = sci_form(cx, at, said, port.role, protect_data);
-    let sci = own_sci(cx, &at.key("sci"), said.sci.as_ref(), sci_form, port.mac);
-    let keys = Keys::of(cx, at, said, suite);
-    let transmit_at = at.key("transmit");
-    let sas = &said.transmit.associations;
+    let sci_form = sci_form(cx, place, raw, port.role, protect_data);
+    let sci = own_sci(cx, &place.key("sci"), raw.sci.as_ref(), sci_form, port.mac);
+    let keys = Keys::of(cx, place, raw, suite);
+    let transmit_at = place.key("transmit");
+    let sas = &raw.transmit.associations;
     let transmit = associations(cx, &transmit_at.key("associations"), sas, &keys);
     let first = An::ALL.into_iter().find(|an| transmit[an.index()].is_some());
-    let encoding = match said.transmit.using {
+    let encoding = match raw.transmit.using {
         None => first.unwrap_or(An::ALL[0]),
         Some(n) => using(cx, &transmit_at.key("using"), n, &transmit),
     };
-    let receive = receive(cx, at, said, &keys, &OwnChannel { port, sci, form: sci_form });
-    let rollover_at = said.rollover_at.map(|pn| {
+    let receive = receive(cx, place, raw, &keys, &OwnChannel { port, sci, form: sci_form });
+    let rollover_at = raw.rollover_at.map(|pn| {
         // A number below the first one of the association would never be reached.
         let least = transmit[encoding.index()].as_ref().map_or(1, |sa| sa.pn);
-        cx.ranged(&at.key("rollover_at"), pn, (least, suite.last_pn()), suite.last_pn())
+        cx.ranged(&place.key("rollover_at"), pn, (least, suite.last_pn()), suite.last_pn())
     });
     let plan = SecyPlan {
         suite,
         sci,
         sci_form,
-        confidentiality: confidentiality(cx, at, said, suite),
+        confidentiality: confidentiality(cx, place, raw, suite),
         protect_data,
         protect_pfc,
-        protect_measurements: said.measure.unwrap_or(false),
+        protect_measurements: raw.measure.unwrap_or(false),
         pass_protected: false,
         // A port that protects its own pauses expects the same: plain ones could come from anyone on the link.
-        accept_pfc: said.accept_pfc.unwrap_or(match protect_pfc {
+        accept_pfc: raw.accept_pfc.unwrap_or(match protect_pfc {
             true => PfcAccept::Protected,
             false => PfcAccept::Plain,
         }),
-        validate: said.validate.unwrap_or_default(),
-        replay_window: replay(cx, &at.key("replay"), said.replay, suite),
-        uncontrolled: uncontrolled(cx, &at.key("uncontrolled"), &said.uncontrolled),
+        validate: raw.validate.unwrap_or_default(),
+        replay_window: replay(cx, &place.key("replay"), raw.replay, suite),
+        uncontrolled: uncontrolled(cx, &place.key("uncontrolled"), &raw.uncontrolled),
         encoding,
         transmit,
         rollover_at,
         receive,
-        tx_delay: delay(cx, &at.key("delay").key("tx"), said.delay.tx),
-        rx_delay: delay(cx, &at.key("delay").key("rx"), said.delay.rx),
+        tx_delay: delay(cx, &place.key("delay").key("tx"), raw.delay.tx),
+        rx_delay: delay(cx, &place.key("delay").key("rx"), raw.delay.rx),
     };
     // Where data is protected, every message is; where PFC is not, there is no delay to measure.
     if plan.protect_measurements && (protect_data || !protect_pfc) {
         let what = "measures the delay of protected pauses among plain data: write `protect: {data: false}`; \
                     measurement messages meet the delay anyway where data is protected";
-        cx.error(&at.key("measure"), what);
+        cx.error(&place.key("measure"), what);
     }
-    keys.check(cx, at, &plan);
-    warn(cx, at, &plan);
+    keys.check(cx, place, &plan);
+    warn(cx, place, &plan);
     plan
 }
 
 /// Resolves the encoding of the SCI in frames.
-fn sci_form(cx: &mut Cx, at: &Place<'_>, said: &Macsec, role: Role, protect_data: bool) -> SciForm {
+fn sci_form(
+    cx: &mut Cx,
+    place: &Place<'_>,
+    raw: &Macsec,
+    role: Role,
+    protect_data: bool,
+) -> SciForm {
     let all = [
-        ("include_sci", said.include_sci, SciForm::Explicit),
-        ("use_es", said.use_es, SciForm::EndStation),
-        ("use_scb", said.use_scb, SciForm::SingleCopyBroadcast),
+        ("include_sci", raw.include_sci, SciForm::Explicit),
+        ("use_es", raw.use_es, SciForm::EndStation),
+        ("use_scb", raw.use_scb, SciForm::SingleCopyBroadcast),
     ];
-    let mut chosen = all.into_iter().filter(|(_, said, _)| *said == Some(true));
+    let mut chosen = all.into_iter().filter(|(_, raw, _)| *raw == Some(true));
     let Some((field, _, form)) = chosen.next() else { return SciForm::Implied };
     // The bits of the SecTAG exclude each other.
     if let Some((other, ..)) = chosen.next() {
         let what =
             format!("`{field}` is there too, and a frame says only one; leave out one of them");
-        cx.error(&at.key(other), what);
+        cx.error(&place.key(other), what);
     }
     let by_source = matches!(form, SciForm::EndStation | SciForm::SingleCopyBroadcast);
     if by_source && protect_data && role != Role::Station {
         let what = "frames that this switch forwards have the addresses of others, so their channel \
                     would not be found: write `include_sci: true`, or `protect: {data: false}`";
-        cx.error(&at.key(field), what);
+        cx.error(&place.key(field), what);
     }
     form
 }
 
 /// Resolves the SCI of the transmit channel.
-fn own_sci(cx: &mut Cx, at: &Place<'_>, said: Option<&MacsecSci>, form: SciForm, own: Mac) -> Sci {
+fn own_sci(
+    cx: &mut Cx,
+    place: &Place<'_>,
+    raw: Option<&MacsecSci>,
+    form: SciForm,
+    own: Mac,
+) -> Sci {
     // Port number that frames without an explicit SCI imply, if they identify their sender by
     // address (9.5).
     let fixed = match form {
@@ -140,21 +152,23 @@ fn own_sci(cx: &mut Cx, at: &Place<'_>, said: Option<&MacsecSci>, form: SciForm,
         SciForm::Implied | SciForm::Explicit => None,
     };
     let mut sci = Sci { mac: own, port: fixed.unwrap_or(SCI_PORT) };
-    let Some(said) = said else { return sci };
-    if let Some(mac) = said.mac.as_deref().and_then(|mac| cx.mac(&at.key("mac"), mac)) {
+    let Some(raw) = raw else { return sci };
+    if let Some(mac) = raw.mac.as_deref().and_then(|mac| cx.mac(&place.key("mac"), mac)) {
         if fixed.is_some() && mac != own {
             let what = "the port's frames have its own address, by which receivers find the channel: \
                         leave `mac` out";
-            cx.error(&at.key("mac"), what);
+            cx.error(&place.key("mac"), what);
         }
         sci.mac = mac;
     }
-    match (said.port, fixed) {
+    match (raw.port, fixed) {
         (Some(port), Some(fixed)) if port != fixed => {
             let what = format!("frames that go by their source address stand for port {fixed}");
-            cx.error(&at.key("port"), what);
+            cx.error(&place.key("port"), what);
         }
-        (Some(0), None) => cx.error(&at.key("port"), "0 is for single copy broadcast; 1 to 65535"),
+        (Some(0), None) => {
+            cx.error(&place.key("port"), "0 is for single copy broadcast; 1 to 65535")
+        }
         (Some(port), None) => sci.port = port,
         (Some(_) | None, _) => {}
     }
@@ -164,12 +178,12 @@ fn own_sci(cx: &mut Cx, at: &Place<'_>, said: Option<&MacsecSci>, form: SciForm,
 /// Resolves confidentiality and its offset.
 fn confidentiality(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &Macsec,
+    place: &Place<'_>,
+    raw: &Macsec,
     suite: CipherSuite,
 ) -> Option<ConfidentialityOffset> {
-    let here = at.key("confidentiality_offset");
-    let octets = said.confidentiality_offset.unwrap_or(0);
+    let here = place.key("confidentiality_offset");
+    let octets = raw.confidentiality_offset.unwrap_or(0);
     let offset = match octets {
         0 => ConfidentialityOffset::Zero,
         30 => ConfidentialityOffset::Thirty,
@@ -185,7 +199,7 @@ fn confidentiality(
             "XPN suites have no offset (802.1AE 14.7): leave it out, or take another suite",
         );
     }
-    let on = said.confidentiality.unwrap_or(true);
+    let on = raw.confidentiality.unwrap_or(true);
     if !on && octets != 0 {
         cx.error(
             &here,
@@ -196,13 +210,18 @@ fn confidentiality(
 }
 
 /// Resolves the replay window; None disables replay protection.
-fn replay(cx: &mut Cx, at: &Place<'_>, said: raw::MacsecReplay, suite: CipherSuite) -> Option<u32> {
+fn replay(
+    cx: &mut Cx,
+    place: &Place<'_>,
+    raw: raw::MacsecReplay,
+    suite: CipherSuite,
+) -> Option<u32> {
     let most = if suite.is_xpn() { WINDOW_MAX_XPN } else { WINDOW_MAX };
-    let window = cx.ranged(&at.key("window"), said.window.unwrap_or(0), (0, most), 0);
-    let on = said.protect.unwrap_or(true);
-    if !on && said.window.is_some() {
+    let window = cx.ranged(&place.key("window"), raw.window.unwrap_or(0), (0, most), 0);
+    let on = raw.protect.unwrap_or(true);
+    if !on && raw.window.is_some() {
         cx.error(
-            &at.key("window"),
+            &place.key("window"),
             "there is no window with `protect: false`; leave one of them out",
         );
     }
@@ -210,19 +229,22 @@ fn replay(cx: &mut Cx, at: &Place<'_>, said: raw::MacsecReplay, suite: CipherSui
 }
 
 /// Resolves the EtherTypes that bypass the SecY.
-fn uncontrolled(cx: &mut Cx, at: &Place<'_>, said: &[raw::EtherTypeName]) -> Vec<u16> {
+fn uncontrolled(cx: &mut Cx, place: &Place<'_>, raw: &[raw::EtherTypeName]) -> Vec<u16> {
     let mut out: Vec<u16> = Vec::new();
-    for (i, raw::EtherTypeName(n)) in said.iter().enumerate() {
+    for (i, raw::EtherTypeName(n)) in raw.iter().enumerate() {
         match *n {
             // MKA always bypasses the SecY, so naming it changes nothing.
             EAPOL => {}
             MACSEC | MAC_CONTROL => {
                 let what = "cannot pass beside MACsec; `protect` and `accept_pfc` say what becomes of \
                             PFC frames";
-                cx.error(&at.index(i), what);
+                cx.error(&place.index(i), what);
             }
             n if n < ETHERTYPE_MIN => {
-                cx.error(&at.index(i), format!("{n:#x} is no EtherType; choose 0x600 to 0xffff"));
+                cx.error(
+                    &place.index(i),
+                    format!("{n:#x} is no EtherType; choose 0x600 to 0xffff"),
+                );
             }
             n if out.contains(&n) => {}
             n => out.push(n),
@@ -230,25 +252,25 @@ fn uncontrolled(cx: &mut Cx, at: &Place<'_>, said: &[raw::EtherTypeName]) -> Vec
     }
     if out.len() > UNCONTROLLED_MAX {
         let what = format!("{} EtherTypes; there is room for {UNCONTROLLED_MAX}", out.len());
-        cx.error(at, what);
+        cx.error(place, what);
         out.truncate(UNCONTROLLED_MAX);
     }
     out
 }
 
-fn delay(cx: &mut Cx, at: &Place<'_>, said: Option<Span>) -> Duration {
-    let span = said.map_or(Duration::ZERO, |s| s.0);
-    cx.ranged(at, span, (Duration::ZERO, DELAY_MAX), Duration::ZERO)
+fn delay(cx: &mut Cx, place: &Place<'_>, raw: Option<Span>) -> Duration {
+    let span = raw.map_or(Duration::ZERO, |s| s.0);
+    cx.ranged(place, span, (Duration::ZERO, DELAY_MAX), Duration::ZERO)
 }
 
 /// Resolves the association that transmission starts with.
-fn using(cx: &mut Cx, at: &Place<'_>, n: u8, transmit: &[Option<secure::SaPlan>; 4]) -> An {
+fn using(cx: &mut Cx, place: &Place<'_>, n: u8, transmit: &[Option<secure::SaPlan>; 4]) -> An {
     let Some(an) = An::new(n) else {
-        cx.error(at, format!("there is no association {n}; choose 0 to 3"));
+        cx.error(place, format!("there is no association {n}; choose 0 to 3"));
         return An::ALL[0];
     };
     if transmit[an.index()].is_none() {
-        cx.error(at, format!("association {n} has no key; add it to `associations`"));
+        cx.error(place, format!("association {n} has no key; add it to `associations`"));
     }
     an
 }
@@ -262,40 +284,40 @@ struct OwnChannel {
 
 fn receive(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &Macsec,
+    place: &Place<'_>,
+    raw: &Macsec,
     keys: &Keys,
     own: &OwnChannel,
 ) -> Vec<ReceiveScPlan> {
-    let at = at.key("receive");
+    let place = place.key("receive");
     let of_peer = [raw::MacsecReceive::default()];
-    let list: &[raw::MacsecReceive] = match &said.receive {
+    let list: &[raw::MacsecReceive] = match &raw.receive {
         Some(list) => list,
         // In a lab the link partner is known, so a channel without fields is its.
         None if own.port.peer => &of_peer,
         None => &[],
     };
     let mut out: Vec<ReceiveScPlan> = Vec::new();
-    for (i, said) in list.iter().enumerate() {
-        let at = at.index(i);
-        let sci = their_sci(cx, &at, said.sci.as_ref(), own.port);
+    for (i, raw) in list.iter().enumerate() {
+        let place = place.index(i);
+        let sci = their_sci(cx, &place, raw.sci.as_ref(), own.port);
         // Two placeholders are equal, and are different addresses later.
         if sci == own.sci && sci.mac != OWN {
             let what = format!(
                 "{sci} is this port's own channel: its frames could be sent back to it; name the peer's"
             );
-            cx.error(&at.key("sci"), what);
+            cx.error(&place.key("sci"), what);
         }
         if out.iter().any(|sc| sc.sci == sci) {
-            cx.error(&at.key("sci"), "this channel is there already");
+            cx.error(&place.key("sci"), "this channel is there already");
         }
-        let associations_at = at.key("associations");
-        let associations = associations(cx, &associations_at, &said.associations, keys);
+        let associations_at = place.key("associations");
+        let associations = associations(cx, &associations_at, &raw.associations, keys);
         out.push(ReceiveScPlan { sci, associations });
     }
     if out.len() > SecyPlan::CHANNELS_MAX {
         let what = format!("{} channels; there is room for {}", out.len(), SecyPlan::CHANNELS_MAX);
-        cx.error(&at, what);
+        cx.error(&place, what);
     }
     if out.len() > 1 && own.form == SciForm::Implied {
         let what = format!(
@@ -303,40 +325,43 @@ fn receive(
              all stations, or have one channel",
             out.len()
         );
-        cx.error(&at, what);
+        cx.error(&place, what);
     }
     out
 }
 
 /// Resolves the SCI of a receive channel.
-fn their_sci(cx: &mut Cx, at: &Place<'_>, said: Option<&MacsecSci>, port: SecuredPort) -> Sci {
-    let at = at.key("sci");
-    let said_mac = said.and_then(|sci| sci.mac.as_deref());
-    let mac = said_mac.and_then(|mac| cx.mac(&at.key("mac"), mac));
-    if said_mac.is_none() && !port.peer {
-        cx.error(&at, "whose frames are received? Write `sci: {mac: ...}` with the peer's address");
+fn their_sci(cx: &mut Cx, place: &Place<'_>, raw: Option<&MacsecSci>, port: SecuredPort) -> Sci {
+    let place = place.key("sci");
+    let raw_mac = raw.and_then(|sci| sci.mac.as_deref());
+    let mac = raw_mac.and_then(|mac| cx.mac(&place.key("mac"), mac));
+    if raw_mac.is_none() && !port.peer {
+        cx.error(
+            &place,
+            "whose frames are received? Write `sci: {mac: ...}` with the peer's address",
+        );
     }
-    Sci { mac: mac.unwrap_or(PEER), port: said.and_then(|sci| sci.port).unwrap_or(SCI_PORT) }
+    Sci { mac: mac.unwrap_or(PEER), port: raw.and_then(|sci| sci.port).unwrap_or(SCI_PORT) }
 }
 
 /// Warns of settings that work but are rarely intended.
-fn warn(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
+fn warn(cx: &mut Cx, place: &Place<'_>, plan: &SecyPlan) {
     let none = |sas: &[Option<_>; 4]| sas.iter().all(Option::is_none);
     let protects = plan.protect_data || plan.protect_pfc;
     if protects && none(&plan.transmit) {
         let what = "there is no transmit key yet: frames that must be protected are not sent \
             until `sluice ctl macsec install` adds one";
-        cx.warn(&at.key("transmit"), what);
+        cx.warn(&place.key("transmit"), what);
     }
     let demands = plan.protect_data || plan.accept_pfc == PfcAccept::Protected;
     if demands && plan.receive.iter().all(|sc| none(&sc.associations)) {
         let what = "there is no key to receive with yet: what has to be protected is discarded until \
                     `sluice ctl macsec install` gives one";
-        cx.warn(&at.key("receive"), what);
+        cx.warn(&place.key("receive"), what);
     }
     if plan.protect_data && plan.validate == Validate::Disabled {
         cx.warn(
-            &at.key("validate"),
+            &place.key("validate"),
             "nothing is validated: any data that looks protected comes in",
         );
     }
@@ -344,15 +369,15 @@ fn warn(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
     let next = &plan.transmit[plan.encoding.next().index()];
     if plan.rollover_at.is_some() && next.is_none() && !none(&plan.transmit) {
         let what = format!("association {} has no key to go on with yet", plan.encoding.next());
-        cx.warn(&at.key("rollover_at"), what);
+        cx.warn(&place.key("rollover_at"), what);
     }
 }
 
 /// Lets the SecY itself check a plan whose channels have their names; errors above were reported
 /// with their fields.
-pub fn check_whole(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
+pub fn check_whole(cx: &mut Cx, place: &Place<'_>, plan: &SecyPlan) {
     if let (true, Err(e)) = (cx.errors.is_empty(), Secy::new(plan)) {
-        cx.error(at, e.to_string());
+        cx.error(place, e.to_string());
     }
 }
 
@@ -361,21 +386,21 @@ pub fn check_whole(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
 pub fn macsec_overhead(plan: &SecyPlan) -> MacsecOverhead {
     // A frame passes the transmit layer of one end and the receive layer of the other.
     let (octets, both) = (plan.overhead(), plan.tx_delay + plan.rx_delay);
-    let of = |protects: bool| if protects { (octets, both) } else { (0, Duration::ZERO) };
-    let (data, pfc) = (of(plan.protect_data), of(plan.protect_pfc));
+    let overhead_of = |protects: bool| if protects { (octets, both) } else { (0, Duration::ZERO) };
+    let (data, pfc) = (overhead_of(plan.protect_data), overhead_of(plan.protect_pfc));
     MacsecOverhead { data_octets: data.0, data_delay: data.1, pfc_octets: pfc.0, pfc_delay: pfc.1 }
 }
 
 /// MACsec delay of PFC frames that a measurement does not include. Measurement messages are data,
 /// so they include it if data is protected.
-pub fn shims(plan: &SecyPlan, remote: RemoteShimName) -> Shims {
+pub fn shims(plan: &SecyPlan, remote: RemoteShim) -> Shims {
     if plan.protect_data || !plan.protect_pfc {
         return Shims::default();
     }
     // The link partner is assumed to have the same.
     let remote = match remote {
-        RemoteShimName::Transmit => plan.tx_delay,
-        RemoteShimName::Receive => plan.rx_delay,
+        RemoteShim::Transmit => plan.tx_delay,
+        RemoteShim::Receive => plan.rx_delay,
     };
     Shims { local: plan.tx_delay, remote }
 }

@@ -34,8 +34,8 @@ pub fn inputs(
     device: &DevicePlan,
     who: &Who<'_>,
 ) -> (DelayInputs, SoftwareTerms) {
-    let (at, raw) = (port_at.key("link"), &port.link);
-    let mut link = DelayInputs::standard(interface(cx, &at, raw, who.rate, device.is_virtual));
+    let (place, raw) = (port_at.key("link"), &port.link);
+    let mut link = DelayInputs::standard(interface(cx, &place, raw, who.rate, device.is_virtual));
     link.max_frame = Bytes(u64::from(who.max_frame));
     link.cable_m = match raw.length {
         Some(length) => u32::try_from(length.0.div_ceil(1_000)).unwrap_or(u32::MAX),
@@ -51,7 +51,7 @@ pub fn inputs(
     let poll_gap = poll_gap(raw);
     for (field, span) in [("poll_gap", poll_gap), ("peer_response", link.higher_layer)] {
         if span > Duration::from_secs(1) {
-            cx.error(&at.key(field), "is more than a second; no buffer holds that");
+            cx.error(&place.key(field), "is more than a second; no buffer holds that");
         }
     }
     let frames = u64::from(who.max_frame);
@@ -93,13 +93,13 @@ fn poll_gap(raw: &raw::Link) -> Duration {
 /// Resolves the physical layer at both ends.
 fn interface(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     raw: &raw::Link,
     rate: BitsPerSec,
     is_virtual: bool,
 ) -> Interface {
     let named = NamedPhy { phy: raw.phy.unwrap_or_default(), fec: raw.fec.unwrap_or_default() };
-    named_interface(cx, at, named, rate, is_virtual)
+    named_interface(cx, place, named, rate, is_virtual)
 }
 
 /// Returns true if there is a table of the PHY's delays at this rate.
@@ -118,7 +118,7 @@ pub struct NamedPhy {
 /// for a virtual link.
 pub fn named_interface(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     NamedPhy { phy, fec }: NamedPhy,
     rate: BitsPerSec,
     is_virtual: bool,
@@ -130,7 +130,7 @@ pub fn named_interface(
             "there is no table of delays at {rate}: the PHYs count as 0, as does a response of the peer \
              that is not stated, so a real link needs more headroom; write `phy: none` if this is meant"
         );
-        cx.warn(&at.key("phy"), what);
+        cx.warn(&place.key("phy"), what);
     }
     let phy = match phy {
         raw::PhyName::Auto => default,
@@ -149,12 +149,12 @@ pub fn named_interface(
     };
     if phy.rate() != rate {
         let what = format!("{phy} runs at {}, but the port's rate is {rate}", phy.rate());
-        cx.error(&at.key("phy"), what);
+        cx.error(&place.key("phy"), what);
         // With the delays of the right rate, later checks make sense.
         return Interface::plain(default);
     }
     Interface::new(phy, fec, Extender::None).unwrap_or_else(|e| {
-        cx.error(&at.key("fec"), e.to_string());
+        cx.error(&place.key("fec"), e.to_string());
         Interface::plain(phy)
     })
 }
@@ -163,15 +163,15 @@ pub fn named_interface(
 pub const VID_DEFAULT: u16 = 1;
 
 /// Resolves the priority maps of a port.
-pub fn classify(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port) -> ClassifyPlan {
-    let maps_at = at.key("maps");
+pub fn classify(cx: &mut Cx, place: &Place<'_>, raw: &raw::Port) -> ClassifyPlan {
+    let maps_at = place.key("maps");
     let maps = &raw.maps;
-    let default_at = at.key("default_priority");
+    let default_at = place.key("default_priority");
     let default = cx.ranged(&default_at, raw.default_priority.unwrap_or(0), (0, 7), 0);
     // PAUSE stops the whole link, so all priorities share one group.
     let grouped: fn(u8) -> u8 = if raw.pause.is_some() { |_| 0 } else { |p| p };
-    let mut map = |field: &str, said, default: fn(u8) -> u8, out: &mut [u8]| {
-        fill(cx, &maps_at.key(field), said, default, out);
+    let mut map = |field: &str, section, default: fn(u8) -> u8, out: &mut [u8]| {
+        fill(cx, &maps_at.key(field), section, default, out);
     };
     let (mut pcp, mut dscp, mut group, mut class) = ([0; 8], [0; 64], [0; 8], [0; 8]);
     map("pcp_to_priority", &maps.pcp_to_priority, |n| n, &mut pcp);
@@ -195,28 +195,28 @@ fn priority(n: u8) -> Priority {
 /// Fills a map from its default and its entries; all values in the result are below 8.
 fn fill(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &BTreeMap<Range, u8>,
+    place: &Place<'_>,
+    raw: &BTreeMap<Range, u8>,
     default: fn(u8) -> u8,
     out: &mut [u8],
 ) {
     for (n, slot) in (0..).zip(out.iter_mut()) {
         *slot = default(n);
     }
-    for (n, (range, to)) in by_number(cx, at, said, out.len() as u16 - 1) {
+    for (n, (range, to)) in by_number(cx, place, raw, out.len() as u16 - 1) {
         let slot = &mut out[usize::from(n)];
         // A wrong entry leaves the default, so that the result always is below 8.
-        *slot = cx.ranged(&at.key(&range.to_string()), *to, (0, 7), *slot);
+        *slot = cx.ranged(&place.key(&range.to_string()), *to, (0, 7), *slot);
     }
 }
 
 /// Resolves VLAN membership.
-pub fn vlan(cx: &mut Cx, at: &Place<'_>, raw: &raw::Vlan) -> VlanPlan {
+pub fn vlan(cx: &mut Cx, place: &Place<'_>, raw: &raw::Vlan) -> VlanPlan {
     let mut members: Vec<VlanMember> = Vec::new();
     for (field, list, tagged) in [("untagged", &raw.untagged, false), ("tagged", &raw.tagged, true)]
     {
         for (i, range) in list.iter().enumerate() {
-            let here = at.key(field).index(i);
+            let here = place.key(field).index(i);
             for n in range.iter() {
                 // One finding for a range is enough.
                 let Some(vid) = vid(cx, &here, n) else { break };
@@ -231,7 +231,7 @@ pub fn vlan(cx: &mut Cx, at: &Place<'_>, raw: &raw::Vlan) -> VlanPlan {
     let pvid = match raw.pvid {
         // 0 is how a file says that untagged frames are refused.
         Some(0) => None,
-        Some(n) => vid(cx, &at.key("pvid"), n),
+        Some(n) => vid(cx, &place.key("pvid"), n),
         // A port without any VLAN is in the default one, so that plain files make a plain bridge.
         None if members.is_empty() => Vid::new(VID_DEFAULT),
         None => {
@@ -241,7 +241,7 @@ pub fn vlan(cx: &mut Cx, at: &Place<'_>, raw: &raw::Vlan) -> VlanPlan {
             if untagged.next().is_some() {
                 let what = "several untagged VLANs; `pvid` must say which one untagged frames \
                             come in on";
-                cx.error(at, what);
+                cx.error(place, what);
             }
             first
         }
@@ -251,7 +251,7 @@ pub fn vlan(cx: &mut Cx, at: &Place<'_>, raw: &raw::Vlan) -> VlanPlan {
         match members.iter().find(|m| m.vid == vid) {
             None => members.push(VlanMember { vid, tagged: false }),
             Some(m) if m.tagged => cx.warn(
-                &at.key("pvid"),
+                &place.key("pvid"),
                 format!("untagged frames come in on VLAN {vid} but its frames leave tagged"),
             ),
             Some(_) => {}
@@ -262,11 +262,11 @@ pub fn vlan(cx: &mut Cx, at: &Place<'_>, raw: &raw::Vlan) -> VlanPlan {
 }
 
 /// Checks that a number is a valid VLAN ID.
-pub fn vid(cx: &mut Cx, at: &Place<'_>, n: u16) -> Option<Vid> {
+pub fn vid(cx: &mut Cx, place: &Place<'_>, n: u16) -> Option<Vid> {
     let vid = Vid::new(n);
     if vid.is_none() {
         cx.error(
-            at,
+            place,
             format!("VLAN {n} cannot be used; choose 1 to 4094 (0 and 4095 are reserved)"),
         );
     }
@@ -279,44 +279,46 @@ const LOSSLESS_DEFAULT: [u8; 2] = [3, 4];
 const DETECTION_DEFAULT: Duration = Duration::from_millis(200);
 
 /// Resolves the flow control of a port.
-pub fn pfc(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, rate: BitsPerSec) -> PfcPlan {
+pub fn pfc(cx: &mut Cx, place: &Place<'_>, raw: &raw::Port, rate: BitsPerSec) -> PfcPlan {
     match (&raw.pfc, &raw.pause) {
         (Some(_), Some(_)) => {
             let what = "PFC and PAUSE cannot be used on one port (802.1Q 36.1.1, 802.3 31D.1); \
                         take one of `pfc` and `pause` out";
-            cx.error(&at.key("pause"), what);
-            timed(cx, at, FlowControl::Off, PauseTimes::default(), rate)
+            cx.error(&place.key("pause"), what);
+            timed(cx, place, FlowControl::Off, PauseTimes::default(), rate)
         }
         (Some(pfc), None) => {
-            let at = at.key("pfc");
+            let place = place.key("pfc");
             // `send` and `obey` replace the common list for one direction.
             let both = pfc.enable.as_deref().unwrap_or(&LOSSLESS_DEFAULT);
-            let both = priorities(cx, &at.key("enable"), both);
+            let both = priorities(cx, &place.key("enable"), both);
             let mut part = |field, list: &Option<Vec<u8>>| {
-                list.as_deref().map_or(both, |l| priorities(cx, &at.key(field), l))
+                list.as_deref().map_or(both, |l| priorities(cx, &place.key(field), l))
             };
             let (send, obey) = (part("send", &pfc.send), part("obey", &pfc.obey));
             let times = PauseTimes { quanta: pfc.quanta, refresh: pfc.refresh };
-            timed(cx, &at, FlowControl::Pfc { send, obey }, times, rate)
+            timed(cx, &place, FlowControl::Pfc { send, obey }, times, rate)
         }
         (None, Some(p)) => {
             let (send, obey) = (p.send.unwrap_or(true), p.obey.unwrap_or(true));
             let mode = FlowControl::Pause { send, obey };
             let times = PauseTimes { quanta: p.quanta, refresh: p.refresh };
-            timed(cx, &at.key("pause"), mode, times, rate)
+            timed(cx, &place.key("pause"), mode, times, rate)
         }
-        (None, None) => timed(cx, at, FlowControl::Off, PauseTimes::default(), rate),
+        (None, None) => timed(cx, place, FlowControl::Off, PauseTimes::default(), rate),
     }
 }
 
 /// Converts a list of priorities to a set.
-fn priorities(cx: &mut Cx, at: &Place<'_>, list: &[u8]) -> PrioritySet {
+fn priorities(cx: &mut Cx, place: &Place<'_>, list: &[u8]) -> PrioritySet {
     let mut set = PrioritySet::EMPTY;
     for (i, n) in list.iter().enumerate() {
         match Priority::new(*n) {
-            None => cx.error(&at.index(i), format!("priority {n} does not exist; choose 0 to 7")),
+            None => {
+                cx.error(&place.index(i), format!("priority {n} does not exist; choose 0 to 7"))
+            }
             Some(p) if set.contains(p) => {
-                cx.error(&at.index(i), format!("priority {n} is given twice; once is enough"));
+                cx.error(&place.index(i), format!("priority {n} is given twice; once is enough"));
             }
             Some(p) => set.insert(p),
         }
@@ -334,13 +336,13 @@ struct PauseTimes {
 /// Resolves the pause time and its refresh.
 fn timed(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     mode: FlowControl,
     times: PauseTimes,
     rate: BitsPerSec,
 ) -> PfcPlan {
     let quanta = times.quanta.unwrap_or(Quanta::MAX.0);
-    let quanta = Quanta(cx.ranged(&at.key("quanta"), quanta, (1, u16::MAX), u16::MAX));
+    let quanta = Quanta(cx.ranged(&place.key("quanta"), quanta, (1, u16::MAX), u16::MAX));
     let pause = quanta.at(rate);
     // Half of the pause leaves time for a refresh that is late.
     let refresh = match times.refresh {
@@ -353,7 +355,7 @@ fn timed(
                     quanta.0,
                     pause.div(2)
                 );
-                cx.error(&at.key("refresh"), what);
+                cx.error(&place.key("refresh"), what);
             }
             d
         }
@@ -362,12 +364,12 @@ fn timed(
 }
 
 /// Resolves the times and the action of the storm watchdogs of a port.
-fn watchdog(cx: &mut Cx, at: &Place<'_>, raw: &raw::Watchdog, rate: BitsPerSec) -> WatchdogPlan {
+fn watchdog(cx: &mut Cx, place: &Place<'_>, raw: &raw::Watchdog, rate: BitsPerSec) -> WatchdogPlan {
     let detection = raw.detection.map_or(DETECTION_DEFAULT, |s| s.0);
     let restoration = raw.restoration.map_or(detection.saturating_mul(2), |s| s.0);
     for (field, span) in [("detection", detection), ("restoration", restoration)] {
         if span == Duration::ZERO {
-            cx.error(&at.key(field), "must be above zero; SONiC takes 100ms and more");
+            cx.error(&place.key(field), "must be above zero; SONiC takes 100ms and more");
         }
     }
     // A peer may ask for the longest pause in a single frame without being in a storm.
@@ -377,7 +379,7 @@ fn watchdog(cx: &mut Cx, at: &Place<'_>, raw: &raw::Watchdog, rate: BitsPerSec) 
             "{detection} is less than the longest pause one frame can ask for ({longest} at \
              {rate}), so a single pause may count as a storm"
         );
-        cx.warn(&at.key("detection"), what);
+        cx.warn(&place.key("detection"), what);
     }
     let action = match raw.action.unwrap_or_default() {
         raw::Action::Drop => StormAction::Drop,
@@ -390,14 +392,14 @@ fn watchdog(cx: &mut Cx, at: &Place<'_>, raw: &raw::Watchdog, rate: BitsPerSec) 
 /// Gives a watchdog to every queue that obeys PFC.
 fn watched_queues(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     plan: WatchdogPlan,
     pfc: &PfcPlan,
     classify: &ClassifyPlan,
 ) -> WatchdogPlans {
     let mut plans: WatchdogPlans = [None; 8];
     let FlowControl::Pfc { obey, .. } = pfc.mode else {
-        cx.warn(at, "this port does not obey PFC, so there is nothing to watch");
+        cx.warn(place, "this port does not obey PFC, so there is nothing to watch");
         return plans;
     };
     // Storms stop queues, so the plans are by queue: priorities that share one share its watchdog.
@@ -419,23 +421,23 @@ pub struct Who<'a> {
     pub role: Role,
 }
 
-pub fn port(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, who: &Who<'_>) -> PortPlan {
+pub fn port(cx: &mut Cx, place: &Place<'_>, raw: &raw::Port, who: &Who<'_>) -> PortPlan {
     let rate = who.rate;
-    let mac = raw.mac.as_deref().and_then(|m| cx.mac(&at.key("mac"), m));
-    let pfc = pfc(cx, at, raw, rate);
-    let classify = classify(cx, at, raw);
-    let queues = queues(cx, &at.key("queues"), raw, rate, who.cell);
+    let mac = raw.mac.as_deref().and_then(|m| cx.mac(&place.key("mac"), m));
+    let pfc = pfc(cx, place, raw, rate);
+    let classify = classify(cx, place, raw);
+    let queues = queues(cx, &place.key("queues"), raw, rate, who.cell);
     let watchdogs = raw.watchdog.as_ref().map(|raw| {
-        let at = at.key("watchdog");
-        let plan = watchdog(cx, &at, raw, rate);
-        watched_queues(cx, &at, plan, &pfc, &classify)
+        let place = place.key("watchdog");
+        let plan = watchdog(cx, &place, raw, rate);
+        watched_queues(cx, &place, plan, &pfc, &classify)
     });
     PortPlan {
         name: who.name.to_owned(),
         mac: mac.unwrap_or_else(|| made_up_mac(who.switch, who.index as u16 + 1)),
         rate,
         shaped: who.shaped,
-        vlan: vlan(cx, &at.key("vlan"), &raw.vlan),
+        vlan: vlan(cx, &place.key("vlan"), &raw.vlan),
         classify,
         pfc,
         watchdog: watchdogs.unwrap_or([None; 8]),

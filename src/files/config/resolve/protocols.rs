@@ -6,8 +6,8 @@ use super::macsec::shims;
 use super::{Cx, Place};
 use crate::quantity::{Signed, Span, octets};
 use crate::raw::{
-    AutoHeadroom, Dcbx, Headroom, Lldp, MacsecShims, Measurement, MethodChoice, MethodName,
-    PfcFormName, Port, Ptp, PtpProfile, RemoteShimName,
+    AutoHeadroom, Dcbx, DcbxPfcForm, Headroom, Lldp, MacsecShims, Measurement, MethodChoice, Port,
+    Ptp, PtpProfile, RemoteShim,
 };
 use ::discovery::{DcbxPlan, EtsTable, FRAME_MAX, LldpPlan, Role, frame_len};
 use ground::time::Duration;
@@ -35,7 +35,7 @@ const SDO_802_1AS: u8 = 1;
 
 /// Sections of the file about the link protocols of one port.
 #[derive(Clone, Copy, Default)]
-pub struct Said<'a> {
+pub struct ProtocolSections<'a> {
     pub headroom: Option<&'a Headroom>,
     pub measurement: Option<&'a Measurement>,
     pub ptp: Option<&'a Ptp>,
@@ -71,7 +71,7 @@ pub struct Context<'a> {
 pub const UNNAMED: &str = "----------------------------------------------------------------";
 
 /// Advertised part of a name that is not configured for LLDP itself.
-pub fn told(name: &str) -> &str {
+pub fn advertised_name(name: &str) -> &str {
     let mut end = name.len().min(UNNAMED.len());
     // A name is cut between two characters, as readers expect UTF-8.
     while !name.is_char_boundary(end) {
@@ -80,7 +80,7 @@ pub fn told(name: &str) -> &str {
     &name[..end]
 }
 
-impl<'a> Said<'a> {
+impl<'a> ProtocolSections<'a> {
     /// Collects the sections of a port in a switch file.
     pub fn of(port: &'a Port) -> Self {
         Self {
@@ -105,7 +105,7 @@ impl<'a> Said<'a> {
 
     /// True if all readings are by the letter of the proposal.
     fn is_letter(&self) -> bool {
-        let dialect = self.measurement.and_then(|said| said.dialect);
+        let dialect = self.measurement.and_then(|raw| raw.dialect);
         dialect.unwrap_or_default() == Readings::Letter
     }
 
@@ -121,28 +121,29 @@ impl<'a> Said<'a> {
 /// Resolves the link protocols of a port; None if it has none.
 pub fn agents(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: Said<'_>,
+    place: &Place<'_>,
+    raw: ProtocolSections<'_>,
     port: &Context<'_>,
 ) -> Option<AgentsPlan> {
-    let auto_at = at.key("headroom").key("auto");
-    let methods = said.auto().map(|auto| methods(cx, &auto_at.key("method"), auto));
+    let auto_at = place.key("headroom").key("auto");
+    let methods = raw.auto().map(|auto| methods(cx, &auto_at.key("method"), auto));
     // Headroom turns on the measurements that its methods use, with or without a section.
     let by = |this| methods.is_some_and(|methods| methods.has(this));
-    let measurement_at = at.key("measurement");
-    let reaction = compensation(cx, &measurement_at, said.measurement, port);
+    let measurement_at = place.key("measurement");
+    let reaction = compensation(cx, &measurement_at, raw.measurement, port);
     let measure =
-        measurement(cx, &measurement_at, said.measurement, by(Method::RoundTrip), port.secy)
+        measurement(cx, &measurement_at, raw.measurement, by(Method::RoundTrip), port.secy)
             .map(|plan| MeasurePlan { compensation: Some(reaction), ..plan });
-    let peer_delay = ptp(cx, &at.key("ptp"), said.ptp, by(Method::PeerDelay));
+    let peer_delay = ptp(cx, &place.key("ptp"), raw.ptp, by(Method::PeerDelay));
     let advertised = Advertised {
-        form: Defaults::of(said.is_letter()).form,
+        form: Defaults::of(raw.is_letter()).form,
         round_trip: measure.as_ref().is_some_and(|m| m.respond),
         ptp: peer_delay.as_ref().is_some_and(|p| p.respond),
         reaction,
     };
-    let lldp = discovery::lldp(cx, at, &said, port);
-    let dcbx = said.dcbx.map(|dcbx| discovery::dcbx(cx, &at.key("dcbx"), dcbx, port, &advertised));
+    let lldp = discovery::lldp(cx, place, &raw, port);
+    let dcbx =
+        raw.dcbx.map(|dcbx| discovery::dcbx(cx, &place.key("dcbx"), dcbx, port, &advertised));
     // Values out of range were reported at their fields.
     let len = lldp.as_ref().map(|lldp| longest(lldp, dcbx.as_ref(), port.macs.0));
     if len == Some(Err(WireError::NoRoom)) {
@@ -150,9 +151,9 @@ pub fn agents(
             "the LLDP frame of the port would be longer than {FRAME_MAX} bytes: shorten its \
              texts, or configure fewer applications"
         );
-        cx.error(&at.key("lldp"), what);
+        cx.error(&place.key("lldp"), what);
     }
-    let auto = methods.and_then(|methods| self::auto(cx, &auto_at, &said, port, methods));
+    let auto = methods.and_then(|methods| self::auto(cx, &auto_at, &raw, port, methods));
     let any = lldp.is_some() || measure.is_some() || peer_delay.is_some() || auto.is_some();
     any.then_some(AgentsPlan {
         mac: port.macs.0,
@@ -172,84 +173,77 @@ fn longest(lldp: &LldpPlan, dcbx: Option<&DcbxPlan>, mac: Mac) -> Result<usize, 
     frame_len(lldp, Some(&dcbx.with_all()))
 }
 
-fn span(said: Option<Span>) -> Duration {
-    said.map_or(Duration::ZERO, |s| s.0)
+fn span(raw: Option<Span>) -> Duration {
+    raw.map_or(Duration::ZERO, |s| s.0)
 }
 
 /// Defaults of the readings that are no part of messages.
 #[derive(Clone, Copy)]
 struct Defaults {
     statistic: Statistic,
-    remote: RemoteShimName,
-    form: PfcFormName,
+    remote: RemoteShim,
+    form: DcbxPfcForm,
 }
 
 impl Defaults {
     /// The safe readings, or those of the proposal's letter.
     fn of(letter: bool) -> Self {
         if letter {
-            let (statistic, remote) = (Statistic::Mean, RemoteShimName::Transmit);
-            return Self { statistic, remote, form: PfcFormName::Proposed };
+            let (statistic, remote) = (Statistic::Mean, RemoteShim::Transmit);
+            return Self { statistic, remote, form: DcbxPfcForm::Proposed };
         }
-        let (statistic, remote) = (Statistic::Max, RemoteShimName::Receive);
-        Self { statistic, remote, form: PfcFormName::Published }
+        let (statistic, remote) = (Statistic::Max, RemoteShim::Receive);
+        Self { statistic, remote, form: DcbxPfcForm::Published }
     }
 }
 
 /// Resolves the methods of automatic headroom.
-fn methods(cx: &mut Cx, at: &Place<'_>, said: &AutoHeadroom) -> Preference {
-    let of = |name: &MethodName| match name {
-        MethodName::RoundTrip => Method::RoundTrip,
-        MethodName::Ptp => Method::PeerDelay,
-    };
-    match said.method.as_ref().unwrap_or(&MethodChoice::RoundTrip) {
+fn methods(cx: &mut Cx, place: &Place<'_>, raw: &AutoHeadroom) -> Preference {
+    match raw.method.as_ref().unwrap_or(&MethodChoice::RoundTrip) {
         MethodChoice::Auto => Preference::AUTO,
         MethodChoice::RoundTrip => Preference::only(Method::RoundTrip),
         MethodChoice::Ptp => Preference::only(Method::PeerDelay),
-        MethodChoice::List(names) => {
-            let methods: Vec<_> = names.iter().map(of).collect();
-            Preference::of(&methods).unwrap_or_else(|| {
-                let what = "name each method at most once, and at least one: `[round_trip, ptp]`";
-                cx.error(at, what);
-                Preference::AUTO
-            })
-        }
+        MethodChoice::List(methods) => Preference::of(methods).unwrap_or_else(|| {
+            let what = "name each method at most once, and at least one: `[round_trip, ptp]`";
+            cx.error(place, what);
+            Preference::AUTO
+        }),
     }
 }
 
 /// Resolves automatic headroom by these methods.
 fn auto(
     cx: &mut Cx,
-    at: &Place<'_>,
-    sections: &Said<'_>,
+    place: &Place<'_>,
+    sections: &ProtocolSections<'_>,
     port: &Context<'_>,
     methods: Preference,
 ) -> Option<AutoPlan> {
     let (link, software, cell_bytes) = port.link?;
-    let (said, defaults) = (sections.auto()?, Defaults::of(sections.is_letter()));
-    let mut delay = |at: &Place<'_>, said| {
-        cx.ranged(at, span(said), (Duration::ZERO, DELAY_MAX), Duration::ZERO)
+    let (raw, defaults) = (sections.auto()?, Defaults::of(sections.is_letter()));
+    let mut delay = |place: &Place<'_>, raw| {
+        cx.ranged(place, span(raw), (Duration::ZERO, DELAY_MAX), Duration::ZERO)
     };
-    let invocation = delay(&at.key("invocation"), said.invocation);
-    let remote = said.macsec.as_ref().and_then(|macsec| macsec.remote).unwrap_or(defaults.remote);
+    let invocation = delay(&place.key("invocation"), raw.invocation);
+    let remote = raw.macsec.as_ref().and_then(|macsec| macsec.remote).unwrap_or(defaults.remote);
     let own = port.secy.map(|secy| shims(secy, remote));
     let says = |macsec: &&MacsecShims| {
         // `remote` alone selects a delay of the port's own `macsec`.
         macsec.local_shim.is_some() || macsec.remote_shim.is_some() || port.secy.is_none()
     };
-    let said_so = said.macsec.as_ref().filter(says).map(|macsec| {
-        let at = at.key("macsec");
+    let explicit = raw.macsec.as_ref().filter(says).map(|macsec| {
+        let place = place.key("macsec");
         Shims {
-            local: delay(&at.key("local_shim"), macsec.local_shim),
-            remote: delay(&at.key("remote_shim"), macsec.remote_shim),
+            local: delay(&place.key("local_shim"), macsec.local_shim),
+            remote: delay(&place.key("remote_shim"), macsec.remote_shim),
         }
     });
     // Delays in the file are those of a separate device, and replace those of the port's own MACsec.
-    let shims = said_so.or(own);
-    let wait = said.wait.map_or(WAIT_DEFAULT, |s| s.0);
-    let wait = cx.ranged(&at.key("wait"), wait, (Duration::ZERO, WAIT_MAX), WAIT_DEFAULT);
-    let factor = said.limit.unwrap_or(LIMIT_DEFAULT);
-    let factor = cx.ranged(&at.key("limit"), factor, LIMIT, LIMIT_DEFAULT);
+    let shims = explicit.or(own);
+    let wait = raw.wait.map_or(WAIT_DEFAULT, |s| s.0);
+    let wait = cx.ranged(&place.key("wait"), wait, (Duration::ZERO, WAIT_MAX), WAIT_DEFAULT);
+    let factor = raw.limit.unwrap_or(LIMIT_DEFAULT);
+    let factor = cx.ranged(&place.key("limit"), factor, LIMIT, LIMIT_DEFAULT);
     // The limit is a multiple of what the stated length needs, whatever length is assumed at first.
     let stated = required(&port.stated.unwrap_or(link), &software, cell_bytes).cells;
     Some(AutoPlan {
@@ -260,9 +254,9 @@ fn auto(
         software,
         cell_bytes,
         methods,
-        statistic: said.statistic.map_or(defaults.statistic, |name| name.0),
-        formula: said.formula.unwrap_or_default(),
-        adjustment: adjustment(said.adjustment),
+        statistic: raw.statistic.map_or(defaults.statistic, |name| name.0),
+        formula: raw.formula.unwrap_or_default(),
+        adjustment: adjustment(raw.adjustment),
         invocation,
         shims,
         // Without DCBX there is nothing to wait for.
@@ -282,38 +276,38 @@ pub fn late_host(auto: &AutoPlan, port: &str) -> String {
 }
 
 /// Converts an adjustment, whose range is that of its type.
-fn adjustment(said: Option<Signed>) -> Adjustment {
-    said.and_then(|Signed(nanos)| Adjustment::from_nanos(nanos)).unwrap_or_default()
+fn adjustment(raw: Option<Signed>) -> Adjustment {
+    raw.and_then(|Signed(nanos)| Adjustment::from_nanos(nanos)).unwrap_or_default()
 }
 
 /// Resolves PTP peer delay: if it is configured, or if automatic headroom uses it.
-fn ptp(cx: &mut Cx, at: &Place<'_>, said: Option<&Ptp>, needed: bool) -> Option<PeerDelayPlan> {
-    let silent = Ptp::default();
-    let said = match said {
+fn ptp(cx: &mut Cx, place: &Place<'_>, raw: Option<&Ptp>, needed: bool) -> Option<PeerDelayPlan> {
+    let defaults = Ptp::default();
+    let raw = match raw {
         None if !needed => return None,
-        said => said.unwrap_or(&silent),
+        raw => raw.unwrap_or(&defaults),
     };
     let default = PeerDelayPlan::DEFAULT;
-    let initiates = said.initiate.unwrap_or(true);
+    let initiates = raw.initiate.unwrap_or(true);
     if needed && !initiates {
         let what = "headroom is found by this delay (`headroom: {auto: {method: ptp}}`), so it \
                     cannot be off: take `initiate` out, or write `headroom: computed`";
-        cx.error(&at.key("initiate"), what);
+        cx.error(&place.key("initiate"), what);
     }
     let every = Duration::from_secs(1);
-    let interval = said.interval.map_or(every, |s| s.0);
-    let interval = cx.ranged(&at.key("interval"), interval, PTP_INTERVAL, every);
-    let respond = said.respond.unwrap_or(default.respond);
-    let rounds = said.rounds.unwrap_or(default.rounds);
-    let rounds = cx.ranged(&at.key("rounds"), rounds, (1, 256), default.rounds);
-    let domain = said.domain.unwrap_or(default.domain);
-    let domain = cx.ranged(&at.key("domain"), domain, (0, 239), default.domain);
+    let interval = raw.interval.map_or(every, |s| s.0);
+    let interval = cx.ranged(&place.key("interval"), interval, PTP_INTERVAL, every);
+    let respond = raw.respond.unwrap_or(default.respond);
+    let rounds = raw.rounds.unwrap_or(default.rounds);
+    let rounds = cx.ranged(&place.key("rounds"), rounds, (1, 256), default.rounds);
+    let domain = raw.domain.unwrap_or(default.domain);
+    let domain = cx.ranged(&place.key("domain"), domain, (0, 239), default.domain);
     // As for the other measurement: without a part in it there is no machine.
     (respond || initiates).then(|| PeerDelayPlan {
         interval: initiates.then_some(interval),
         respond,
         domain,
-        major_sdo_id: match said.profile.unwrap_or_default() {
+        major_sdo_id: match raw.profile.unwrap_or_default() {
             PtpProfile::Ieee1588 => default.major_sdo_id,
             PtpProfile::Ieee8021As => SDO_802_1AS,
         },
@@ -334,33 +328,33 @@ const PERIOD: (Duration, Duration) = (Duration::from_micros(1), Duration::from_s
 /// The caller adds the time that the port advertises to its peer.
 fn measurement(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: Option<&Measurement>,
+    place: &Place<'_>,
+    raw: Option<&Measurement>,
     needed: bool,
     secy: Option<&SecyPlan>,
 ) -> Option<MeasurePlan> {
     let shims = secy.is_some_and(|secy| secy.protect_measurements);
-    let silent = Measurement::default();
-    let said = match said {
+    let defaults = Measurement::default();
+    let raw = match raw {
         None if !needed => return None,
-        said => said.unwrap_or(&silent),
+        raw => raw.unwrap_or(&defaults),
     };
     // A section alone makes a port that answers; headroom makes it ask, too.
-    let initiates = said.initiate.unwrap_or(needed);
+    let initiates = raw.initiate.unwrap_or(needed);
     if needed && !initiates {
         let what = "headroom is found by this measurement (`headroom: auto`), so it cannot be off: \
                     take `initiate` out, or write `headroom: computed`";
-        cx.error(&at.key("initiate"), what);
+        cx.error(&place.key("initiate"), what);
     }
-    let respond = said.respond.unwrap_or(true);
-    let initiate = initiate(cx, at, said, shims);
+    let respond = raw.respond.unwrap_or(true);
+    let initiate = initiate(cx, place, raw, shims);
     if initiates && shims && initiate.rounds < SHIM_ROUNDS {
         let what = format!(
             "`macsec.measure` compares protected messages with plain ones: choose at least {SHIM_ROUNDS}"
         );
-        cx.error(&at.key("rounds"), what);
+        cx.error(&place.key("rounds"), what);
     }
-    let dialect = dialect(cx, at, said);
+    let dialect = dialect(cx, place, raw);
     // A port that neither answers nor asks has no machine for it.
     (respond || initiates).then(|| MeasurePlan {
         respond,
@@ -371,27 +365,27 @@ fn measurement(
 }
 
 /// Resolves the encoding of messages.
-fn dialect(cx: &mut Cx, at: &Place<'_>, said: &Measurement) -> Dialect {
+fn dialect(cx: &mut Cx, place: &Place<'_>, raw: &Measurement) -> Dialect {
     let (least, most) = PduLength::RANGE;
-    let pdu = said.pdu.map(|octets| cx.ranged(&at.key("pdu"), octets, (least, most), least));
+    let pdu = raw.pdu.map(|octets| cx.ranged(&place.key("pdu"), octets, (least, most), least));
     // A length in the file wins over that of the dialect.
-    let pdu = match (pdu.and_then(PduLength::padded), said.dialect.unwrap_or_default()) {
+    let pdu = match (pdu.and_then(PduLength::padded), raw.dialect.unwrap_or_default()) {
         (Some(pdu), _) => pdu,
         (None, Readings::Letter) => PduLength::SHORTEST,
         (None, Readings::Sluice) => PduLength::NONE,
     };
     let dialect = Dialect {
-        kind: said.kinds.unwrap_or_default(),
-        length: said.length.unwrap_or_default(),
-        unit: said.times.unwrap_or_default(),
-        piggyback: said.rides.unwrap_or_default(),
+        kind: raw.kinds.unwrap_or_default(),
+        length: raw.length.unwrap_or_default(),
+        unit: raw.times.unwrap_or_default(),
+        piggyback: raw.rides.unwrap_or_default(),
         pdu,
-        compensation: said.compensation.unwrap_or_default(),
+        compensation: raw.compensation.unwrap_or_default(),
     };
     if !dialect.is_consistent() {
         let what = "the length field has one byte, which cannot state so long a PDU: write `length: \
                     fields`, or a PDU of at most 255 bytes";
-        cx.error(&at.key("pdu"), what);
+        cx.error(&place.key("pdu"), what);
     }
     dialect
 }
@@ -399,58 +393,58 @@ fn dialect(cx: &mut Cx, at: &Place<'_>, said: &Measurement) -> Dialect {
 /// Resolves the time that the port advertises to its peer: its reaction to a pause, with the adjustment.
 fn compensation(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: Option<&Measurement>,
+    place: &Place<'_>,
+    raw: Option<&Measurement>,
     port: &Context<'_>,
 ) -> Adjustment {
     let range = (Duration::ZERO, DELAY_MAX);
-    let reaction = match said.and_then(|said| said.reaction) {
-        Some(Span(time)) => cx.ranged(&at.key("reaction"), time, range, Duration::ZERO),
+    let reaction = match raw.and_then(|raw| raw.reaction) {
+        Some(Span(time)) => cx.ranged(&place.key("reaction"), time, range, Duration::ZERO),
         // A poll gap that is out of range is reported where it stands.
         None => port.reaction.min(DELAY_MAX),
     };
     let reaction = Adjustment::at_least(reaction).unwrap_or_default();
-    reaction.plus(adjustment(said.and_then(|said| said.adjustment)))
+    reaction.plus(adjustment(raw.and_then(|raw| raw.adjustment)))
 }
 
 /// Resolves the number of rounds and their spacing.
-fn initiate(cx: &mut Cx, at: &Place<'_>, said: &Measurement, shims: bool) -> InitiatePlan {
+fn initiate(cx: &mut Cx, place: &Place<'_>, raw: &Measurement, shims: bool) -> InitiatePlan {
     let default = InitiatePlan { shims, ..InitiatePlan::DEFAULT };
-    let rounds = said.rounds.unwrap_or(default.rounds);
+    let rounds = raw.rounds.unwrap_or(default.rounds);
     // Where each round trip takes two requests, no more than this many have numbers of their own.
     let most = if shims { REQUESTS_MAX / 2 } else { REQUESTS_MAX };
-    let rounds = cx.ranged(&at.key("rounds"), rounds, (1, most), default.rounds);
+    let rounds = cx.ranged(&place.key("rounds"), rounds, (1, most), default.rounds);
     let least = InitiatePlan { rounds, ..default }.requests_least();
     // The default of requests suffices for the default of rounds; more rounds get all sequence numbers.
     let enough = if least >= default.requests_max { REQUESTS_MAX } else { default.requests_max };
-    let requests = said.requests.unwrap_or(enough);
+    let requests = raw.requests.unwrap_or(enough);
     if requests < least || requests > REQUESTS_MAX {
         let what = format!(
             "{requests} requests cannot bring {rounds} round trips and keep their sequence numbers \
              apart: choose {least} to {REQUESTS_MAX}"
         );
-        cx.error(&at.key("requests"), what);
+        cx.error(&place.key("requests"), what);
     }
-    let spacing_max = said.spacing_max.map_or(default.spacing_max, |s| s.0);
-    let max_at = at.key("spacing_max");
+    let spacing_max = raw.spacing_max.map_or(default.spacing_max, |s| s.0);
+    let max_at = place.key("spacing_max");
     let spacing_max = cx.ranged(&max_at, spacing_max, SPACING, default.spacing_max);
-    let spacing_min = said.spacing_min.map_or(default.spacing_min.min(spacing_max), |s| s.0);
+    let spacing_min = raw.spacing_min.map_or(default.spacing_min.min(spacing_max), |s| s.0);
     if spacing_min > spacing_max {
         let what = format!(
             "{spacing_min} is more than spacing_max ({spacing_max}), after which a request is sent \
              in any case; choose less"
         );
-        cx.error(&at.key("spacing_min"), what);
+        cx.error(&place.key("spacing_min"), what);
     }
-    let period_at = at.key("period");
-    let period = said.period.map(|s| cx.ranged(&period_at, s.0, PERIOD, PERIOD.1));
+    let period_at = place.key("period");
+    let period = raw.period.map(|s| cx.ranged(&period_at, s.0, PERIOD, PERIOD.1));
     InitiatePlan {
         rounds,
         spacing_min,
         spacing_max,
         requests_max: requests,
         period,
-        piggyback: said.piggyback.unwrap_or(default.piggyback),
+        piggyback: raw.piggyback.unwrap_or(default.piggyback),
         shims,
     }
 }

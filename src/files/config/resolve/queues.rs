@@ -23,7 +23,13 @@ pub struct Queues {
 }
 
 /// Resolves the egress queues of a port.
-pub fn queues(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, rate: BitsPerSec, cell: u32) -> Queues {
+pub fn queues(
+    cx: &mut Cx,
+    place: &Place<'_>,
+    raw: &raw::Port,
+    rate: BitsPerSec,
+    cell: u32,
+) -> Queues {
     let mut out = Queues {
         schedule: SchedulePlan {
             classes: [ClassPlan::Strict; PRIORITIES],
@@ -33,31 +39,32 @@ pub fn queues(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, rate: BitsPerSec, ce
         ecn: [None; PRIORITIES],
         limits: [SharedLimit::Unlimited; PRIORITIES],
     };
-    for (n, (range, queue)) in by_number(cx, at, &raw.queues, 7) {
-        let (at, n) = (at.key(&range.to_string()), usize::from(n));
-        out.schedule.classes[n] = class(cx, &at, queue);
-        let limit = shared(cx, &at.key("limit"), queue.limit.as_ref(), |s| cells_below(s.0, cell));
+    for (n, (range, queue)) in by_number(cx, place, &raw.queues, 7) {
+        let (place, n) = (place.key(&range.to_string()), usize::from(n));
+        out.schedule.classes[n] = class(cx, &place, queue);
+        let limit =
+            shared(cx, &place.key("limit"), queue.limit.as_ref(), |s| cells_below(s.0, cell));
         out.limits[n] = limit.unwrap_or(SharedLimit::Unlimited);
-        out.ecn[n] = queue.ecn.as_ref().map(|e| ecn(cx, &at.key("ecn"), e, rate, None));
+        out.ecn[n] = queue.ecn.as_ref().map(|e| ecn(cx, &place.key("ecn"), e, rate, None));
     }
     out
 }
 
-fn class(cx: &mut Cx, at: &Place<'_>, queue: &raw::Queue) -> ClassPlan {
+fn class(cx: &mut Cx, place: &Place<'_>, queue: &raw::Queue) -> ClassPlan {
     match (queue.strict, queue.weight) {
         (Some(true) | None, None) => ClassPlan::Strict,
         (Some(false), None) => {
-            cx.error(at, "a queue that is not strict needs a `weight`, 1 to 65535");
+            cx.error(place, "a queue that is not strict needs a `weight`, 1 to 65535");
             ClassPlan::Strict
         }
         (Some(true), Some(_)) => {
-            cx.error(at, "a queue is either strict or has a weight; take one out");
+            cx.error(place, "a queue is either strict or has a weight; take one out");
             ClassPlan::Strict
         }
         // DWRR gives credit in proportion to the weight.
         (_, Some(0)) => {
             let what = "a weight of 0 would never send; choose 1 to 65535, or leave it strict";
-            cx.error(&at.key("weight"), what);
+            cx.error(&place.key("weight"), what);
             ClassPlan::Strict
         }
         (_, Some(weight)) => ClassPlan::Dwrr { weight },
@@ -68,22 +75,22 @@ fn class(cx: &mut Cx, at: &Place<'_>, queue: &raw::Queue) -> ClassPlan {
 /// one is that of the defaults.
 pub fn ecn(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     raw: &raw::Ecn,
     rate: BitsPerSec,
     port_buffer: Option<Bytes>,
 ) -> EcnPlan {
     // Both lengths wait for a share in one of them, as they are compared with each other.
     let known = port_buffer.is_some() || !has_share(raw);
-    let length = |said: Option<Threshold>| match said.filter(|_| known)? {
+    let length = |threshold: Option<Threshold>| match threshold.filter(|_| known)? {
         Threshold::Bytes(size) => Some(size),
         Threshold::Share(Ratio(millionths)) => {
-            let of = u128::from(port_buffer.unwrap_or_default().0);
-            Some(Size((of * u128::from(millionths) / 1_000_000) as u64))
+            let buffer = u128::from(port_buffer.unwrap_or_default().0);
+            Some(Size((buffer * u128::from(millionths) / 1_000_000) as u64))
         }
     };
     let lengths = raw::Aqm { kmin: length(raw.kmin), kmax: length(raw.kmax), pmax: raw.pmax };
-    let plan = curve(cx, at, &lengths, kmin_default(rate));
+    let plan = curve(cx, place, &lengths, kmin_default(rate));
     EcnPlan {
         at: match raw.at.unwrap_or_default() {
             raw::MarkPoint::Enqueue => MarkAt::Enqueue,
@@ -97,7 +104,7 @@ pub fn ecn(
 
 /// True if a length of the curve is a share of the port's buffer.
 fn has_share(raw: &raw::Ecn) -> bool {
-    [raw.kmin, raw.kmax].iter().any(|said| matches!(said, Some(Threshold::Share(_))))
+    [raw.kmin, raw.kmax].iter().any(|threshold| matches!(threshold, Some(Threshold::Share(_))))
 }
 
 /// Returns a port's part of a buffer. In a shared buffer that is an equal one: the overviews have a
@@ -111,11 +118,11 @@ pub fn port_buffer(buffer: &BufferPlan, ports: usize) -> Bytes {
 pub fn shares(cx: &mut Cx, drafts: &mut [Draft<'_>], buffer: &BufferPlan) {
     let part = port_buffer(buffer, drafts.len());
     for draft in drafts {
-        let (at, rate) = (draft.at.key("queues"), draft.plan.rate);
-        for (n, (range, queue)) in by_number(cx, &at, &draft.raw.queues, 7) {
+        let (place, rate) = (draft.place.key("queues"), draft.plan.rate);
+        for (n, (range, queue)) in by_number(cx, &place, &draft.raw.queues, 7) {
             let Some(raw) = queue.ecn.as_ref().filter(|raw| has_share(raw)) else { continue };
-            let at = at.key(&range.to_string()).key("ecn");
-            draft.plan.ecn[usize::from(n)] = Some(ecn(cx, &at, raw, rate, Some(part)));
+            let place = place.key(&range.to_string()).key("ecn");
+            draft.plan.ecn[usize::from(n)] = Some(ecn(cx, &place, raw, rate, Some(part)));
         }
     }
 }
@@ -125,10 +132,15 @@ pub(super) const fn kmin_default(rate: BitsPerSec) -> Bytes {
 }
 
 /// Resolves Kmin, Kmax and Pmax to a curve that marks at enqueue and does not drop.
-pub(super) fn curve(cx: &mut Cx, at: &Place<'_>, said: &raw::Aqm, kmin_default: Bytes) -> EcnPlan {
-    let kmin = said.kmin.map_or(kmin_default.0, |s| s.0);
+pub(super) fn curve(
+    cx: &mut Cx,
+    place: &Place<'_>,
+    raw: &raw::Aqm,
+    kmin_default: Bytes,
+) -> EcnPlan {
+    let kmin = raw.kmin.map_or(kmin_default.0, |s| s.0);
     // Four times Kmin is the ratio of HPCC's DCQCN configuration.
-    let kmax = said.kmax.map_or(kmin.saturating_mul(4), |s| s.0);
+    let kmax = raw.kmax.map_or(kmin.saturating_mul(4), |s| s.0);
     if kmin > kmax {
         let what = format!(
             "kmin ({}) is above kmax ({}); marking starts at kmin and is certain above kmax",
@@ -136,10 +148,10 @@ pub(super) fn curve(cx: &mut Cx, at: &Place<'_>, said: &raw::Aqm, kmin_default: 
             octets(kmax)
         );
         // The finding goes to the field that the author wrote; the other has its default.
-        let field = if said.kmin.is_some() { "kmin" } else { "kmax" };
-        cx.error(&at.key(field), what);
+        let field = if raw.kmin.is_some() { "kmin" } else { "kmax" };
+        cx.error(&place.key(field), what);
     }
-    let pmax = said.pmax.unwrap_or(PMAX_DEFAULT).parts();
+    let pmax = raw.pmax.unwrap_or(PMAX_DEFAULT).parts();
     EcnPlan {
         kmin: Bytes(kmin),
         kmax: Bytes(kmax),
@@ -161,7 +173,7 @@ pub fn check_against_buffer(cx: &mut Cx, drafts: &[Draft<'_>], buffer: &BufferPl
                     octets(ecn.kmin.0),
                     octets(total)
                 );
-                cx.warn(&draft.at.key("queues").key(&n.to_string()).key("ecn"), what);
+                cx.warn(&draft.place.key("queues").key(&n.to_string()).key("ecn"), what);
             }
         }
     }

@@ -7,7 +7,7 @@ use super::graph::{Graph, Kind, Node, mac, switch_port_mac};
 use super::links::LinkSpec;
 use super::switches::{Profiles, Switches};
 use crate::raw;
-use config::{Context, Cx, Said, UNNAMED, agents, late_host, told};
+use config::{Context, Cx, ProtocolSections, UNNAMED, advertised_name, agents, late_host};
 use discovery::{EtsTable, PfcForm, Role};
 use ground::time::Duration;
 use ground::units::Mac;
@@ -36,7 +36,7 @@ fn name_agents(agents: &mut AgentsPlan, names: (&str, &str), macs: (Mac, Mac)) {
         for (advertised, name) in [(&mut lldp.port_id, names.0), (&mut lldp.system_name, names.1)] {
             // Names that the file gives are advertised as they are.
             if advertised == UNNAMED {
-                told(name).clone_into(advertised);
+                advertised_name(name).clone_into(advertised);
             }
         }
     }
@@ -61,7 +61,7 @@ pub(super) fn of_host(
     cx: &mut Cx,
     host: &HostPort<'_, '_>,
     secy: Option<&SecyPlan>,
-    said: &raw::Host,
+    raw: &raw::Host,
     flow_control: FlowControl,
 ) -> Option<AgentsPlan> {
     let HostPort { graph, node, spec, switches } = *host;
@@ -87,22 +87,22 @@ pub(super) fn of_host(
         stated: None,
         secy,
     };
-    let says = Said {
+    let says = ProtocolSections {
         headroom: None,
-        measurement: said.measurement.as_ref(),
-        ptp: said.ptp.as_ref(),
-        lldp: said.lldp.as_ref(),
-        dcbx: said.dcbx.as_ref(),
+        measurement: raw.measurement.as_ref(),
+        ptp: raw.ptp.as_ref(),
+        lldp: raw.lldp.as_ref(),
+        dcbx: raw.dcbx.as_ref(),
     };
     // The place of errors is where the fields were written: at the host, or in the defaults of all hosts.
-    let stands = ["measurement", "ptp", "lldp", "dcbx"].iter().any(|key| n.at.own.has(key));
-    let at = if stands { &n.at.own } else { &n.at.defaults };
-    let own = agents(cx, at, says, &context);
+    let stands = ["measurement", "ptp", "lldp", "dcbx"].iter().any(|key| n.source.own.has(key));
+    let place = if stands { &n.source.own } else { &n.source.defaults };
+    let own = agents(cx, place, says, &context);
     let (peer, port) = graph.peer(node, 0);
     let peer = switches.plans[peer].as_ref().and_then(|s| s.ports[port].agents.as_ref());
-    let silent = (said.measurement.is_none(), said.ptp.is_none());
+    let unset = (raw.measurement.is_none(), raw.ptp.is_none());
     let all = match peer {
-        Some(peer) => answering(own, peer, silent, mac, reaction),
+        Some(peer) => answering(own, peer, unset, mac, reaction),
         None => own,
     };
     if let (Some(all), Some(peer)) = (&all, peer) {
@@ -120,7 +120,7 @@ fn same_dialect(cx: &mut Cx, host: &Node<'_>, own: &AgentsPlan, peer: &AgentsPla
              say the same `times`, `kinds`, `length`, `rides`, `pdu` and `compensation` on both",
             host.name
         );
-        cx.warn(&host.at.key("measurement"), what);
+        cx.warn(&host.source.key("measurement"), what);
     }
 }
 
@@ -145,9 +145,9 @@ pub(super) fn warn_of_hosts(
             continue;
         };
         if reported.insert(profile) {
-            let at = profiles.buffer(profile).1.key("defaults").key("headroom");
+            let place = profiles.buffer(profile).1.key("defaults").key("headroom");
             let name = format!("port {} of {}", port.name, graph.nodes[node].name);
-            cx.warn(&at, late_host(&auto, &name));
+            cx.warn(&place, late_host(&auto, &name));
         }
     }
 }
@@ -172,29 +172,29 @@ pub(super) fn answer(
             // The peer waits for the response time of this end.
             let is_a = link.a == (node, port);
             let reaction = specs[link.kind].round_trip[usize::from(is_a)].higher_layer;
-            let silent = profiles.silent(profile);
-            plan.ports[port].agents = answering(own, &peer, silent, mac, reaction);
+            let unset = profiles.unset(profile);
+            plan.ports[port].agents = answering(own, &peer, unset, mac, reaction);
         }
     }
 }
 
 /// Adds the answers to the peer's headroom measurements, unless configured otherwise. They tell the
-/// reaction of this end, if the peer's dialect has it. `silent` is true each if this end's configuration says nothing
+/// reaction of this end, if the peer's dialect has it. `unset` is true each if this end's configuration says nothing
 /// about the round trip, and about the peer delay.
 fn answering(
     own: Option<AgentsPlan>,
     peer: &AgentsPlan,
-    silent: (bool, bool),
+    unset: (bool, bool),
     mac: Mac,
     reaction: Duration,
 ) -> Option<AgentsPlan> {
-    let measure = peer.measure.as_ref().filter(|_| silent.0).map(|theirs| MeasurePlan {
+    let measure = peer.measure.as_ref().filter(|_| unset.0).map(|theirs| MeasurePlan {
         respond: true,
         initiate: None,
         dialect: theirs.dialect,
         compensation: Adjustment::at_least(reaction),
     });
-    let peer_delay = peer.peer_delay.filter(|_| silent.1).map(|theirs| PeerDelayPlan {
+    let peer_delay = peer.peer_delay.filter(|_| unset.1).map(|theirs| PeerDelayPlan {
         interval: None,
         respond: true,
         ..theirs

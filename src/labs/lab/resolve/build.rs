@@ -11,28 +11,28 @@ use ground::units::PortId;
 const LINKS_MAX: usize = 65_536;
 
 /// Builds the graph of nodes and links.
-pub(super) fn build<'a>(cx: &mut Cx, at: &Place<'a>, lab: &raw::Lab) -> Graph<'a> {
+pub(super) fn build<'a>(cx: &mut Cx, place: &Place<'a>, lab: &raw::Lab) -> Graph<'a> {
     let mut graph = Graph::default();
-    if let Some(said) = &lab.topology {
-        topology::generate(cx, at, said, &lab.defaults, &mut graph);
+    if let Some(raw) = &lab.topology {
+        topology::generate(cx, place, raw, &lab.defaults, &mut graph);
     }
     let (generated, linked) = (graph.nodes.len(), graph.links.len());
-    members(cx, &mut graph, at, &lab.nodes.switches, generated);
-    members(cx, &mut graph, at, &lab.nodes.hosts, generated);
+    members(cx, &mut graph, place, &lab.nodes.switches, generated);
+    members(cx, &mut graph, place, &lab.nodes.hosts, generated);
     let mut links = Links { defaults: &lab.defaults.links, changed: vec![false; linked] };
-    'entries: for (i, said) in lab.links.iter().enumerate() {
-        let own = at.key("links").index(i);
-        let source = Source { own, defaults: at.key("defaults").key("links") };
-        for said in each_link(cx, &source, said) {
+    'entries: for (i, raw) in lab.links.iter().enumerate() {
+        let own = place.key("links").index(i);
+        let source = Source { own, defaults: place.key("defaults").key("links") };
+        for raw in each_link(cx, &source, raw) {
             // Ranges make thousands of links of an entry, so each link counts.
             if graph.links.len() >= LINKS_MAX {
                 cx.error(&source.own, format!("more than {LINKS_MAX} links; a lab has no more"));
                 break 'entries;
             }
-            links.add(cx, &mut graph, source.clone(), &said);
+            links.add(cx, &mut graph, source.clone(), &raw);
         }
     }
-    check_ports(cx, at, &graph, lab.topology.is_some());
+    check_ports(cx, place, &graph, lab.topology.is_some());
     graph
 }
 
@@ -42,7 +42,7 @@ trait Member: Clone + Default {
     const LETTER: char;
     const KEY: &'static str;
     fn name(&self) -> Option<&str>;
-    fn add<'a>(self, graph: &mut Graph<'a>, name: String, at: Source<'a>);
+    fn add<'a>(self, graph: &mut Graph<'a>, name: String, source: Source<'a>);
     /// Replaces the topology's node of this type.
     fn replace(self, kind: &mut Kind) -> bool;
 }
@@ -53,8 +53,8 @@ impl Member for raw::Switch {
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
-    fn add<'a>(self, graph: &mut Graph<'a>, name: String, at: Source<'a>) {
-        graph.add_switch(name, self, at);
+    fn add<'a>(self, graph: &mut Graph<'a>, name: String, source: Source<'a>) {
+        graph.add_switch(name, self, source);
     }
     fn replace(self, kind: &mut Kind) -> bool {
         let Kind::Switch(raw) = kind else { return false };
@@ -69,8 +69,8 @@ impl Member for raw::Host {
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
-    fn add<'a>(self, graph: &mut Graph<'a>, name: String, at: Source<'a>) {
-        graph.add_host(name, self, at);
+    fn add<'a>(self, graph: &mut Graph<'a>, name: String, source: Source<'a>) {
+        graph.add_host(name, self, source);
     }
     fn replace(self, kind: &mut Kind) -> bool {
         let Kind::Host(raw, _) = kind else { return false };
@@ -84,19 +84,22 @@ fn members<'a, M: Member>(
     cx: &mut Cx,
     graph: &mut Graph<'a>,
     root: &Place<'a>,
-    said: &Members<Short<String, M>>,
+    raw: &Members<Short<String, M>>,
     generated: usize,
 ) {
     let (here, defaults) = (root.key("nodes").key(M::KEY), root.key("defaults").key(M::KEY));
     let mut room = (NODES_MAX as usize).saturating_sub(graph.nodes.len());
-    let mut full = |cx: &mut Cx, at: &Place<'_>| {
+    let mut full = |cx: &mut Cx, place: &Place<'_>| {
         room = room.saturating_sub(1);
         if room == 0 {
-            cx.error(at, format!("more than {NODES_MAX} nodes; that is as many as a lab can have"));
+            cx.error(
+                place,
+                format!("more than {NODES_MAX} nodes; that is as many as a lab can have"),
+            );
         }
         room == 0
     };
-    let list = match said {
+    let list = match raw {
         Members::List(list) => list,
         Members::Count(n) => {
             let source = Source { own: here.clone(), defaults };
@@ -115,18 +118,18 @@ fn members<'a, M: Member>(
         }
     };
     for (i, entry) in list.iter().enumerate() {
-        let at = here.index(i);
-        let source = Source { own: at.clone(), defaults: defaults.clone() };
+        let place = here.index(i);
+        let source = Source { own: place.clone(), defaults: defaults.clone() };
         let (name, member) = match entry {
             Short::Short(name) => (Some(name.as_str()), M::default()),
             Short::Long(member) => (member.name(), member.clone()),
         };
         let Some(name) = name else {
-            cx.error(&at, "a node needs a name: `name: ...`");
+            cx.error(&place, "a node needs a name: `name: ...`");
             continue;
         };
-        for name in graph::expand(cx, &at.key("name"), name) {
-            if !check_name(cx, &at.key("name"), &name) {
+        for name in graph::expand(cx, &place.key("name"), name) {
+            if !check_name(cx, &place.key("name"), &name) {
                 continue;
             }
             let member = member.clone();
@@ -134,16 +137,16 @@ fn members<'a, M: Member>(
                 // Nodes below `generated` are the topology's: an entry of that name configures the node.
                 Some(node) if node < generated => {
                     let node = &mut graph.nodes[node];
-                    node.at = source.clone();
+                    node.source = source.clone();
                     if !member.replace(&mut node.kind) {
                         let what = format!("`{name}` of the topology is of the other kind");
-                        cx.error(&at.key("name"), what);
+                        cx.error(&place.key("name"), what);
                     }
                 }
                 Some(_) => {
-                    cx.error(&at.key("name"), format!("there are two nodes called `{name}`"));
+                    cx.error(&place.key("name"), format!("there are two nodes called `{name}`"));
                 }
-                None if full(cx, &at) => return,
+                None if full(cx, &place) => return,
                 None => member.add(graph, name, source.clone()),
             }
         }
@@ -151,32 +154,32 @@ fn members<'a, M: Member>(
 }
 
 /// Returns the links of an entry: several if its ends are ranges of names. Two ranges are pairs.
-fn each_link(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> Vec<raw::Link> {
+fn each_link(cx: &mut Cx, source: &Source<'_>, raw: &raw::Link) -> Vec<raw::Link> {
     let ranges = |end: &Option<String>| end.as_deref().is_some_and(graph::is_range);
-    if !ranges(&said.from) && !ranges(&said.to) {
-        return vec![said.clone()];
+    if !ranges(&raw.from) && !ranges(&raw.to) {
+        return vec![raw.clone()];
     }
-    if said.name.is_some() {
-        cx.error(&at.own.key("name"), "several links cannot have one name; leave it out");
+    if raw.name.is_some() {
+        cx.error(&source.own.key("name"), "several links cannot have one name; leave it out");
         return Vec::new();
     }
     let mut all = |field: &str, end: &Option<String>| match end {
         Some(text) => {
-            let names = graph::expand(cx, &at.own.key(field), text);
+            let names = graph::expand(cx, &source.own.key(field), text);
             names.into_iter().map(Some).collect()
         }
         None => vec![None],
     };
-    let (from, to) = (all("from", &said.from), all("to", &said.to));
+    let (from, to) = (all("from", &raw.from), all("to", &raw.to));
     if from.len() != to.len() && from.len() > 1 && to.len() > 1 {
         let what = format!("{} names at one end and {} at the other", from.len(), to.len());
-        cx.error(&at.own, what);
+        cx.error(&source.own, what);
         return Vec::new();
     }
     let count = if from.is_empty() || to.is_empty() { 0 } else { from.len().max(to.len()) };
     // A single name at one end is linked to each name at the other.
     let end = |names: &[Option<String>], n: usize| names[n % names.len()].clone();
-    let link = |n| raw::Link { from: end(&from, n), to: end(&to, n), ..said.clone() };
+    let link = |n| raw::Link { from: end(&from, n), to: end(&to, n), ..raw.clone() };
     (0..count).map(link).collect()
 }
 
@@ -190,19 +193,19 @@ struct Links<'l> {
 
 impl Links<'_> {
     /// Adds a link, or changes one of the topology.
-    fn add<'a>(&mut self, cx: &mut Cx, graph: &mut Graph<'a>, at: Source<'a>, said: &raw::Link) {
+    fn add<'a>(&mut self, cx: &mut Cx, graph: &mut Graph<'a>, source: Source<'a>, raw: &raw::Link) {
         let Self { defaults, changed } = self;
         let mut end = |field: &str, name: &Option<String>| match name {
-            Some(name) => graph.find(cx, &at.own.key(field), name),
+            Some(name) => graph.find(cx, &source.own.key(field), name),
             None => {
-                cx.error(&at.own, format!("a link needs both ends: `{field}` is missing"));
+                cx.error(&source.own, format!("a link needs both ends: `{field}` is missing"));
                 None
             }
         };
-        let (from, to) = (end("from", &said.from), end("to", &said.to));
+        let (from, to) = (end("from", &raw.from), end("to", &raw.to));
         let (Some(a), Some(b)) = (from, to) else { return };
         if a == b {
-            return cx.error(&at.own.key("to"), "a link from a node to itself");
+            return cx.error(&source.own.key("to"), "a link from a node to itself");
         }
         let of_topology = (0..changed.len()).find(|l| {
             let link = &graph.links[*l];
@@ -210,62 +213,62 @@ impl Links<'_> {
             !changed[*l] && (ends == [a, b] || ends == [b, a])
         });
         // A name that is not the generated one means another link beside that of the topology.
-        let same_name = |l: &usize| said.name.as_ref().is_none_or(|n| *n == graph.links[*l].name);
+        let same_name = |l: &usize| raw.name.as_ref().is_none_or(|n| *n == graph.links[*l].name);
         if let Some(l) = of_topology.filter(same_name) {
             changed[l] = true;
             let backwards = graph.links[l].a.0 != a;
             let base = graph.kinds[graph.links[l].kind].raw.clone();
             // `back` is the direction from `to` to `from`; with the ends swapped it would change the wrong one.
-            if backwards && said.back.is_some() {
+            if backwards && raw.back.is_some() {
                 let what = "this link of the topology goes the other way; swap `from` and `to`";
-                cx.error(&at.own.key("back"), what);
+                cx.error(&source.own.key("back"), what);
             }
             // Links of a topology share a kind, so a changed link gets a kind of its own.
-            let kind = graph.add_kind(said.over(&base), at);
+            let kind = graph.add_kind(raw.over(&base), source);
             graph.links[l].kind = kind;
             return;
         }
-        if let Some(name) = &said.name {
-            if !check_name(cx, &at.own.key("name"), name) {
+        if let Some(name) = &raw.name {
+            if !check_name(cx, &source.own.key("name"), name) {
                 return;
             }
             if graph.link(name).is_some() {
-                cx.error(&at.own.key("name"), format!("there are two links called `{name}`"));
+                cx.error(&source.own.key("name"), format!("there are two links called `{name}`"));
                 return;
             }
         }
-        let kind = graph.add_kind(said.over(defaults), at);
-        graph.add_link(said.name.as_deref(), a, b, kind);
+        let kind = graph.add_kind(raw.over(defaults), source);
+        graph.add_link(raw.name.as_deref(), a, b, kind);
     }
 }
 
 /// Checks that a host has one link, and a switch at most as many as it has ports.
-fn check_ports(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, has_topology: bool) {
+fn check_ports(cx: &mut Cx, place: &Place<'_>, graph: &Graph<'_>, has_topology: bool) {
     // An invalid topology was reported before.
     if graph.nodes.is_empty() && !has_topology {
         let what = "a lab needs nodes: write a `topology`, or `nodes` and `links`";
-        cx.error(at, what);
+        cx.error(place, what);
     }
     let most = usize::from(PortId::MAX.get()) + 1;
     for (i, node) in graph.nodes.iter().enumerate() {
         let name = &node.name;
         match (graph.is_host(i), node.ports.len()) {
             (_, 0) => {
-                cx.error(&node.at.own, format!("`{name}` has no link; add one to `links`"));
+                cx.error(&node.source.own, format!("`{name}` has no link; add one to `links`"));
             }
             (true, n) if n > 1 => {
                 let what = format!("host `{name}` has {n} links; a host has one");
-                cx.error(&node.at.own, what);
+                cx.error(&node.source.own, what);
             }
             (false, n) if n > most => {
                 let what = format!("switch `{name}` has {n} links; a switch has up to {most}");
-                cx.error(&node.at.own, what);
+                cx.error(&node.source.own, what);
             }
             _ => {}
         }
     }
     if graph.hosts.is_empty() && !graph.nodes.is_empty() {
-        cx.error(&at.key("nodes"), "a lab needs hosts; switches alone send nothing");
+        cx.error(&place.key("nodes"), "a lab needs hosts; switches alone send nothing");
     }
 }
 

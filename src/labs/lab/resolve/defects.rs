@@ -33,18 +33,18 @@ pub(crate) fn parameters_with_pause(kind: DefectKind) -> Option<Vec<&'static str
 /// Resolves a defect at each port that has it.
 pub(super) fn defect(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &DefectFault,
+    place: &Place<'_>,
+    raw: &DefectFault,
     context: &Context<'_, '_>,
     mut push: impl FnMut(FaultKind),
 ) {
-    let ports = ports(cx, at, said, context);
+    let ports = ports(cx, place, raw, context);
     let ports = ports.and_then(|(node, ports)| {
         let is_link_wide = |port| context.is_link_wide(node, port);
-        Some((node, with_flow_control(cx, at, said, ports, is_link_wide)?))
+        Some((node, with_flow_control(cx, place, raw, ports, is_link_wide)?))
     });
     // Parameters are validated even if no port was found, so that all errors of the entry are reported at once.
-    let made = Parameters { cx, at, said }.defect();
+    let made = Parameters { cx, place, raw }.defect();
     let (Some((node, ports)), Some(defect)) = (ports, made) else { return };
     for port in ports.into_iter().filter_map(|port| PortId::new(port as u16)) {
         push(FaultKind::Defect { end: End { node: NodeId(node as u32), port }, defect });
@@ -54,13 +54,13 @@ pub(super) fn defect(
 /// Returns the node and those of its ports that have the defect.
 fn ports(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &DefectFault,
+    place: &Place<'_>,
+    raw: &DefectFault,
     context: &Context<'_, '_>,
 ) -> Option<(usize, Vec<usize>)> {
-    let node = context.graph.find(cx, &at.key("on"), &said.on)?;
+    let node = context.graph.find(cx, &place.key("on"), &raw.on)?;
     let count = context.graph.nodes[node].ports.len();
-    let Some(name) = &said.port else { return Some((node, (0..count).collect())) };
+    let Some(name) = &raw.port else { return Some((node, (0..count).collect())) };
     let mut ports = context.graph.ports_to(node, name);
     // A name has precedence over a number: nodes may be called `1`.
     let number = name.parse::<usize>().ok().filter(|n| *n < count);
@@ -71,10 +71,10 @@ fn ports(
         let what = format!(
             "`{}` has no port `{name}`; name the node at its other end or its link, or give its \
              number, 0 to {}",
-            said.on,
+            raw.on,
             count.saturating_sub(1)
         );
-        cx.error(&at.key("port"), what);
+        cx.error(&place.key("port"), what);
         return None;
     }
     Some((node, ports))
@@ -84,21 +84,21 @@ fn ports(
 /// none.
 fn with_flow_control(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &DefectFault,
+    place: &Place<'_>,
+    raw: &DefectFault,
     mut ports: Vec<usize>,
     is_link_wide: impl Fn(usize) -> bool,
 ) -> Option<Vec<usize>> {
-    let with_pause = parameters_with_pause(said.kind);
+    let with_pause = parameters_with_pause(raw.kind);
     let field = match &with_pause {
         None => "kind",
-        Some(names) if said.priorities.is_some() && !names.contains(&"priorities") => "priorities",
+        Some(names) if raw.priorities.is_some() && !names.contains(&"priorities") => "priorities",
         Some(_) => return Some(ports),
     };
     // On a switch with both kinds of ports the defect acts at those with PFC; it is an error only if none is left.
     ports.retain(|port| !is_link_wide(*port));
     if ports.is_empty() {
-        let on = &said.on;
+        let on = &raw.on;
         let what = match field {
             "kind" => format!(
                 "is about priorities, and `{on}` has 802.3x PAUSE there, which names none; take \
@@ -106,7 +106,7 @@ fn with_flow_control(
             ),
             _ => format!("802.3x PAUSE of `{on}` stops all priorities; leave this out"),
         };
-        cx.error(&at.key(field), what);
+        cx.error(&place.key(field), what);
         return None;
     }
     Some(ports)
@@ -115,21 +115,21 @@ fn with_flow_control(
 /// The parameters of a defect in the file.
 struct Parameters<'c, 'p, 's> {
     cx: &'c mut Cx,
-    at: &'c Place<'p>,
-    said: &'s DefectFault,
+    place: &'c Place<'p>,
+    raw: &'s DefectFault,
 }
 
 impl Parameters<'_, '_, '_> {
     /// Returns the defect; `None` after an error.
     fn defect(&mut self) -> Option<Defect> {
-        let takes = Takes::of(self.said.kind);
+        let takes = Takes::of(self.raw.kind);
         self.refuse_others(takes.names());
         Some(match takes {
             Takes::Nothing(defect) => defect,
-            Takes::Every(make) => make(self.number("every", self.said.every, "10")?),
-            Takes::Frames(make) => make(self.number("frames", self.said.frames, "4")?),
+            Takes::Every(make) => make(self.number("every", self.raw.every, "10")?),
+            Takes::Frames(make) => make(self.number("frames", self.raw.frames, "4")?),
             Takes::Cells(make) => {
-                let cells = self.number("cells", self.said.cells, "1")?;
+                let cells = self.number("cells", self.raw.cells, "1")?;
                 make(cells, self.priorities(PrioritySet::ALL)?)
             }
             Takes::Ratio(make) => make(self.ratio()?),
@@ -141,7 +141,7 @@ impl Parameters<'_, '_, '_> {
             Takes::NamedAfter(make) => make(self.named()?, self.after()?),
             Takes::Quanta(make) => make(self.quanta()?, self.priorities(PrioritySet::ALL)?),
             Takes::Unasked(make) => {
-                let every = self.number("every", self.said.every, "10")?;
+                let every = self.number("every", self.raw.every, "10")?;
                 make(every, self.priorities(PrioritySet::ALL)?, self.quanta()?)
             }
         })
@@ -150,47 +150,47 @@ impl Parameters<'_, '_, '_> {
     fn needs<T>(&mut self, name: &str, value: Option<T>, example: &str) -> Option<T> {
         if value.is_none() {
             let what = format!("is needed by this kind of defect; write `{name}: {example}`");
-            self.cx.error(&self.at.key(name), what);
+            self.cx.error(&self.place.key(name), what);
         }
         value
     }
 
-    fn number(&mut self, name: &str, said: Option<u32>, example: &str) -> Option<u32> {
-        let number = self.needs(name, said, example)?;
-        Some(self.cx.ranged(&self.at.key(name), number, (1, FRAMES_MAX), 1))
+    fn number(&mut self, name: &str, raw: Option<u32>, example: &str) -> Option<u32> {
+        let number = self.needs(name, raw, example)?;
+        Some(self.cx.ranged(&self.place.key(name), number, (1, FRAMES_MAX), 1))
     }
 
     fn most(&mut self) -> Option<u8> {
-        let most = self.needs("most", self.said.most, "1")?;
-        Some(self.cx.ranged(&self.at.key("most"), most, (0, 7), 1))
+        let most = self.needs("most", self.raw.most, "1")?;
+        Some(self.cx.ranged(&self.place.key("most"), most, (0, 7), 1))
     }
 
     fn quanta(&mut self) -> Option<Quanta> {
-        self.needs("quanta", self.said.quanta, "20").map(Quanta)
+        self.needs("quanta", self.raw.quanta, "20").map(Quanta)
     }
 
     fn after(&mut self) -> Option<Duration> {
-        let after = self.needs("after", self.said.after, "200us")?.0;
+        let after = self.needs("after", self.raw.after, "200us")?.0;
         if after == Duration::ZERO {
-            self.cx.error(&self.at.key("after"), "must be above zero");
+            self.cx.error(&self.place.key("after"), "must be above zero");
             return None;
         }
         Some(after)
     }
 
     fn named(&mut self) -> Option<PrioritySet> {
-        self.needs("priorities", self.said.priorities.as_ref(), "[4]")?;
+        self.needs("priorities", self.raw.priorities.as_ref(), "[4]")?;
         self.priorities(PrioritySet::EMPTY)
     }
 
     /// Returns the priorities, or `all` if none are given.
     fn priorities(&mut self, all: PrioritySet) -> Option<PrioritySet> {
-        let Some(said) = &self.said.priorities else { return Some(all) };
+        let Some(raw) = &self.raw.priorities else { return Some(all) };
         let mut set = PrioritySet::EMPTY;
-        for (i, n) in said.iter().enumerate() {
+        for (i, n) in raw.iter().enumerate() {
             let Some(priority) = Priority::new(*n) else {
-                let at = self.at.key("priorities").index(i);
-                self.cx.error(&at, format!("there is no priority {n}; 0 to 7"));
+                let place = self.place.key("priorities").index(i);
+                self.cx.error(&place, format!("there is no priority {n}; 0 to 7"));
                 return None;
             };
             set.insert(priority);
@@ -199,7 +199,7 @@ impl Parameters<'_, '_, '_> {
     }
 
     fn ratio(&mut self) -> Option<(u16, u16)> {
-        let text = self.needs("ratio", self.said.ratio.as_deref(), "1/8")?;
+        let text = self.needs("ratio", self.raw.ratio.as_deref(), "1/8")?;
         let number = |text: &str| text.trim().parse::<u16>().ok().filter(|n| *n > 0);
         let ratio = match text.split_once('/') {
             Some((numerator, denominator)) => number(numerator).zip(number(denominator)),
@@ -207,28 +207,28 @@ impl Parameters<'_, '_, '_> {
         };
         if ratio.is_none() {
             let what = format!("`{text}` is no ratio; write two numbers, 1 to 65535, as in `1/8`");
-            self.cx.error(&self.at.key("ratio"), what);
+            self.cx.error(&self.place.key("ratio"), what);
         }
         ratio
     }
 
     /// Refuses parameters that the kind does not take.
     fn refuse_others(&mut self, names: &[&str]) {
-        let said = self.said;
+        let raw = self.raw;
         let all = [
-            ("priorities", said.priorities.is_some()),
-            ("quanta", said.quanta.is_some()),
-            ("ratio", said.ratio.is_some()),
-            ("every", said.every.is_some()),
-            ("frames", said.frames.is_some()),
-            ("cells", said.cells.is_some()),
-            ("most", said.most.is_some()),
-            ("after", said.after.is_some()),
+            ("priorities", raw.priorities.is_some()),
+            ("quanta", raw.quanta.is_some()),
+            ("ratio", raw.ratio.is_some()),
+            ("every", raw.every.is_some()),
+            ("frames", raw.frames.is_some()),
+            ("cells", raw.cells.is_some()),
+            ("most", raw.most.is_some()),
+            ("after", raw.after.is_some()),
         ];
-        for (name, is_said) in all {
-            if is_said && !names.contains(&name) {
+        for (name, is_given) in all {
+            if is_given && !names.contains(&name) {
                 let what = "has no effect on this kind of defect; remove it";
-                self.cx.error(&self.at.key(name), what);
+                self.cx.error(&self.place.key(name), what);
             }
         }
     }

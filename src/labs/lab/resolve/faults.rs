@@ -27,17 +27,17 @@ const FORGED_EVERY: Duration = Duration::from_micros(1);
 
 pub(super) fn faults(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     lab: &raw::Lab,
     context: &Context<'_, '_>,
 ) -> Vec<Fault> {
     let mut out = Faults::default();
-    for (i, said) in lab.faults.iter().enumerate() {
-        fault(cx, &at.key("faults").index(i), said, context, &mut out);
+    for (i, raw) in lab.faults.iter().enumerate() {
+        fault(cx, &place.key("faults").index(i), raw, context, &mut out);
     }
     let Faults { faults: mut out, held } = out;
     held.keep_down(&mut out);
-    check_changes(cx, &at.key("faults"), context, &out);
+    check_changes(cx, &place.key("faults"), context, &out);
     out
 }
 
@@ -50,88 +50,88 @@ struct Faults {
 
 fn fault(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::Fault,
+    place: &Place<'_>,
+    raw: &raw::Fault,
     context: &Context<'_, '_>,
     out: &mut Faults,
 ) {
-    let Some(kind) = &said.kind else {
+    let Some(kind) = &raw.kind else {
         let (names, last) = raw::FaultKind::NAMES.split_at(raw::FaultKind::NAMES.len() - 1);
         let (names, last) = (names.join("`, `"), last[0]);
-        return cx.error(at, format!("needs exactly one of `{names}` and `{last}` beside `at`"));
+        return cx.error(place, format!("needs exactly one of `{names}` and `{last}` beside `at`"));
     };
-    if said.at.is_none() && !matches!(kind, raw::FaultKind::Defect(_)) {
-        cx.error(at, "`at` is missing; it has no default, so add `at: ...`");
+    if raw.at.is_none() && !matches!(kind, raw::FaultKind::Defect(_)) {
+        cx.error(place, "`at` is missing; it has no default, so add `at: ...`");
     }
     // Only a defect may leave `at` out: a device has it from the start of the run.
-    let when = said.at.map_or(Instant::ZERO, |span| Instant::ZERO.saturating_add(span.0));
-    let at = &at.key(kind.name());
+    let when = raw.at.map_or(Instant::ZERO, |span| Instant::ZERO.saturating_add(span.0));
+    let place = &place.key(kind.name());
     let Faults { faults, held } = out;
-    let mut push = |at: Instant, kind| faults.push(Fault { at, kind });
+    let mut push = |time: Instant, kind| faults.push(Fault { at: time, kind });
     match kind {
         raw::FaultKind::LinkDown(name) | raw::FaultKind::LinkUp(name) => {
             let up = matches!(kind, raw::FaultKind::LinkUp(_));
-            if let Some(link) = link(cx, at, context, name) {
+            if let Some(link) = link(cx, place, context, name) {
                 push(when, FaultKind::Link { link, up });
                 held.change(link, when, up);
             }
         }
-        raw::FaultKind::Flap(said) => {
-            let Some(link) = link(cx, &at.key("link"), context, &said.link) else { return };
-            for (from, until) in flap(cx, at, said, when) {
+        raw::FaultKind::Flap(raw) => {
+            let Some(link) = link(cx, &place.key("link"), context, &raw.link) else { return };
+            for (from, until) in flap(cx, place, raw, when) {
                 push(from, FaultKind::Link { link, up: false });
                 push(until, FaultKind::Link { link, up: true });
                 held.flap(link, from, until);
             }
         }
-        raw::FaultKind::Lose(said) => lose(cx, at, said, context, |kind| push(when, kind)),
-        raw::FaultKind::Errors(said) => {
-            let errors = errors(said.errors());
-            for direction in directions(cx, at, context, &said.link, said.from.as_deref()) {
+        raw::FaultKind::Lose(raw) => lose(cx, place, raw, context, |kind| push(when, kind)),
+        raw::FaultKind::Errors(raw) => {
+            let errors = errors(raw.errors());
+            for direction in directions(cx, place, context, &raw.link, raw.from.as_deref()) {
                 push(when, FaultKind::Line(direction, LineFault::Errors(errors)));
             }
         }
-        raw::FaultKind::Forge(said) => {
-            let directions = directions(cx, at, context, &said.link, said.from.as_deref());
-            let Some(octets) = forged(cx, at, said) else { return };
-            let times = attacks(cx, at, when, said.times, said.every);
+        raw::FaultKind::Forge(raw) => {
+            let directions = directions(cx, place, context, &raw.link, raw.from.as_deref());
+            let Some(octets) = forged(cx, place, raw) else { return };
+            let times = attacks(cx, place, when, raw.times, raw.every);
             inject(times, &directions, &LineFault::Forge(octets), &mut push);
         }
-        raw::FaultKind::Replay(said) => {
-            let directions = directions(cx, at, context, &said.link, said.from.as_deref());
+        raw::FaultKind::Replay(raw) => {
+            let directions = directions(cx, place, context, &raw.link, raw.from.as_deref());
             let recorded = (0, FaultKind::RECORDED - 1);
-            let back = cx.ranged(&at.key("back"), said.back.unwrap_or(0), recorded, 0);
-            let times = attacks(cx, at, when, said.times, said.every);
+            let back = cx.ranged(&place.key("back"), raw.back.unwrap_or(0), recorded, 0);
+            let times = attacks(cx, place, when, raw.times, raw.every);
             inject(times, &directions, &LineFault::Replay { back }, &mut push);
         }
-        raw::FaultKind::Stall(said) => {
-            if let Some(node) = context.graph.find(cx, &at.key("node"), &said.node) {
-                push(when, FaultKind::Stall { node: NodeId(node as u32), span: said.span.0 });
+        raw::FaultKind::Stall(raw) => {
+            if let Some(node) = context.graph.find(cx, &place.key("node"), &raw.node) {
+                push(when, FaultKind::Stall { node: NodeId(node as u32), span: raw.span.0 });
             }
         }
-        raw::FaultKind::Ecn(said) => ecn(cx, at, said, context, |kind| push(when, kind)),
-        raw::FaultKind::Group(said) => group(cx, at, said, context, |kind| push(when, kind)),
-        raw::FaultKind::Scheduler(said) => {
-            scheduler(cx, at, said, context, |kind| push(when, kind))
+        raw::FaultKind::Ecn(raw) => ecn(cx, place, raw, context, |kind| push(when, kind)),
+        raw::FaultKind::Group(raw) => group(cx, place, raw, context, |kind| push(when, kind)),
+        raw::FaultKind::Scheduler(raw) => {
+            scheduler(cx, place, raw, context, |kind| push(when, kind))
         }
-        raw::FaultKind::Object(said) => object(cx, at, said, context, |kind| push(when, kind)),
-        raw::FaultKind::Defect(said) => defect(cx, at, said, context, |kind| push(when, kind)),
+        raw::FaultKind::Object(raw) => object(cx, place, raw, context, |kind| push(when, kind)),
+        raw::FaultKind::Defect(raw) => defect(cx, place, raw, context, |kind| push(when, kind)),
     }
 }
 
-fn link(cx: &mut Cx, at: &Place<'_>, context: &Context<'_, '_>, name: &str) -> Option<LinkId> {
-    context.graph.find_link(cx, at, name).map(|l| LinkId(l as u32))
+fn link(cx: &mut Cx, place: &Place<'_>, context: &Context<'_, '_>, name: &str) -> Option<LinkId> {
+    context.graph.find_link(cx, place, name).map(|l| LinkId(l as u32))
 }
 
 /// Resolves one direction of a link, by the sending node, or both.
 fn directions(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     context: &Context<'_, '_>,
     name: &str,
     from: Option<&str>,
 ) -> Vec<Direction> {
-    let Some(id) = link(cx, &at.key("link"), context, name) else { return Vec::new() };
+    let Some(id) = link(cx, &place.key("link"), context, name) else { return Vec::new() };
     let Some(from) = from else { return vec![id.ab(), id.ba()] };
     let graph = context.graph;
     let ends = &graph.links[id.index()];
@@ -141,7 +141,7 @@ fn directions(
         _ => {
             let (a, b) = (&graph.nodes[ends.a.0].name, &graph.nodes[ends.b.0].name);
             let what = format!("`{from}` is not at link `{name}`; its ends are {a} and {b}");
-            cx.error(&at.key("from"), what);
+            cx.error(&place.key("from"), what);
             Vec::new()
         }
     }
@@ -149,20 +149,20 @@ fn directions(
 
 fn lose(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::LoseFault,
+    place: &Place<'_>,
+    raw: &raw::LoseFault,
     context: &Context<'_, '_>,
     mut push: impl FnMut(FaultKind),
 ) {
-    let which = match said.which.unwrap_or_default() {
+    let which = match raw.which.unwrap_or_default() {
         WhichName::Any => Which::Any,
         WhichName::Pause => Which::Control,
         WhichName::Data => Which::Data,
     };
-    for direction in directions(cx, at, context, &said.link, said.from.as_deref()) {
+    for direction in directions(cx, place, context, &raw.link, raw.from.as_deref()) {
         push(FaultKind::Line(
             direction,
-            LineFault::Lose { which, frames: said.frames.unwrap_or(1) },
+            LineFault::Lose { which, frames: raw.frames.unwrap_or(1) },
         ));
     }
 }
@@ -170,20 +170,20 @@ fn lose(
 /// Returns the times at which a link goes down and comes up.
 fn flap(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::Flap,
+    place: &Place<'_>,
+    raw: &raw::Flap,
     first: Instant,
 ) -> impl Iterator<Item = (Instant, Instant)> + use<> {
-    let down_for = said.down_for.0;
-    let every = said.every.map_or(down_for.saturating_mul(2), |s| s.0);
-    let times = cx.ranged(&at.key("times"), said.times.unwrap_or(1), (1, FLAPS_MAX), 1);
+    let down_for = raw.down_for.0;
+    let every = raw.every.map_or(down_for.saturating_mul(2), |s| s.0);
+    let times = cx.ranged(&place.key("times"), raw.times.unwrap_or(1), (1, FLAPS_MAX), 1);
     if down_for == Duration::ZERO {
-        cx.error(&at.key("down_for"), "must be above zero");
+        cx.error(&place.key("down_for"), "must be above zero");
     }
     // With one flap there is no time between, so `every` does not matter.
     if times > 1 && every <= down_for {
         let what = format!("the link would not come up for {down_for} between; choose more");
-        cx.error(&at.key("every"), what);
+        cx.error(&place.key("every"), what);
     }
     (0..u64::from(times)).map(move |n| {
         let down = first.saturating_add(every.saturating_mul(n));
@@ -192,15 +192,15 @@ fn flap(
 }
 
 /// Returns the bytes of a forged frame, padded to the shortest length.
-fn forged(cx: &mut Cx, at: &Place<'_>, said: &raw::Forge) -> Option<Box<[u8]>> {
-    let at = at.key("octets");
-    let Some(mut octets) = unhex(&said.octets) else {
-        cx.error(&at, "must be hexadecimal, two digits for each octet");
+fn forged(cx: &mut Cx, place: &Place<'_>, raw: &raw::Forge) -> Option<Box<[u8]>> {
+    let place = place.key("octets");
+    let Some(mut octets) = unhex(&raw.octets) else {
+        cx.error(&place, "must be hexadecimal, two digits for each octet");
         return None;
     };
     if !(FORGED.0..=FORGED.1).contains(&octets.len()) {
         let what = format!("{} octets; {} to {}", octets.len(), FORGED.0, FORGED.1);
-        cx.error(&at, what);
+        cx.error(&place, what);
         return None;
     }
     // Padded as a sender pads: 64 bytes with the FCS are the shortest frame.
@@ -215,9 +215,9 @@ fn inject(
     fault: &LineFault,
     push: &mut impl FnMut(Instant, FaultKind),
 ) {
-    for at in times {
+    for time in times {
         for direction in directions {
-            push(at, FaultKind::Line(*direction, fault.clone()));
+            push(time, FaultKind::Line(*direction, fault.clone()));
         }
     }
 }
@@ -225,12 +225,12 @@ fn inject(
 /// Returns the arrival times of the copies of a frame.
 fn attacks(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     first: Instant,
     times: Option<u32>,
     every: Option<Span>,
 ) -> impl Iterator<Item = Instant> + use<> {
-    let times = cx.ranged(&at.key("times"), times.unwrap_or(1), (1, FLAPS_MAX), 1);
+    let times = cx.ranged(&place.key("times"), times.unwrap_or(1), (1, FLAPS_MAX), 1);
     let every = every.map_or(FORGED_EVERY, |s| s.0);
     (0..u64::from(times)).map(move |n| first.saturating_add(every.saturating_mul(n)))
 }
@@ -283,7 +283,7 @@ struct Held {
 /// An entry `link_down` or `link_up`.
 struct LinkChange {
     link: LinkId,
-    at: Instant,
+    time: Instant,
     up: bool,
 }
 
@@ -294,8 +294,8 @@ impl Held {
     }
 
     /// Adds an entry that takes a link down, or up.
-    fn change(&mut self, link: LinkId, at: Instant, up: bool) {
-        self.changes.push(LinkChange { link, at, up });
+    fn change(&mut self, link: LinkId, time: Instant, up: bool) {
+        self.changes.push(LinkChange { link, time, up });
     }
 
     /// Takes out of all faults those by which a link would come up while another one holds it down. An entry
@@ -303,9 +303,9 @@ impl Held {
     fn keep_down(mut self, faults: &mut Vec<Fault>) {
         let changes = core::mem::take(&mut self.changes);
         for down in changes.iter().filter(|change| !change.up) {
-            let ends = changes.iter().filter(|c| c.up && c.link == down.link && c.at > down.at);
-            let until = ends.map(|change| change.at).min().unwrap_or(Instant::NEVER);
-            self.flap(down.link, down.at, until);
+            let ends = changes.iter().filter(|c| c.up && c.link == down.link && c.time > down.time);
+            let until = ends.map(|change| change.time).min().unwrap_or(Instant::NEVER);
+            self.flap(down.link, down.time, until);
         }
         for times in self.times.values_mut() {
             // Sorted by the begin, so that one binary search finds all that began before a time.
@@ -324,11 +324,11 @@ impl Held {
         });
     }
 
-    fn is_down(&self, link: LinkId, at: Instant) -> bool {
+    fn is_down(&self, link: LinkId, time: Instant) -> bool {
         let times = self.times.get(&link).map_or(&[][..], Vec::as_slice);
-        let begun = times.partition_point(|(from, _)| *from <= at);
+        let begun = times.partition_point(|(from, _)| *from <= time);
         // The end is exclusive: a link comes up at the picosecond at which the last fault lets go of it.
-        begun.checked_sub(1).is_some_and(|last| times[last].1 > at)
+        begun.checked_sub(1).is_some_and(|last| times[last].1 > time)
     }
 }
 

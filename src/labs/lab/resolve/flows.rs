@@ -13,7 +13,7 @@ use std::ops::Range;
 use super::graph::{self, Graph};
 use super::routes::Hop;
 use crate::raw::{
-    self, Amount, Chosen, EcnName, FlowDuration, FlowRateText, OnOffTimes, Short, TransportName,
+    self, Amount, Chosen, EcnName, FlowDuration, FlowRateText, OnOffTimes, Short, TransportWord,
 };
 use crate::{LabFlow, Workload};
 use config::quantity::Span;
@@ -46,38 +46,38 @@ pub(super) struct Flows {
 /// Adds every flow to the stations at both ends.
 pub(super) fn flows(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     lab: &raw::Lab,
     context: &Context<'_, '_>,
     nodes: &mut [NodePlan],
 ) -> Flows {
     let (mut out, before) = (Flows::default(), cx.count());
-    for (i, said) in lab.flows.iter().enumerate() {
-        let own = at.key("flows").index(i);
-        let source = graph::Source { own, defaults: at.key("defaults").key("flows") };
-        let name = said.name.clone().unwrap_or_else(|| format!("f{}", i + 1));
-        if said.name.is_some() {
+    for (i, raw) in lab.flows.iter().enumerate() {
+        let own = place.key("flows").index(i);
+        let source = graph::Source { own, defaults: place.key("defaults").key("flows") };
+        let name = raw.name.clone().unwrap_or_else(|| format!("f{}", i + 1));
+        if raw.name.is_some() {
             graph::check_name(cx, &source.own.key("name"), &name);
         }
         if out.entries.iter().any(|(other, _)| *other == name) {
             cx.error(&source.own.key("name"), format!("there are two flows called `{name}`"));
         }
-        let said = said.over(&lab.defaults.flows);
+        let raw = raw.over(&lab.defaults.flows);
         let first = out.list.len();
         // Flow numbers are one space for the lab: the generator's flows come first, then entry by entry.
         let room = (FLOW_ID_MAX as usize + 1).saturating_sub(first + context.taken());
-        let pairs = ends(cx, &source, &said, context, room, i);
-        let kind = kind(cx, &source, &said);
+        let pairs = ends(cx, &source, &raw, context, room, i);
+        let kind = kind(cx, &source, &raw);
         // One pair stands for the entry: warnings are about configuration that all its flows share.
         if let Some(ends) = pairs.first() {
             let host = station(nodes, context.graph.hosts[ends.0]);
             warn_of_unheard(cx, &source, &kind.carrier, ends, context, host.as_deref());
             if let Some(host) = host.as_deref() {
-                carrier::check_preset(cx, &source, &said, host);
+                carrier::check_preset(cx, &source, &raw, host);
             }
         }
         let messages = workload::room(&out.workloads);
-        let entry = Entry { number: i, at: &source, said: &said, kind: &kind, messages };
+        let entry = Entry { number: i, source: &source, raw: &raw, kind: &kind, messages };
         let (flows, workload) = traffic(cx, &entry, &pairs, context, nodes);
         if flows.len() > room {
             cx.error(&source.own, format!("more than {} flows", FLOW_ID_MAX + 1));
@@ -87,10 +87,10 @@ pub(super) fn flows(
         let (errors, count) = (cx.count(), flows.len());
         let id = |k: usize| FlowId((context.taken() + first + k) as u32);
         for (k, sent) in flows.into_iter().enumerate() {
-            let name = flow_name(&name, &said, context.graph, &sent, count);
-            let on_off = kind.on_off.map(|said| on_off(said, id(k), context.seed, i, k));
+            let name = flow_name(&name, &raw, context.graph, &sent, count);
+            let on_off = kind.on_off.map(|raw| on_off(raw, id(k), context.seed, i, k));
             // Within the entry `after` is a position; from here on it is the number of a flow of the lab.
-            let (start, after) = (start(&said, k as u64), sent.after.map(id));
+            let (start, after) = (start(&raw, k as u64), sent.after.map(id));
             let one = One { id: id(k), sent, start, after, on_off };
             if let Some(flow) = add(cx, &entry, &one, context, nodes) {
                 out.list.push(LabFlow { name, ..flow });
@@ -105,19 +105,19 @@ pub(super) fn flows(
         }
         out.entries.push((name, flows));
     }
-    warn_of_unheard_messages(cx, at, lab, context);
-    warn_of_silence(cx, at, &out.list, context, nodes);
+    warn_of_unheard_messages(cx, place, lab, context);
+    warn_of_silence(cx, place, &out.list, context, nodes);
     // Names of flows that were left out after an error could clash without need.
     if cx.count() == before {
-        check_names(cx, at, &out);
+        check_names(cx, place, &out);
     }
     out
 }
 
 /// Returns the name of a flow, alone or among others of its entry.
-fn flow_name(base: &str, said: &raw::Flow, graph: &Graph<'_>, sent: &Sent, flows: usize) -> String {
+fn flow_name(base: &str, raw: &raw::Flow, graph: &Graph<'_>, sent: &Sent, flows: usize) -> String {
     let name = |host: usize| &graph.nodes[graph.hosts[host]].name;
-    let one = said
+    let one = raw
         .to
         .as_ref()
         .and_then(Chosen::names)
@@ -131,64 +131,64 @@ fn flow_name(base: &str, said: &raw::Flow, graph: &Graph<'_>, sent: &Sent, flows
 }
 
 /// Reports duplicate names, which results cannot have.
-fn check_names(cx: &mut Cx, at: &Place<'_>, flows: &Flows) {
+fn check_names(cx: &mut Cx, place: &Place<'_>, flows: &Flows) {
     let mut names: Vec<&str> = flows.list.iter().map(|f| f.name.as_str()).collect();
     names.sort_unstable();
     if let Some(twice) = names.windows(2).find(|w| w[0] == w[1]) {
         let what = format!("two flows would be called `{}` in results; name them", twice[0]);
-        cx.error(&at.key("flows"), what);
+        cx.error(&place.key("flows"), what);
     }
 }
 
-fn kind(cx: &mut Cx, at: &graph::Source<'_>, said: &raw::Flow) -> KindOf {
-    let (name, carrier) = carrier::carrier(cx, &at.key("transport"), said.transport.as_ref());
-    let size = said.size.map_or(SIZE_DEFAULT, |s| s.0);
-    let priority = said.priority.and_then(|n| {
+fn kind(cx: &mut Cx, source: &graph::Source<'_>, raw: &raw::Flow) -> KindOf {
+    let (name, carrier) = carrier::carrier(cx, &source.key("transport"), raw.transport.as_ref());
+    let size = raw.size.map_or(SIZE_DEFAULT, |s| s.0);
+    let priority = raw.priority.and_then(|n| {
         let p = Priority::new(n);
         if p.is_none() {
-            cx.error(&at.key("priority"), format!("there is no priority {n}; choose 0 to 7"));
+            cx.error(&source.key("priority"), format!("there is no priority {n}; choose 0 to 7"));
         }
         p
     });
-    let dscp = said.dscp.and_then(|n| {
+    let dscp = raw.dscp.and_then(|n| {
         let dscp = Dscp::new(n);
         if dscp.is_none() {
-            cx.error(&at.key("dscp"), format!("there is no DSCP {n}; choose 0 to 63"));
+            cx.error(&source.key("dscp"), format!("there is no DSCP {n}; choose 0 to 63"));
         }
         dscp
     });
-    for (field, given) in [("dscp", said.dscp.is_some()), ("ecn", said.ecn.is_some())] {
-        if given && name == TransportName::Ethernet && at.own.has(field) {
-            cx.error(&at.key(field), "frames without IP have none; take it out");
+    for (field, given) in [("dscp", raw.dscp.is_some()), ("ecn", raw.ecn.is_some())] {
+        if given && name == TransportWord::Ethernet && source.own.has(field) {
+            cx.error(&source.key(field), "frames without IP have none; take it out");
         }
     }
     // RoCEv2 data is ECN-capable by default, as DCQCN needs it; other transports only where the file says so.
-    let ecn = match (said.ecn, name) {
-        (Some(EcnName::Ect0), _) | (None, TransportName::Roce) => Ecn::Ect0,
+    let ecn = match (raw.ecn, name) {
+        (Some(EcnName::Ect0), _) | (None, TransportWord::Roce) => Ecn::Ect0,
         (Some(EcnName::Ect1), _) => Ecn::Ect1,
         (Some(EcnName::NotEct) | None, _) => Ecn::NotEct,
     };
-    let (bound, drawn) = bound(cx, &at.key("duration"), said.duration.as_ref());
+    let (bound, drawn) = bound(cx, &source.key("duration"), raw.duration.as_ref());
     KindOf {
         carrier,
-        size: cx.ranged(&at.key("size"), size, (64, FRAME_MAX.into()), SIZE_DEFAULT) as u32,
-        rate: rate(cx, at, said.rate.as_ref()),
+        size: cx.ranged(&source.key("size"), size, (64, FRAME_MAX.into()), SIZE_DEFAULT) as u32,
+        rate: rate(cx, source, raw.rate.as_ref()),
         ecn,
         priority,
         dscp,
-        victim: said.victim.unwrap_or(false),
+        victim: raw.victim.unwrap_or(false),
         bound,
         drawn,
-        on_off: said.on_off.filter(|on_off| is_on_off(cx, &at.key("on_off"), on_off)),
+        on_off: raw.on_off.filter(|on_off| is_on_off(cx, &source.key("on_off"), on_off)),
     }
 }
 
 /// Resolves the amount of traffic of a flow.
-fn bound(cx: &mut Cx, at: &Place<'_>, said: Option<&FlowDuration>) -> (Bound, Option<Sizes>) {
-    let Some(FlowDuration::Amount(amount)) = said else { return (Bound::None, None) };
+fn bound(cx: &mut Cx, place: &Place<'_>, raw: Option<&FlowDuration>) -> (Bound, Option<Sizes>) {
+    let Some(FlowDuration::Amount(amount)) = raw else { return (Bound::None, None) };
     let Amount { frames, seconds, bytes } = amount;
     let sizes = bytes.as_ref().filter(|bytes| **bytes != raw::Bytes::default());
-    let sizes = sizes.map(|bytes| traffic::sizes(cx, &at.key("bytes"), bytes));
+    let sizes = sizes.map(|bytes| traffic::sizes(cx, &place.key("bytes"), bytes));
     let bound = match (*frames, *seconds, &sizes) {
         (Some(frames), None, None) if frames > 0 && bytes.is_none() => Bound::Frames(frames),
         (None, Some(Span(span)), None) if span > Duration::ZERO && bytes.is_none() => {
@@ -200,7 +200,7 @@ fn bound(cx: &mut Cx, at: &Place<'_>, said: Option<&FlowDuration>) -> (Bound, Op
         _ => {
             let what = "needs exactly one of `frames`, `seconds` and `bytes`, above 0; or write \
                         `continuous`";
-            cx.error(at, what);
+            cx.error(place, what);
             Bound::None
         }
     };
@@ -208,35 +208,38 @@ fn bound(cx: &mut Cx, at: &Place<'_>, said: Option<&FlowDuration>) -> (Bound, Op
 }
 
 /// True if ON and OFF periods have a length; else reports it.
-fn is_on_off(cx: &mut Cx, at: &Place<'_>, said: &raw::OnOff) -> bool {
+fn is_on_off(cx: &mut Cx, place: &Place<'_>, raw: &raw::OnOff) -> bool {
     let mut is_length = |field: &str, Span(length): Span| {
         if length == Duration::ZERO {
-            cx.error(&at.key(field), "must be above zero");
+            cx.error(&place.key(field), "must be above zero");
         }
         length > Duration::ZERO
     };
     // Not `&&`: both lengths are reported.
-    is_length("on", said.on) & is_length("off", said.off)
+    is_length("on", raw.on) & is_length("off", raw.off)
 }
 
 /// Plans the ON and OFF periods of flow `k` of entry `i`.
-fn on_off(said: raw::OnOff, flow: FlowId, seed: u64, i: usize, k: usize) -> OnOffPlan {
-    let exponential = said.times == Some(OnOffTimes::Exponential);
+fn on_off(raw: raw::OnOff, flow: FlowId, seed: u64, i: usize, k: usize) -> OnOffPlan {
+    let exponential = raw.times == Some(OnOffTimes::Exponential);
     let random = exponential.then(|| stream(seed, Use::OnOff, i, k));
-    OnOffPlan { flow, on: said.on.0, off: said.off.0, random }
+    OnOffPlan { flow, on: raw.on.0, off: raw.off.0, random }
 }
 
-fn rate(cx: &mut Cx, at: &graph::Source<'_>, said: Option<&raw::FlowRate>) -> Rate {
+fn rate(cx: &mut Cx, source: &graph::Source<'_>, raw: Option<&raw::FlowRate>) -> Rate {
     const WHOLE: u32 = 1_000_000;
-    let at = at.key("rate");
+    let source = source.key("rate");
     let share = |cx: &mut Cx, ppm: u32| match ppm {
         1..=WHOLE => Rate::LineShare(ppm),
         _ => {
-            cx.error(&at, "is out of range; choose above 0% up to 100%, or leave it out for 100%");
+            cx.error(
+                &source,
+                "is out of range; choose above 0% up to 100%, or leave it out for 100%",
+            );
             Rate::LineShare(WHOLE)
         }
     };
-    match said {
+    match raw {
         None => Rate::LineShare(WHOLE),
         Some(Short::Short(FlowRateText::Share(ratio))) => share(cx, ratio.0),
         Some(Short::Short(FlowRateText::Bits(rate))) => Rate::FrameBits(rate.0),
@@ -247,7 +250,7 @@ fn rate(cx: &mut Cx, at: &graph::Source<'_>, said: Option<&raw::FlowRate>) -> Ra
             (None, Some(rate), None) => Rate::FrameBits(rate.0),
             (None, None, Some(n)) => Rate::Frames(n),
             _ => {
-                cx.error(&at, "needs exactly one of `percentage`, `bps` and `pps`");
+                cx.error(&source, "needs exactly one of `percentage`, `bps` and `pps`");
                 Rate::LineShare(WHOLE)
             }
         },
@@ -262,32 +265,32 @@ fn add(
     context: &Context<'_, '_>,
     nodes: &mut [NodePlan],
 ) -> Option<LabFlow> {
-    let Entry { at, kind, .. } = *entry;
+    let Entry { source: place, kind, .. } = *entry;
     let (from, to) = (one.sent.from, one.sent.to);
     let (source, target) = (context.graph.hosts[from], context.graph.hosts[to]);
-    let Some(way) = context.routes.way(context.graph, from, to) else {
+    let Some(path) = context.routes.path(context.graph, from, to) else {
         let name = |node: usize| &context.graph.nodes[node].name;
         let what = format!("there is no way from `{}` to `{}`", name(source), name(target));
-        cx.error(&at.own, what);
+        cx.error(&place.own, what);
         return None;
     };
-    check_size(cx, at, kind, &way, context);
-    let marked = marking(cx, at, kind, &way, context);
+    check_size(cx, place, kind, &path, context);
+    let marked = marking(cx, place, kind, &path, context);
     let times = times(nodes[source].clock, one.start, one.sent.bound);
     let flow = plans::Ready { kind, one, marked, times };
     let station = station(nodes, source)?;
     station.on_off.extend(one.on_off);
     // A flow is lossless only if its own host stops, too; the first switch's pauses are useless otherwise.
     let obeys = station.flow_control.obeys().contains(marked.priority);
-    let lossy_at = lossy_at(cx, at, marked, &way, &kind.carrier, context);
+    let lossy_at = lossy_at(cx, place, marked, &path, &kind.carrier, context);
     let payload_len = if kind.carrier.is_answered() {
-        let plan = plans::plan_answered(cx, at, &flow, station)?;
+        let plan = plans::plan_answered(cx, place, &flow, station)?;
         let payload = plan.payload();
         station.senders.push(plan.clone());
         parts::station(nodes, target)?.receivers.push(plan);
         payload
     } else {
-        let plan = plans::plan_open(cx, at, &flow, station)?;
+        let plan = plans::plan_open(cx, place, &flow, station)?;
         let payload = plans::payload(&plan);
         station.flows.push(plan);
         parts::station(nodes, target)?.expects.push(one.id);
@@ -299,25 +302,25 @@ fn add(
         from: NodeId(source as u32),
         to: NodeId(target as u32),
         priority: marked.priority,
-        lossless: obeys && is_lossless(marked, &way, &kind.carrier, context),
+        lossless: obeys && is_lossless(marked, &path, &kind.carrier, context),
         lossy_at,
-        signals: signals(kind, marked, &way, context),
+        signals: signals(kind, marked, &path, context),
         victim: kind.victim,
-        way: lines(context.graph, source, &way),
+        way: lines(context.graph, source, &path),
         frame_len: kind.size,
         payload_len,
     })
 }
 
 /// Returns the lines of a path: that of the first host, and one behind every switch.
-fn lines(graph: &Graph<'_>, source: usize, way: &[Hop]) -> Vec<Direction> {
+fn lines(graph: &Graph<'_>, source: usize, path: &[Hop]) -> Vec<Direction> {
     let line = |node: usize, port: usize| {
         let link = graph.nodes[node].ports[port];
         let id = LinkId(link as u32);
         if graph.links[link].a == (node, port) { id.ab() } else { id.ba() }
     };
     let first = line(source, 0);
-    core::iter::once(first).chain(way.iter().map(|hop| line(hop.node, hop.output))).collect()
+    core::iter::once(first).chain(path.iter().map(|hop| line(hop.node, hop.output))).collect()
 }
 
 fn times(clock: ClockPlan, start: Instant, bound: Bound) -> Times {
@@ -332,20 +335,20 @@ fn times(clock: ClockPlan, start: Instant, bound: Bound) -> Times {
 /// Reports switches on the path that refuse frames of this length.
 fn check_size(
     cx: &mut Cx,
-    at: &graph::Source<'_>,
+    source: &graph::Source<'_>,
     kind: &KindOf,
-    way: &[Hop],
+    path: &[Hop],
     context: &Context<'_, '_>,
 ) {
     // The first packet of an RDMA WRITE has a RETH more than the others, on top of the configured size.
     let longest = kind.size + kind.carrier.longer();
-    let mut switches = way.iter().filter_map(|hop| context.switch(hop));
+    let mut switches = path.iter().filter_map(|hop| context.switch(hop));
     if let Some(switch) = switches.find(|s| s.max_frame < longest) {
         let what = format!(
             "`{}` forwards frames of up to {} octets, not {longest}; raise `max_frame` of its \
              profile",
             switch.name, switch.max_frame
         );
-        cx.error(&at.key("size"), what);
+        cx.error(&source.key("size"), what);
     }
 }

@@ -40,7 +40,7 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Node<'a> {
     pub name: String,
-    pub at: Source<'a>,
+    pub source: Source<'a>,
     pub kind: Kind,
     /// Links of its ports, by port number.
     pub ports: Vec<usize>,
@@ -60,7 +60,7 @@ pub(super) struct Link {
 #[derive(Debug)]
 pub(super) struct LinkKind<'a> {
     pub raw: raw::Link,
-    pub at: Source<'a>,
+    pub source: Source<'a>,
 }
 
 #[derive(Debug, Default)]
@@ -81,12 +81,14 @@ impl<'a> Graph<'a> {
     pub fn of(network: &NetworkPlan) -> Self {
         let mut graph = Self::default();
         for node in &network.nodes {
-            let at = Source { own: Place::nowhere(), defaults: Place::nowhere() };
+            let source = Source { own: Place::nowhere(), defaults: Place::nowhere() };
             match &node.kind {
                 NodeKind::Switch(plan) => {
-                    graph.add_switch(plan.name.clone(), raw::Switch::default(), at)
+                    graph.add_switch(plan.name.clone(), raw::Switch::default(), source)
                 }
-                NodeKind::Host(plan) => graph.add_host(plan.name.clone(), raw::Host::default(), at),
+                NodeKind::Host(plan) => {
+                    graph.add_host(plan.name.clone(), raw::Host::default(), source)
+                }
             };
         }
         for (kind, link) in network.links.iter().enumerate() {
@@ -104,46 +106,46 @@ impl<'a> Graph<'a> {
     }
 
     /// Returns the node of a name, or reports an error.
-    pub fn find(&self, cx: &mut Cx, at: &Place<'_>, name: &str) -> Option<usize> {
+    pub fn find(&self, cx: &mut Cx, place: &Place<'_>, name: &str) -> Option<usize> {
         let found = self.node(name);
         if found.is_none() {
             let names = self.nodes.iter().map(|n| n.name.as_str());
-            cx.error(at, no_such("node", name, names));
+            cx.error(place, no_such("node", name, names));
         }
         found
     }
 
     /// Returns the host of a name, or reports an error.
-    pub fn find_host(&self, cx: &mut Cx, at: &Place<'_>, name: &str) -> Option<usize> {
+    pub fn find_host(&self, cx: &mut Cx, place: &Place<'_>, name: &str) -> Option<usize> {
         match self.node(name) {
             Some(node) if self.is_host(node) => Some(node),
             Some(_) => {
-                cx.error(at, format!("`{name}` is a switch; a host is needed here"));
+                cx.error(place, format!("`{name}` is a switch; a host is needed here"));
                 None
             }
             None => {
                 let names = self.hosts.iter().map(|h| self.nodes[*h].name.as_str());
-                cx.error(at, no_such("host", name, names));
+                cx.error(place, no_such("host", name, names));
                 None
             }
         }
     }
 
     /// Returns the switch of a name, or reports an error.
-    pub fn find_switch(&self, cx: &mut Cx, at: &Place<'_>, name: &str) -> Option<usize> {
+    pub fn find_switch(&self, cx: &mut Cx, place: &Place<'_>, name: &str) -> Option<usize> {
         let found = self.node(name).filter(|n| !self.is_host(*n));
         if found.is_none() {
             let all = self.nodes.iter().filter(|n| matches!(n.kind, Kind::Switch(_)));
-            cx.error(at, no_such("switch", name, all.map(|n| n.name.as_str())));
+            cx.error(place, no_such("switch", name, all.map(|n| n.name.as_str())));
         }
         found
     }
 
     /// Returns the link of a name, or reports an error.
-    pub fn find_link(&self, cx: &mut Cx, at: &Place<'_>, name: &str) -> Option<usize> {
+    pub fn find_link(&self, cx: &mut Cx, place: &Place<'_>, name: &str) -> Option<usize> {
         let found = self.link(name);
         if found.is_none() {
-            cx.error(at, no_such("link", name, self.links.iter().map(|l| l.name.as_str())));
+            cx.error(place, no_such("link", name, self.links.iter().map(|l| l.name.as_str())));
         }
         found
     }
@@ -184,25 +186,25 @@ impl<'a> Graph<'a> {
         (0..ports.len()).filter(|p| Some(self.peer(node, *p).0) == peer).collect()
     }
 
-    pub fn add_switch(&mut self, name: String, raw: raw::Switch, at: Source<'a>) -> usize {
-        self.add(name, Kind::Switch(raw), at)
+    pub fn add_switch(&mut self, name: String, raw: raw::Switch, source: Source<'a>) -> usize {
+        self.add(name, Kind::Switch(raw), source)
     }
 
-    pub fn add_host(&mut self, name: String, raw: raw::Host, at: Source<'a>) -> usize {
+    pub fn add_host(&mut self, name: String, raw: raw::Host, source: Source<'a>) -> usize {
         let number = self.hosts.len() as u32;
         self.hosts.push(self.nodes.len());
-        self.add(name, Kind::Host(Box::new(raw), number), at)
+        self.add(name, Kind::Host(Box::new(raw), number), source)
     }
 
-    fn add(&mut self, name: String, kind: Kind, at: Source<'a>) -> usize {
+    fn add(&mut self, name: String, kind: Kind, source: Source<'a>) -> usize {
         let index = self.nodes.len();
         self.by_name.insert(name.clone(), index);
-        self.nodes.push(Node { name, at, kind, ports: Vec::new() });
+        self.nodes.push(Node { name, source, kind, ports: Vec::new() });
         index
     }
 
-    pub fn add_kind(&mut self, raw: raw::Link, at: Source<'a>) -> usize {
-        self.kinds.push(LinkKind { raw, at });
+    pub fn add_kind(&mut self, raw: raw::Link, source: Source<'a>) -> usize {
+        self.kinds.push(LinkKind { raw, source });
         self.kinds.len() - 1
     }
 
@@ -246,7 +248,7 @@ fn no_such<'n>(what: &str, name: &str, all: impl Iterator<Item = &'n str> + Clon
 
 /// True if a name is valid; else reports it. Paths into results are split at dots, and link names
 /// join node names by `-`.
-pub(super) fn check_name(cx: &mut Cx, at: &Place<'_>, name: &str) -> bool {
+pub(super) fn check_name(cx: &mut Cx, place: &Place<'_>, name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let fits = !name.is_empty() && name.len() <= 64 && name.chars().all(good) && name != "all";
     if !fits {
@@ -254,7 +256,7 @@ pub(super) fn check_name(cx: &mut Cx, at: &Place<'_>, name: &str) -> bool {
             "`{name}` cannot be a name; take letters, digits, `_` and `-`, at most 64 (and not \
              `all`, which means every host)"
         );
-        cx.error(at, what);
+        cx.error(place, what);
     }
     fits
 }
@@ -268,7 +270,7 @@ pub(super) fn is_range(text: &str) -> bool {
 }
 
 /// Returns the names of a range in order, or the name itself; reports an invalid range.
-pub(super) fn expand(cx: &mut Cx, at: &Place<'_>, text: &str) -> Vec<String> {
+pub(super) fn expand(cx: &mut Cx, place: &Place<'_>, text: &str) -> Vec<String> {
     if !is_range(text) {
         return vec![text.to_owned()];
     }
@@ -276,7 +278,7 @@ pub(super) fn expand(cx: &mut Cx, at: &Place<'_>, text: &str) -> Vec<String> {
         Ok(names) => names,
         Err(why) => {
             let text = ground::printable::excerpt(text);
-            cx.error(at, format!("`{text}` {why}"));
+            cx.error(place, format!("`{text}` {why}"));
             Vec::new()
         }
     }
@@ -354,8 +356,8 @@ mod tests {
             ("h1..h99999999", "more than 65536 names"),
             ("h1..h99999999999999999999999", "write it as h1..h16"),
         ] {
-            let said = range(text).unwrap_err();
-            assert!(said.contains(why), "{text}: {said}");
+            let raw = range(text).unwrap_err();
+            assert!(raw.contains(why), "{text}: {raw}");
         }
     }
 }

@@ -4,7 +4,7 @@ use super::agents;
 use super::graph::{Graph, Kind, Source, mac};
 use super::links::{self, LinkSpec};
 use super::switches::Switches;
-use crate::raw::{self, HostQcn, HostSfc, InNetworkName, Obey, QcnWord, SfcWord, Short};
+use crate::raw::{self, HostQcn, HostSfc, Obey, QcnWord, SfcWord, Short};
 use config::quantity::{Ratio, Span};
 use config::{Cx, Place, life, longest, senders, udp_port};
 use congestion::SourceMap;
@@ -20,19 +20,19 @@ use pfc::FlowControl;
 use sim::{ClockPlan, CpuPlan, NodeKind, NodePlan};
 
 /// Plans the clock of a node.
-pub(super) fn clock(said: Option<raw::Clock>) -> ClockPlan {
-    let said = said.unwrap_or_default();
+pub(super) fn clock(raw: Option<raw::Clock>) -> ClockPlan {
+    let raw = raw.unwrap_or_default();
     ClockPlan {
-        offset: said.offset.map_or(Duration::ZERO, |s| s.0),
-        drift_ppb: said.drift.map_or(0, |d| d.0),
+        offset: raw.offset.map_or(Duration::ZERO, |s| s.0),
+        drift_ppb: raw.drift.map_or(0, |d| d.0),
     }
 }
 
 /// Plans the processor of a node.
-pub(super) fn cpu(said: Option<raw::Cpu>) -> CpuPlan {
-    let said = said.unwrap_or_default();
+pub(super) fn cpu(raw: Option<raw::Cpu>) -> CpuPlan {
+    let raw = raw.unwrap_or_default();
     let span = |s: Option<Span>| s.map_or(Duration::ZERO, |s| s.0);
-    CpuPlan { poll: span(said.poll), frame: span(said.frame), byte: span(said.byte) }
+    CpuPlan { poll: span(raw.poll), frame: span(raw.frame), byte: span(raw.byte) }
 }
 
 /// Links and switches around the hosts of a lab.
@@ -51,35 +51,35 @@ pub(super) fn host(
     end: Duration,
 ) -> Option<NodePlan> {
     let Surroundings { graph, specs, switches } = *around;
-    let (n, at) = (&graph.nodes[node], &graph.nodes[node].at);
-    let Kind::Host(said, number) = &n.kind else { return None };
-    let said = said.over(&lab.defaults.hosts);
+    let (n, place) = (&graph.nodes[node], &graph.nodes[node].source);
+    let Kind::Host(raw, number) = &n.kind else { return None };
+    let raw = raw.over(&lab.defaults.hosts);
     let spec = &specs[graph.links[*n.ports.first()?].kind];
-    let clock = clock(said.clock);
-    let flow_control = flow_control(cx, &at.key("obey"), around, node, said.obey.as_ref());
+    let clock = clock(raw.clock);
+    let flow_control = flow_control(cx, &place.key("obey"), around, node, raw.obey.as_ref());
     let mut pauses = Vec::new();
-    for (i, storm) in said.storms.iter().flatten().enumerate() {
-        let at = at.key("storms").index(i);
-        let mut plan = storm_plan(cx, &at, storm, Quanta::MAX.at(spec.rate), end);
+    for (i, storm) in raw.storms.iter().flatten().enumerate() {
+        let place = place.key("storms").index(i);
+        let mut plan = storm_plan(cx, &place, storm, Quanta::MAX.at(spec.rate), end);
         // The file's times are simulation time, and a station acts by its own clock, which has an offset and a drift.
         plan.start = clock.local(plan.start);
         pauses.push(plan);
     }
-    let secy = links::host_macsec(cx, graph, node, &said);
+    let secy = links::host_macsec(cx, graph, node, &raw);
     let port = agents::HostPort { graph, node, spec, switches };
-    let agents = agents::of_host(cx, &port, secy.as_deref(), &said, flow_control);
+    let agents = agents::of_host(cx, &port, secy.as_deref(), &raw, flow_control);
     let station = StationPlan {
         flow_control,
         line: spec.line,
-        backlog: said.backlog.map_or(Duration::MAX, |s| s.0),
+        backlog: raw.backlog.map_or(Duration::MAX, |s| s.0),
         pauses,
         agents,
         secy,
-        reactions: reactions(cx, at, &said, source_map(graph, node, switches)),
+        reactions: reactions(cx, place, &raw, source_map(graph, node, switches)),
         ..StationPlan::new(n.name.clone(), mac(*number as usize), spec.rate)
     };
     let kind = NodeKind::Host(station);
-    Some(NodePlan { clock, cpu: cpu(said.cpu), ..NodePlan::new(kind) })
+    Some(NodePlan { clock, cpu: cpu(raw.cpu), ..NodePlan::new(kind) })
 }
 
 /// Returns the maps of the switch port at a host's link; `None` next to another host.
@@ -92,20 +92,20 @@ fn source_map(graph: &Graph<'_>, node: usize, switches: &Switches) -> Option<Sou
 /// Returns the pauses that a host obeys: those configured, or those that its switch may send.
 fn flow_control(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     around: &Surroundings<'_, '_>,
     node: usize,
-    said: Option<&Obey>,
+    raw: Option<&Obey>,
 ) -> FlowControl {
     const NONE: PrioritySet = PrioritySet::EMPTY;
-    match said.unwrap_or(&Obey::Auto) {
+    match raw.unwrap_or(&Obey::Auto) {
         Obey::None => FlowControl::Off,
         Obey::List(list) => {
             let mut obey = PrioritySet::EMPTY;
             for (i, n) in list.iter().enumerate() {
                 match Priority::new(*n) {
                     Some(p) => obey.insert(p),
-                    None => cx.error(&at.index(i), format!("there is no priority {n}; 0 to 7")),
+                    None => cx.error(&place.index(i), format!("there is no priority {n}; 0 to 7")),
                 }
             }
             FlowControl::Pfc { send: NONE, obey }
@@ -130,34 +130,34 @@ fn flow_control(
 /// Resolves a storm.
 fn storm_plan(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &raw::Storm,
+    place: &Place<'_>,
+    raw: &raw::Storm,
     longest: Duration,
     end: Duration,
 ) -> PausePlan {
-    let quanta = Quanta(said.quanta.unwrap_or(u16::MAX));
+    let quanta = Quanta(raw.quanta.unwrap_or(u16::MAX));
     let mut asked = PrioritySet::EMPTY;
-    for (i, n) in said.priorities.iter().enumerate() {
+    for (i, n) in raw.priorities.iter().enumerate() {
         match Priority::new(*n) {
             Some(priority) => asked.insert(priority),
             None => {
                 let what = format!("there is no priority {n}; choose 0 to 7");
-                cx.error(&at.key("priorities").index(i), what);
+                cx.error(&place.key("priorities").index(i), what);
             }
         }
     }
-    let all_of_it = said.priorities.is_empty();
+    let all_of_it = raw.priorities.is_empty();
     // `longest` is the time of 65535 quanta; multiplied first and in 128 bits, so nothing is lost to rounding.
     let lasts = Duration::from_picos(
         (u128::from(longest.as_picos()) * u128::from(quanta.0) / u128::from(u16::MAX)) as u64,
     );
     // Refreshed at half of the pause, so that the storm never lets go between two frames.
-    let every = said.every.map_or(lasts.div(2), |Span(d)| d);
+    let every = raw.every.map_or(lasts.div(2), |Span(d)| d);
     if every == Duration::ZERO {
         let what = "pauses need time between them; say `every`, such as 100us";
-        cx.error(&at.key("every"), what);
+        cx.error(&place.key("every"), what);
     }
-    let start = said.start.map_or(Duration::ZERO, |s| s.0);
+    let start = raw.start.map_or(Duration::ZERO, |s| s.0);
     let rest = end.as_picos().saturating_sub(start.as_picos());
     // Without a number of frames the storm lasts until the end of the run.
     let fit = rest.div_ceil(every.as_picos().max(1));
@@ -165,7 +165,7 @@ fn storm_plan(
         ask: if all_of_it { Demand::Pause(quanta) } else { Demand::pfc(asked, quanta) },
         start: Instant::ZERO.saturating_add(start),
         every,
-        frames: said.frames.unwrap_or(fit),
+        frames: raw.frames.unwrap_or(fit),
     }
 }
 
@@ -181,18 +181,18 @@ const KEEP_MIN: (u8, u8) = (1, 100);
 const JITTER: (u8, u8) = (0, 99);
 
 /// True if a host obeys source flow control messages.
-pub(super) fn obeys_sfc(said: &raw::Host) -> bool {
-    !matches!(said.sfc, None | Some(Short::Short(SfcWord::None)))
+pub(super) fn obeys_sfc(raw: &raw::Host) -> bool {
+    !matches!(raw.sfc, None | Some(Short::Short(SfcWord::None)))
 }
 
 /// Resolves the reactions of a host whose port has these maps.
 fn reactions(
     cx: &mut Cx,
-    at: &Source<'_>,
-    said: &raw::Host,
+    source: &Source<'_>,
+    raw: &raw::Host,
     map: Option<SourceMap>,
 ) -> ReactionsPlan {
-    let sfc = match &said.sfc {
+    let sfc = match &raw.sfc {
         None | Some(Short::Short(SfcWord::None)) => None,
         Some(Short::Short(SfcWord::Flow)) => Some(HostSfc::default()),
         Some(Short::Short(SfcWord::Priority)) => {
@@ -200,84 +200,84 @@ fn reactions(
         }
         Some(Short::Long(long)) => Some(long.clone()),
     };
-    let qcn = match &said.qcn {
+    let qcn = match &raw.qcn {
         None | Some(Short::Short(QcnWord::None)) => None,
         Some(Short::Short(QcnWord::Standard)) => Some(HostQcn::default()),
         Some(Short::Long(long)) => Some(long.clone()),
     };
     ReactionsPlan {
-        sfc: sfc.map(|said| sfc_reaction(cx, &at.key("sfc"), &said, map)),
-        qcn: qcn.map(|said| reaction_point(cx, &at.key("qcn"), &said)),
+        sfc: sfc.map(|raw| sfc_reaction(cx, &source.key("sfc"), &raw, map)),
+        qcn: qcn.map(|raw| reaction_point(cx, &source.key("qcn"), &raw)),
     }
 }
 
 fn sfc_reaction(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &HostSfc,
+    place: &Place<'_>,
+    raw: &HostSfc,
     map: Option<SourceMap>,
 ) -> SfcReaction {
     let longest_default = PausePolicy::standard().longest;
     SfcReaction {
-        udp_port: udp_port(cx, &at.key("sfcmUDPPort"), said.udp_port, SfcPlan::new().udp_port),
-        pause: said.pause.unwrap_or_default(),
-        in_network: match said.in_network.unwrap_or_default() {
-            InNetworkName::Pause => InNetwork::Pause,
-            InNetworkName::Path => {
-                let spacing = said.path_spacing.map_or(PATH_SPACING, |span| span.0);
-                let at = at.key("path_spacing");
-                InNetwork::Path { spacing: cx.ranged(&at, spacing, SPACING, PATH_SPACING) }
+        udp_port: udp_port(cx, &place.key("sfcmUDPPort"), raw.udp_port, SfcPlan::new().udp_port),
+        pause: raw.pause.unwrap_or_default(),
+        in_network: match raw.in_network.unwrap_or_default() {
+            raw::InNetwork::Pause => InNetwork::Pause,
+            raw::InNetwork::Path => {
+                let spacing = raw.path_spacing.map_or(PATH_SPACING, |span| span.0);
+                let place = place.key("path_spacing");
+                InNetwork::Path { spacing: cx.ranged(&place, spacing, SPACING, PATH_SPACING) }
             }
         },
-        longest: longest(cx, &at.key("longest"), said.longest, longest_default),
+        longest: longest(cx, &place.key("longest"), raw.longest, longest_default),
         max_flow_life: life(
             cx,
-            &at.key("sfcMaxFlowLife"),
-            said.max_flow_life,
+            &place.key("sfcMaxFlowLife"),
+            raw.max_flow_life,
             SfcPlan::new().max_flow_life,
         ),
-        senders: senders(cx, &at.key("accept"), said.accept.as_ref(), Senders::Anybody),
+        senders: senders(cx, &place.key("accept"), raw.accept.as_ref(), Senders::Anybody),
         map,
     }
 }
 
-fn reaction_point(cx: &mut Cx, at: &Place<'_>, said: &HostQcn) -> ReactionPlan {
+fn reaction_point(cx: &mut Cx, place: &Place<'_>, raw: &HostQcn) -> ReactionPlan {
     let default = ReactionPlan::standard();
-    let time = said.time_reset.map_or(default.time_reset, |s| s.0);
-    let bytes = said.byte_reset.map_or(default.byte_reset.0, |s| s.0);
-    let threshold = said.threshold.unwrap_or(default.threshold);
-    let gain = said.gain.unwrap_or(default.gain);
+    let time = raw.time_reset.map_or(default.time_reset, |s| s.0);
+    let bytes = raw.byte_reset.map_or(default.byte_reset.0, |s| s.0);
+    let threshold = raw.threshold.unwrap_or(default.threshold);
+    let gain = raw.gain.unwrap_or(default.gain);
     let plan = ReactionPlan {
-        time_reset: cx.ranged(&at.key("time_reset"), time, TIME_RESET, default.time_reset),
+        time_reset: cx.ranged(&place.key("time_reset"), time, TIME_RESET, default.time_reset),
         byte_reset: Bytes(cx.ranged(
-            &at.key("byte_reset"),
+            &place.key("byte_reset"),
             bytes,
             BYTE_RESET,
             default.byte_reset.0,
         )),
-        threshold: cx.ranged(&at.key("threshold"), threshold, THRESHOLD, default.threshold),
-        max_rate: said.max_rate.map(|r| r.0),
-        active: said.active.map_or(default.active, |r| r.0),
-        hyper: said.hyper.map_or(default.hyper, |r| r.0),
-        gain: cx.ranged(&at.key("gain"), gain, GAIN, default.gain),
-        keep_min: percent(cx, &at.key("keep_min"), said.keep_min, KEEP_MIN, default.keep_min),
-        min_rate: said.min_rate.map_or(default.min_rate, |r| r.0),
-        jitter: percent(cx, &at.key("jitter"), said.jitter, JITTER, default.jitter),
+        threshold: cx.ranged(&place.key("threshold"), threshold, THRESHOLD, default.threshold),
+        max_rate: raw.max_rate.map(|r| r.0),
+        active: raw.active.map_or(default.active, |r| r.0),
+        hyper: raw.hyper.map_or(default.hyper, |r| r.0),
+        gain: cx.ranged(&place.key("gain"), gain, GAIN, default.gain),
+        keep_min: percent(cx, &place.key("keep_min"), raw.keep_min, KEEP_MIN, default.keep_min),
+        min_rate: raw.min_rate.map_or(default.min_rate, |r| r.0),
+        jitter: percent(cx, &place.key("jitter"), raw.jitter, JITTER, default.jitter),
     };
     if let Some(max) = plan.max_rate.filter(|max| *max < plan.min_rate) {
         let what = format!("{max} is below `min_rate` ({}); raise it", plan.min_rate);
-        cx.error(&at.key("max_rate"), what);
+        cx.error(&place.key("max_rate"), what);
     }
     plan
 }
 
 /// Resolves a ratio in whole percent.
-fn percent(cx: &mut Cx, at: &Place<'_>, said: Option<Ratio>, range: (u8, u8), default: u8) -> u8 {
-    let Some(said) = said else { return default };
+fn percent(cx: &mut Cx, place: &Place<'_>, raw: Option<Ratio>, range: (u8, u8), default: u8) -> u8 {
+    let Some(raw) = raw else { return default };
     // A ratio is in millionths. Fractions of a percent are refused, as the plan would drop them silently.
-    let percent = (said.0 / 10_000) as u8;
-    if said.0 % 10_000 != 0 || percent < range.0 || percent > range.1 {
-        cx.error(at, format!("needs whole percent, {}% to {}%", range.0, range.1));
+    let percent = (raw.0 / 10_000) as u8;
+    if raw.0 % 10_000 != 0 || percent < range.0 || percent > range.1 {
+        cx.error(place, format!("needs whole percent, {}% to {}%", range.0, range.1));
         return default;
     }
     percent

@@ -32,35 +32,35 @@ pub(super) struct LinkSpec {
     pub line: LinePlan,
     pub ab: DirectionPlan,
     pub ba: DirectionPlan,
-    /// Round trip as seen by the port at `a` and the port at `b`.
+    /// Round trip as sent by the port at `a` and the port at `b`.
     pub round_trip: [DelayInputs; 2],
 }
 
 pub(super) fn spec(cx: &mut Cx, kind: &LinkKind<'_>) -> LinkSpec {
-    let (at, said) = (&kind.at, &kind.raw);
-    let rate = said.rate.map_or(RATE_DEFAULT, |r| r.0);
-    let interface = interface(cx, at, said, rate);
-    let cable = cable(cx, at, said);
+    let (place, raw) = (&kind.source, &kind.raw);
+    let rate = raw.rate.map_or(RATE_DEFAULT, |r| r.0);
+    let interface = interface(cx, place, raw, rate);
+    let cable = cable(cx, place, raw);
     // The simulated wire has no PHY of its own: the delay of both interfaces is part of the line's delay.
     let there = cable + interface.delay();
-    let back = said.back.clone().unwrap_or_default();
-    let back_at = at.key("back");
+    let back = raw.back.clone().unwrap_or_default();
+    let back_at = place.key("back");
     // A virtual PHY has no delays of its own: its ends respond at once unless the file says otherwise.
     let real = !matches!(interface.phy(), Phy::Virtual(_));
     let default = if real { DelayInputs::HIGHER_LAYER } else { Duration::ZERO };
-    let response = said.response.map_or(default, |s| s.0);
+    let response = raw.response.map_or(default, |s| s.0);
     let response_back = back.response.map_or(response, |s| s.0);
     let delay_back = back.delay.map_or(there, |s| s.0);
-    for (at, span) in [
-        (at.key("response"), response),
+    for (place, span) in [
+        (place.key("response"), response),
         (back_at.key("response"), response_back),
         (back_at.key("delay"), delay_back),
     ] {
-        cx.ranged(&at, span, (Duration::ZERO, DELAY_MAX), DELAY_MAX);
+        cx.ranged(&place, span, (Duration::ZERO, DELAY_MAX), DELAY_MAX);
     }
-    let errors = said.errors.map_or(ErrorPlan::default(), errors);
+    let errors = raw.errors.map_or(ErrorPlan::default(), errors);
     let errors_back = back.errors.map_or(errors, self::errors);
-    let line = line(cx, at, said);
+    let line = line(cx, place, raw);
     // Delay beyond that of the interfaces is cable; one way is half of both.
     let both = there.as_picos().saturating_add(delay_back.as_picos());
     let cables = both.saturating_sub(2 * interface.delay().as_picos());
@@ -85,29 +85,29 @@ pub(super) fn spec(cx: &mut Cx, kind: &LinkKind<'_>) -> LinkSpec {
 }
 
 /// Resolves the interface at both ends.
-fn interface(cx: &mut Cx, at: &Source<'_>, said: &raw::Link, rate: BitsPerSec) -> Interface {
+fn interface(cx: &mut Cx, source: &Source<'_>, raw: &raw::Link, rate: BitsPerSec) -> Interface {
     // A FEC that the PHY does not have is reported at its place in the file.
-    let stands = if at.own.has("phy") || at.own.has("fec") || at.own.has("rate") {
-        &at.own
+    let stands = if source.own.has("phy") || source.own.has("fec") || source.own.has("rate") {
+        &source.own
     } else {
-        &at.defaults
+        &source.defaults
     };
-    let phy = said.phy.unwrap_or(PhyName::Auto);
-    let named = NamedPhy { phy, fec: said.fec.unwrap_or_default() };
-    named_interface(cx, stands, named, rate, said.delay.is_some())
+    let phy = raw.phy.unwrap_or(PhyName::Auto);
+    let named = NamedPhy { phy, fec: raw.fec.unwrap_or_default() };
+    named_interface(cx, stands, named, rate, raw.delay.is_some())
 }
 
 /// Returns the cable delay of one direction.
-fn cable(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> Duration {
-    if let Some(delay) = said.delay {
-        if said.length.is_some() && at.own.has("length") && at.own.has("delay") {
-            cx.error(&at.own.key("delay"), "a link has a length or a delay, not both");
+fn cable(cx: &mut Cx, source: &Source<'_>, raw: &raw::Link) -> Duration {
+    if let Some(delay) = raw.delay {
+        if raw.length.is_some() && source.own.has("length") && source.own.has("delay") {
+            cx.error(&source.own.key("delay"), "a link has a length or a delay, not both");
         }
-        let delay_at = at.key("delay");
+        let delay_at = source.key("delay");
         return cx.ranged(&delay_at, delay.0, (Duration::ZERO, DELAY_MAX), Duration::ZERO);
     }
-    let Length(mm) = said.length.unwrap_or(Length(u64::from(DelayInputs::CABLE_M) * 1_000));
-    let ps = said.ns_per_m.map_or(DelayInputs::PS_PER_METRE, |n| n.0);
+    let Length(mm) = raw.length.unwrap_or(Length(u64::from(DelayInputs::CABLE_M) * 1_000));
+    let ps = raw.ns_per_m.map_or(DelayInputs::PS_PER_METRE, |n| n.0);
     // Millimetres times ps per metre; rounded up to the picosecond.
     Duration::from_picos((mm * u64::from(ps)).div_ceil(1_000))
 }
@@ -120,26 +120,26 @@ fn metres(ps: u64) -> (u32, u32) {
     (metres.min(most) as u32, ps.div_ceil(metres) as u32)
 }
 
-fn line(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> LinePlan {
+fn line(cx: &mut Cx, source: &Source<'_>, raw: &raw::Link) -> LinePlan {
     let ethernet = LinePlan::ETHERNET;
-    let overhead = said.line_overhead.map_or(u64::from(ethernet.overhead), |s| s.0);
-    let overhead = cx.ranged(&at.key("line_overhead"), overhead, (0, OVERHEAD_MAX), 20) as u32;
-    let step = said.time_step.map_or(ethernet.step, |s| s.0);
-    let step = cx.ranged(&at.key("time_step"), step, STEP, ethernet.step);
+    let overhead = raw.line_overhead.map_or(u64::from(ethernet.overhead), |s| s.0);
+    let overhead = cx.ranged(&source.key("line_overhead"), overhead, (0, OVERHEAD_MAX), 20) as u32;
+    let step = raw.time_step.map_or(ethernet.step, |s| s.0);
+    let step = cx.ranged(&source.key("time_step"), step, STEP, ethernet.step);
     LinePlan { overhead, step }
 }
 
 /// Resolves error rates.
-pub(super) fn errors(said: raw::Errors) -> ErrorPlan {
+pub(super) fn errors(raw: raw::Errors) -> ErrorPlan {
     ErrorPlan {
-        bit: said.ber.map_or(0, raw::Chance::in_2_64ths),
-        frame: said.loss.map_or(0, raw::Chance::in_2_64ths),
+        bit: raw.ber.map_or(0, raw::Chance::in_2_64ths),
+        frame: raw.loss.map_or(0, raw::Chance::in_2_64ths),
     }
 }
 
 /// Returns a link's MACsec section for both ends, and its place.
 pub(super) fn link_macsec<'a>(kind: &'a LinkKind<'_>) -> Option<(&'a Macsec, Place<'a>)> {
-    Some((kind.raw.macsec.as_deref()?, kind.at.key("macsec")))
+    Some((kind.raw.macsec.as_deref()?, kind.source.key("macsec")))
 }
 
 /// Returns the SecY of a host: from its link, or from the host.
@@ -147,15 +147,15 @@ pub(super) fn host_macsec(
     cx: &mut Cx,
     graph: &Graph<'_>,
     node: usize,
-    said: &raw::Host,
+    raw: &raw::Host,
 ) -> Option<Box<SecyPlan>> {
     let n = &graph.nodes[node];
     let link = n.ports.first().and_then(|link| link_macsec(&graph.kinds[graph.links[*link].kind]));
-    let own = said.macsec.as_deref().map(|said| (said, n.at.key("macsec")));
+    let own = raw.macsec.as_deref().map(|raw| (raw, n.source.key("macsec")));
     // The link has precedence, so that both of its ends have the same section.
-    let (said, at) = link.or(own)?;
+    let (raw, place) = link.or(own)?;
     let port = SecuredPort { mac: OWN, peer: true, role: Role::Station };
-    Some(Box::new(secy_plan(cx, &at, said, port)))
+    Some(Box::new(secy_plan(cx, &place, raw, port)))
 }
 
 /// Checks the links' sections, and sets the identifiers of all channels.
@@ -166,8 +166,8 @@ pub(super) fn name(
     nodes: &mut [NodePlan],
 ) {
     for kind in &graph.kinds {
-        if let Some((said, at)) = link_macsec(kind) {
-            both_ends(cx, &at, said);
+        if let Some((raw, place)) = link_macsec(kind) {
+            both_ends(cx, &place, raw);
         }
     }
     let mut names = ShortNames::default();
@@ -183,22 +183,23 @@ pub(super) fn name(
             name_channels(secy, mac, peer);
             *end_of = Some(secy.clone());
         }
-        let at = &graph.kinds[link.kind].at;
-        let at = if at.own.has("macsec") { at.key("macsec") } else { at.own.clone() };
+        let source = &graph.kinds[link.kind].source;
+        let has_own = source.own.has("macsec");
+        let place = if has_own { source.key("macsec") } else { source.own.clone() };
         for plan in named.iter().flatten() {
-            check_whole(cx, &at, plan);
-            names.add(cx, &at, plan);
+            check_whole(cx, &place, plan);
+            names.add(cx, &place, plan);
         }
         match &named {
             [Some(a), Some(b)] => {
-                agree(cx, &at, a, b);
-                agree(cx, &at, b, a);
+                agree(cx, &place, a, b);
+                agree(cx, &place, b, a);
             }
             [None, None] => {}
             [Some(_), None] | [None, Some(_)] => {
                 let what = "one end of this link has MACsec and the other has none: neither end \
                     accepts the frames of the other";
-                cx.warn(&at, what);
+                cx.warn(&place, what);
             }
         }
     }
@@ -207,26 +208,26 @@ pub(super) fn name(
 /// Keys of XPN suites with the SSCIs of their senders, until two senders are found that share both.
 #[derive(Default)]
 struct ShortNames {
-    seen: Vec<(Sak, u32)>,
+    sent: Vec<(Sak, u32)>,
     warned: bool,
 }
 
 impl ShortNames {
     /// SSCIs start at 1 on each link, so links that share a key also share nonces.
-    fn add(&mut self, cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
+    fn add(&mut self, cx: &mut Cx, place: &Place<'_>, plan: &SecyPlan) {
         if self.warned || !plan.suite.is_xpn() {
             return;
         }
         for sa in plan.transmit.iter().flatten() {
             let sender = (sa.key.clone(), sa.ssci);
-            if self.seen.contains(&sender) {
+            if self.sent.contains(&sender) {
                 let what = "another port sends with this key and this SSCI: with XPN two frames \
                     would have one nonce, which breaks the encryption; give each link another \
                     key";
                 self.warned = true;
-                return cx.warn(at, what);
+                return cx.warn(place, what);
             }
-            self.seen.push(sender);
+            self.sent.push(sender);
         }
     }
 }
@@ -241,29 +242,29 @@ fn channel(mac: Mac, secy: Option<&SecyPlan>) -> Option<Sci> {
 }
 
 /// Reports fields of a link's section that only one end can have.
-fn both_ends(cx: &mut Cx, at: &Place<'_>, said: &Macsec) {
+fn both_ends(cx: &mut Cx, place: &Place<'_>, raw: &Macsec) {
     let single = [
-        ("sci", said.sci.is_some()),
-        ("transmit", said.transmit != Default::default()),
-        ("receive", said.receive.is_some()),
+        ("sci", raw.sci.is_some()),
+        ("transmit", raw.transmit != Default::default()),
+        ("receive", raw.receive.is_some()),
     ];
     for (field, given) in single {
         if given {
             let what = "this holds for both ends of the link, which cannot have the same: give the nodes \
                         `macsec` of their own";
-            cx.error(&at.key(field), what);
+            cx.error(&place.key(field), what);
         }
     }
     // The nodes have no section then, so there is nowhere else that a key could come from.
-    if said.key.is_none() && said.key_file.is_none() {
-        cx.error(at, "a link needs the key of both its ends: `key_file`, or `key`");
+    if raw.key.is_none() && raw.key_file.is_none() {
+        cx.error(place, "a link needs the key of both its ends: `key_file`, or `key`");
     }
 }
 
 /// Warns if `to` cannot receive the frames that `from` sends.
-fn agree(cx: &mut Cx, at: &Place<'_>, from: &SecyPlan, to: &SecyPlan) {
+fn agree(cx: &mut Cx, place: &Place<'_>, from: &SecyPlan, to: &SecyPlan) {
     if from.suite != to.suite {
-        return cx.warn(at, "the ends of this link have different cipher suites");
+        return cx.warn(place, "the ends of this link have different cipher suites");
     }
     let Some(sent) = &from.transmit[from.encoding.index()] else { return };
     let channel = to.receive.iter().find(|sc| sc.sci == from.sci);
@@ -274,7 +275,7 @@ fn agree(cx: &mut Cx, at: &Place<'_>, from: &SecyPlan, to: &SecyPlan) {
              has no such channel or another key",
             from.sci, from.encoding
         );
-        cx.warn(at, what);
+        cx.warn(place, what);
     }
 }
 

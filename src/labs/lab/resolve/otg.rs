@@ -31,23 +31,23 @@ const ADDRESS: usize = 6;
 /// invalid one.
 pub(super) fn otg(
     cx: &mut Cx,
-    at: &Place<'_>,
+    section: &Place<'_>,
     lab: &raw::Lab,
     graph: &Graph<'_>,
     specs: &[LinkSpec],
     nodes: &mut [NodePlan],
 ) -> Option<LabTester> {
-    let said = lab.otg.as_ref()?;
-    let at = at.key("otg");
-    let Some(config) = &said.config else {
-        cx.error(&at, "a generator has a `file`, or its configuration as `config`");
+    let raw = lab.otg.as_ref()?;
+    let section = section.key("otg");
+    let Some(config) = &raw.config else {
+        cx.error(&section, "a generator has a `file`, or its configuration as `config`");
         return None;
     };
     let mut config = config.clone();
-    place(cx, &at.key("ports"), &mut config, &said.ports);
-    let config = model::parse(&config).map_err(|refusal| refuse(cx, &at, refusal)).ok()?;
+    place(cx, &section.key("ports"), &mut config, &raw.ports);
+    let config = model::parse(&config).map_err(|refusal| refuse(cx, &section, refusal)).ok()?;
     let rates = specs.iter().map(|spec| spec.rate).collect();
-    tester(cx, &at, &config, &LinkRates { graph, rates }, nodes)
+    tester(cx, &section, &config, &LinkRates { graph, rates }, nodes)
 }
 
 /// Gives a lab without flows the generator of a configuration whose locations are names of hosts, as if its
@@ -56,13 +56,13 @@ pub(super) fn otg(
 /// # Errors
 /// All errors of the configuration.
 pub fn set_tester(lab: &mut LabPlan, config: &Config) -> Result<(), ConfigError> {
-    let (mut cx, at) = (Cx::of_file(NAMELESS), Place::nowhere());
+    let (mut cx, place) = (Cx::of_file(NAMELESS), Place::nowhere());
     let graph = Graph::of(&lab.network);
     let rates = lab.network.links.iter().map(|link| link.rate).collect();
     let links = LinkRates { graph: &graph, rates };
     let nodes = &mut lab.network.nodes;
-    lab.tester = tester(&mut cx, &at.key("otg"), config, &links, nodes);
-    let addresses = lab.tester.as_ref().map(|tester| addresses(&mut cx, &at, tester, true));
+    lab.tester = tester(&mut cx, &place.key("otg"), config, &links, nodes);
+    let addresses = lab.tester.as_ref().map(|tester| addresses(&mut cx, &place, tester, true));
     let wrong = |findings| ConfigError { file: NAMELESS.to_owned(), findings };
     cx.finish().map_err(wrong)?;
     keep_messages(nodes, lab.record.messages);
@@ -87,7 +87,7 @@ impl LinkRates<'_, '_> {
 /// Makes testers of the ports of a configuration.
 fn tester(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     config: &Config,
     links: &LinkRates<'_, '_>,
     nodes: &mut [NodePlan],
@@ -97,13 +97,13 @@ fn tester(
     let link = |location: &Location| {
         Some(links.of(graph.node(name(location)).filter(|n| graph.is_host(*n))?))
     };
-    let found = resolve_on(config, &link).map_err(|refusal| refuse(cx, at, refusal));
+    let found = resolve_on(config, &link).map_err(|refusal| refuse(cx, place, refusal));
     let (plan, warnings) = found.ok()?;
-    warnings.into_iter().for_each(|warning| cx.warn(at, warning));
+    warnings.into_iter().for_each(|warning| cx.warn(place, warning));
     // A generator with an error is left out as a whole; stations of half of it would cause more errors.
     let before = cx.count();
     let hosts: Vec<_> =
-        plan.ports.iter().filter_map(|port| host(cx, at, graph, &port.location)).collect();
+        plan.ports.iter().filter_map(|port| host(cx, place, graph, &port.location)).collect();
     let rates: Vec<_> = hosts.iter().map(|host| links.of(*host)).collect();
     for (port, rate) in plan.ports.iter().zip(&rates) {
         if let Some(asked) = port.rate.filter(|asked| asked != rate) {
@@ -112,7 +112,7 @@ fn tester(
                  `speed` out of `layer1`, or give the link that `rate`",
                 port.name
             );
-            cx.error(at, what);
+            cx.error(place, what);
         }
     }
     if cx.count() > before {
@@ -131,18 +131,18 @@ fn tester(
     Some(LabTester { plan, hosts, rates })
 }
 
-fn refuse(cx: &mut Cx, at: &Place<'_>, refusal: Refusal) {
-    refusal.errors.into_iter().for_each(|error| cx.error(at, error));
+fn refuse(cx: &mut Cx, place: &Place<'_>, refusal: Refusal) {
+    refusal.errors.into_iter().for_each(|error| cx.error(place, error));
 }
 
 /// Replaces locations by hosts.
-fn place(cx: &mut Cx, at: &Place<'_>, config: &mut Value, hosts: &BTreeMap<String, String>) {
+fn place(cx: &mut Cx, section: &Place<'_>, config: &mut Value, hosts: &BTreeMap<String, String>) {
     for (name, host) in hosts {
         let ports = config.get_mut("ports").and_then(Value::as_array_mut);
         let port = ports.and_then(|ports| ports.iter_mut().find(|port| port["name"] == **name));
         match port {
             Some(port) => port["location"] = host.clone().into(),
-            None => cx.error(&at.key(name), format!("the configuration has no port `{name}`")),
+            None => cx.error(&section.key(name), format!("the configuration has no port `{name}`")),
         }
     }
 }
@@ -152,10 +152,10 @@ fn name(location: &Location) -> &str {
     location.text.split('?').next().unwrap_or_default()
 }
 
-fn host(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, location: &Location) -> Option<usize> {
-    let found = graph.find_host(cx, &at.key("ports"), name(location))?;
+fn host(cx: &mut Cx, place: &Place<'_>, graph: &Graph<'_>, location: &Location) -> Option<usize> {
+    let found = graph.find_host(cx, &place.key("ports"), name(location))?;
     if graph.nodes[found].ports.is_empty() {
-        cx.error(at, format!("host `{}` has no link to send by", name(location)));
+        cx.error(place, format!("host `{}` has no link to send by", name(location)));
         return None;
     }
     Some(found)
@@ -163,22 +163,22 @@ fn host(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, location: &Location) -> 
 
 /// Gives the host's station the plan of the generator port, from the start on. Its link stays as it
 /// is.
-fn take_over(of: &mut StationPlan, station: StationPlan, start: Instant) {
+fn take_over(target: &mut StationPlan, station: StationPlan, start: Instant) {
     let begin = |plan: TransportPlan| TransportPlan { start, ..plan };
-    of.mac = station.mac;
-    of.flow_control = station.flow_control;
-    of.backlog = station.backlog;
-    of.expects = station.expects;
-    of.senders = station.senders.into_iter().map(begin).collect();
-    of.receivers = station.receivers.into_iter().map(begin).collect();
-    of.tester = station.tester;
-    of.tester.start = Some(start);
+    target.mac = station.mac;
+    target.flow_control = station.flow_control;
+    target.backlog = station.backlog;
+    target.expects = station.expects;
+    target.senders = station.senders.into_iter().map(begin).collect();
+    target.receivers = station.receivers.into_iter().map(begin).collect();
+    target.tester = station.tester;
+    target.tester.start = Some(start);
 }
 
 /// Warns of ports with OTG captures, which a lab does not write, unless the lab records the link.
 pub(super) fn warn_of_captures(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     tester: &LabTester,
     graph: &Graph<'_>,
     record: &Record,
@@ -192,7 +192,7 @@ pub(super) fn warn_of_captures(
                  `record.pcapng` to have all that goes over it in a file",
                 port.name
             );
-            cx.warn(&at.key("otg"), what);
+            cx.warn(&place.key("otg"), what);
         }
     }
 }
@@ -201,12 +201,12 @@ pub(super) fn warn_of_captures(
 /// must not flood, unless all switches `learn`.
 pub(super) fn addresses(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     tester: &LabTester,
     learn: bool,
 ) -> BTreeMap<Mac, NodeId> {
     if !learn {
-        warn_of_unlisted(cx, at, tester);
+        warn_of_unlisted(cx, place, tester);
     }
     let mut found = BTreeMap::new();
     for (port, host) in tester.plan.ports.iter().zip(&tester.hosts) {
@@ -227,7 +227,7 @@ pub(super) fn addresses(
                          where it is; give each port's flows addresses of their own",
                         flow.name
                     );
-                    cx.error(&at.key("otg"), what);
+                    cx.error(&place.key("otg"), what);
                 }
             }
         }
@@ -299,18 +299,18 @@ fn macs(flow: &FlowPlan, offset: usize) -> Vec<Mac> {
         FlowKind::Roce(plan) => return vec![if offset == 0 { plan.dst } else { plan.src }],
         FlowKind::Stream(stream) => stream,
     };
-    let of = |value: u128| {
+    let mac_of = |value: u128| {
         let [.., a, b, c, d, e, f] = value.to_be_bytes();
         Mac([a, b, c, d, e, f])
     };
     let edit = stream.template.edits.iter().find(|edit| usize::from(edit.at) == offset);
     let all: Vec<Mac> = match edit.map(|edit| &edit.values) {
-        Some(Values::List(list)) => list.iter().map(|value| of(*value)).collect(),
+        Some(Values::List(list)) => list.iter().map(|value| mac_of(*value)).collect(),
         Some(Values::Increment { start, step, count }) => (0..(*count).min(LISTED_MAX))
-            .map(|n| of(start.wrapping_add(step.wrapping_mul(n.into()))))
+            .map(|n| mac_of(start.wrapping_add(step.wrapping_mul(n.into()))))
             .collect(),
         Some(Values::Decrement { start, step, count }) => (0..(*count).min(LISTED_MAX))
-            .map(|n| of(start.wrapping_sub(step.wrapping_mul(n.into()))))
+            .map(|n| mac_of(start.wrapping_sub(step.wrapping_mul(n.into()))))
             .collect(),
         Some(Values::Random { .. }) => Vec::new(),
         None => {

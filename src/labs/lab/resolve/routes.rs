@@ -47,7 +47,7 @@ impl Routes {
 
     /// Returns the switches on the path between two hosts, each with ingress and egress port, or
     /// `None` if there is no path.
-    pub fn way(&self, graph: &Graph<'_>, from: usize, to: usize) -> Option<Vec<Hop>> {
+    pub fn path(&self, graph: &Graph<'_>, from: usize, to: usize) -> Option<Vec<Hop>> {
         let (source, target) = (*graph.hosts.get(from)?, *graph.hosts.get(to)?);
         let mut hops = Vec::new();
         if graph.nodes[source].ports.is_empty() {
@@ -76,7 +76,7 @@ pub(super) struct Hop {
 }
 
 /// Calculates all routes.
-pub(super) fn routes(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, lab: &raw::Lab) -> Routes {
+pub(super) fn routes(cx: &mut Cx, place: &Place<'_>, graph: &Graph<'_>, lab: &raw::Lab) -> Routes {
     let mut row_of = vec![None; graph.nodes.len()];
     let switches: Vec<usize> = (0..graph.nodes.len()).filter(|n| !graph.is_host(*n)).collect();
     for (row, node) in switches.iter().enumerate() {
@@ -91,7 +91,7 @@ pub(super) fn routes(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, lab: &raw::
              as a lab can have",
             switches.len()
         );
-        cx.error(at, what);
+        cx.error(place, what);
         routes.row_of.fill(None);
         return routes;
     }
@@ -113,12 +113,12 @@ pub(super) fn routes(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, lab: &raw::
     }
     one_way(graph, &by_switch, &mut routes);
     // Shortest paths have no circles, so only a ring and forced routes are searched for them.
-    let forced = lab.routes.iter().enumerate().fold(!graph.one_way.is_empty(), |_, (i, said)| {
-        force(cx, &at.key("routes").index(i), said, graph, &mut routes);
+    let forced = lab.routes.iter().enumerate().fold(!graph.one_way.is_empty(), |_, (i, raw)| {
+        force(cx, &place.key("routes").index(i), raw, graph, &mut routes);
         true
     });
     if forced {
-        find_circles(cx, at, graph, &routes);
+        find_circles(cx, place, graph, &routes);
     }
     routes
 }
@@ -187,20 +187,20 @@ fn one_way(graph: &Graph<'_>, by_switch: &[Vec<usize>], routes: &mut Routes) {
 }
 
 /// Applies a route of the file.
-fn force(cx: &mut Cx, at: &Place<'_>, said: &raw::Route, graph: &Graph<'_>, routes: &mut Routes) {
-    if let Some(path) = &said.path {
-        if said.at.is_some() || said.to.is_some() || said.via.is_some() {
-            cx.error(at, "a route is a `path`, or has `at`, `to` and `via`; take one out");
+fn force(cx: &mut Cx, place: &Place<'_>, raw: &raw::Route, graph: &Graph<'_>, routes: &mut Routes) {
+    if let Some(path) = &raw.path {
+        if raw.at.is_some() || raw.to.is_some() || raw.via.is_some() {
+            cx.error(place, "a route is a `path`, or has `at`, `to` and `via`; take one out");
         }
-        return force_path(cx, &at.key("path"), path, graph, routes);
+        return force_path(cx, &place.key("path"), path, graph, routes);
     }
-    let (Some(switch), Some(to), Some(via)) = (&said.at, &said.to, &said.via) else {
-        return cx.error(at, "needs `path`, or all of `at`, `to` and `via`");
+    let (Some(switch), Some(to), Some(via)) = (&raw.at, &raw.to, &raw.via) else {
+        return cx.error(place, "needs `path`, or all of `at`, `to` and `via`");
     };
-    let Some(switch) = graph.find_switch(cx, &at.key("at"), switch) else { return };
-    let Some(port) = port_via(cx, &at.key("via"), graph, switch, via) else { return };
+    let Some(switch) = graph.find_switch(cx, &place.key("at"), switch) else { return };
+    let Some(port) = port_via(cx, &place.key("via"), graph, switch, via) else { return };
     for (i, text) in to.0.iter().enumerate() {
-        let to_at = if to.0.len() == 1 { at.key("to") } else { at.key("to").index(i) };
+        let to_at = if to.0.len() == 1 { place.key("to") } else { place.key("to").index(i) };
         if text == "all" {
             for host in 0..graph.hosts.len() {
                 let of_switch = graph.peer_of_host(host) == Some(switch);
@@ -222,17 +222,17 @@ fn force(cx: &mut Cx, at: &Place<'_>, said: &raw::Route, graph: &Graph<'_>, rout
 /// Applies a route that is given node by node.
 fn force_path(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     path: &[String],
     graph: &Graph<'_>,
     routes: &mut Routes,
 ) {
-    let Some((last, way)) = path.split_last().filter(|(_, way)| !way.is_empty()) else {
-        return cx.error(at, "a path has at least two nodes, and ends at a host");
+    let Some((last, nodes)) = path.split_last().filter(|(_, nodes)| !nodes.is_empty()) else {
+        return cx.error(place, "a path has at least two nodes, and ends at a host");
     };
-    let Some(target) = graph.find_host(cx, &at.index(way.len()), last) else { return };
-    for (i, name) in way.iter().enumerate() {
-        let here = at.index(i);
+    let Some(target) = graph.find_host(cx, &place.index(nodes.len()), last) else { return };
+    for (i, name) in nodes.iter().enumerate() {
+        let here = place.index(i);
         let Some(node) = graph.find(cx, &here, name) else { continue };
         if graph.is_host(node) {
             if i > 0 {
@@ -242,7 +242,7 @@ fn force_path(
             }
             continue;
         }
-        if let Some(port) = port_via(cx, &at.index(i + 1), graph, node, &path[i + 1]) {
+        if let Some(port) = port_via(cx, &place.index(i + 1), graph, node, &path[i + 1]) {
             routes.set(node, graph.host_number(target), port);
         }
     }
@@ -251,7 +251,7 @@ fn force_path(
 /// Returns the port of a switch that leads to a node, or over a link.
 fn port_via(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     graph: &Graph<'_>,
     switch: usize,
     via: &str,
@@ -259,13 +259,13 @@ fn port_via(
     let port = graph.ports_to(switch, via).first().copied();
     if port.is_none() {
         let name = &graph.nodes[switch].name;
-        cx.error(at, format!("`{name}` has no link to `{via}`"));
+        cx.error(place, format!("`{name}` has no link to `{via}`"));
     }
     port
 }
 
 /// Reports switches from which frames to a host loop instead of arriving.
-fn find_circles(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, routes: &Routes) {
+fn find_circles(cx: &mut Cx, place: &Place<'_>, graph: &Graph<'_>, routes: &Routes) {
     const SEEN: usize = usize::MAX;
     let mut good = vec![SEEN; graph.nodes.len()];
     for (host, target) in graph.hosts.iter().enumerate() {
@@ -284,7 +284,7 @@ fn find_circles(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, routes: &Routes)
                         circle.join(" -> "),
                         circle[0]
                     );
-                    return cx.error(&at.key("routes"), what);
+                    return cx.error(&place.key("routes"), what);
                 }
                 walked.push(node);
                 match routes.port(node, host) {

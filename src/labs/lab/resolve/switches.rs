@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use super::graph::{Graph, Kind, Node, switch_port_mac};
 use super::links::{self, LinkSpec};
 use super::{agents, hosts};
-use crate::raw::{self, HeadroomCheckName};
+use crate::raw;
 use config::raw::Port;
 use config::{
-    Cx, HeadroomCheck, HeadroomRule, Place, VirtualPort, VirtualSaid, VirtualSwitch,
-    seed_congestion, unknown_name, virtual_switch,
+    Cx, HeadroomCheck, Place, VirtualPort, VirtualSections, VirtualSwitch, seed_congestion,
+    unknown_name, virtual_switch,
 };
 use congestion::isolation::{CimType, Peer};
 use ground::rand::Rng;
@@ -90,7 +90,7 @@ pub(super) fn switches(
             let what = format!(
                 "the lab has {switches} switches, and flooded frames could go round; leave it out"
             );
-            cx.error(&profiles.list[profile].at.key("bridge"), what);
+            cx.error(&profiles.list[profile].place.key("bridge"), what);
         }
         let bridge = bridge(cx, &profiles.list[profile], graph.hosts.len(), shortcuts);
         let mut plan = plan(n, node, &templates[index], names, bridge, lab.seed);
@@ -107,7 +107,7 @@ pub(super) fn switches(
 /// Plans the bridge of a switch: one that learns addresses, or one that is given those of all hosts.
 fn bridge(cx: &mut Cx, profile: &Profile<'_>, hosts: usize, shortcuts: usize) -> BridgePlan {
     match profile.raw.bridge {
-        Some(raw) => config::learning(cx, &profile.at.key("bridge"), raw),
+        Some(raw) => config::learning(cx, &profile.place.key("bridge"), raw),
         None => BridgePlan {
             table_size: hosts.max(1),
             port_limit: BridgePlan::NO_LIMIT,
@@ -122,10 +122,10 @@ fn bridge(cx: &mut Cx, profile: &Profile<'_>, hosts: usize, shortcuts: usize) ->
 /// Returns port names: `to_h1`, and `to_h1_2` for a second link.
 fn port_names(graph: &Graph<'_>, node: usize) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    let mut seen: HashMap<usize, u32> = HashMap::new();
+    let mut counts: HashMap<usize, u32> = HashMap::new();
     for port in 0..graph.nodes[node].ports.len() {
         let (peer, _) = graph.peer(node, port);
-        let times = seen.entry(peer).or_default();
+        let times = counts.entry(peer).or_default();
         *times += 1;
         let base = format!("to_{}", graph.nodes[peer].name);
         names.push(if *times == 1 { base } else { format!("{base}_{times}") });
@@ -142,7 +142,7 @@ fn virtual_ports<'r>(
     names: &'r [String],
 ) -> Vec<VirtualPort<'r>> {
     let own = profile.ports.macsec.as_deref();
-    let own = own.map(|said| (said, profile.at.key("defaults").key("macsec")));
+    let own = own.map(|raw| (raw, profile.place.key("defaults").key("macsec")));
     let port = |(name, (kind, is_a)): (&'r String, &(usize, bool))| {
         let spec = &specs[*kind];
         VirtualPort {
@@ -159,19 +159,15 @@ fn virtual_ports<'r>(
 
 /// Resolves a profile for these ports.
 fn template(cx: &mut Cx, profile: &Profile<'_>, ports: &[VirtualPort<'_>]) -> VirtualSwitch {
-    let rule = match profile.raw.headroom_check.unwrap_or_default() {
-        HeadroomCheckName::Refuse => HeadroomRule::Refuse,
-        HeadroomCheckName::Warn => HeadroomRule::Warn,
-        HeadroomCheckName::Off => HeadroomRule::Off,
-    };
-    let said = VirtualSaid {
+    let rule = profile.raw.headroom_check.unwrap_or_default();
+    let raw = VirtualSections {
         max_frame: profile.raw.max_frame,
         buffer: &profile.raw.buffer,
         defaults: &profile.ports,
         congestion: profile.raw.congestion(),
     };
-    let switch = virtual_switch(cx, &profile.at, &said, ports, rule);
-    check_profile(cx, &profile.at, &switch.congestion);
+    let switch = virtual_switch(cx, &profile.place, &raw, ports, rule);
+    check_profile(cx, &profile.place, &switch.congestion);
     switch
 }
 
@@ -207,7 +203,7 @@ fn plan(
 pub(super) struct Profile<'a> {
     pub raw: raw::Profile,
     pub ports: Port,
-    pub at: Place<'a>,
+    pub place: Place<'a>,
 }
 
 pub(super) struct Profiles<'a> {
@@ -238,11 +234,12 @@ impl Switches {
 }
 
 impl<'a> Profiles<'a> {
-    pub fn new(at: &Place<'a>, lab: &raw::Lab) -> Self {
-        let at = at.key("profiles");
-        let profile = |raw: raw::Profile, at| Profile { ports: raw.defaults.as_port(), raw, at };
+    pub fn new(place: &Place<'a>, lab: &raw::Lab) -> Self {
+        let place = place.key("profiles");
+        let profile =
+            |raw: raw::Profile, place| Profile { ports: raw.defaults.as_port(), raw, place };
         let mut list: Vec<_> =
-            lab.profiles.iter().map(|(name, raw)| profile(raw.clone(), at.key(name))).collect();
+            lab.profiles.iter().map(|(name, raw)| profile(raw.clone(), place.key(name))).collect();
         let names: Vec<String> = lab.profiles.keys().cloned().collect();
         // One profile is for all switches; with several each switch has to name its own.
         let default = if list.len() == 1 { 0 } else { list.len() };
@@ -250,17 +247,17 @@ impl<'a> Profiles<'a> {
         let mut built_in = raw::Profile::default();
         // An empty `pfc` section is PFC with its defaults, lossless for priorities 3 and 4.
         built_in.defaults.pfc = Some(config::raw::Pfc::default());
-        list.push(profile(built_in, at));
+        list.push(profile(built_in, place));
         Self { list, names, default }
     }
 
     /// Returns the profile of a switch.
-    pub fn of(&self, cx: &mut Cx, node: &Node<'_>, said: Option<&String>) -> usize {
-        let at = node.at.key("profile");
-        match said {
+    pub fn of(&self, cx: &mut Cx, node: &Node<'_>, raw: Option<&String>) -> usize {
+        let place = node.source.key("profile");
+        match raw {
             Some(name) => self.names.iter().position(|n| n == name).unwrap_or_else(|| {
                 let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-                cx.error(&at, unknown_name("profile", name, &names));
+                cx.error(&place, unknown_name("profile", name, &names));
                 self.list.len() - 1
             }),
             None => {
@@ -271,7 +268,7 @@ impl<'a> Profiles<'a> {
                         node.name,
                         self.names.join(", ")
                     );
-                    cx.error(&node.at.own, what);
+                    cx.error(&node.source.own, what);
                 }
                 self.default
             }
@@ -279,14 +276,14 @@ impl<'a> Profiles<'a> {
     }
 
     /// True each if a profile does not configure the measurement, and PTP.
-    pub fn silent(&self, profile: usize) -> (bool, bool) {
+    pub fn unset(&self, profile: usize) -> (bool, bool) {
         let ports = &self.list[profile].ports;
         (ports.measurement.is_none(), ports.ptp.is_none())
     }
 
     /// Returns the buffer section of a profile, and the place of the profile.
     pub fn buffer(&self, profile: usize) -> (&config::raw::Buffer, &Place<'a>) {
-        (&self.list[profile].raw.buffer, &self.list[profile].at)
+        (&self.list[profile].raw.buffer, &self.list[profile].place)
     }
 }
 
@@ -300,24 +297,24 @@ fn attach(
     graph: &Graph<'_>,
     node: usize,
     hosts: &raw::Host,
-    said: Option<AttachedKind>,
+    raw: Option<AttachedKind>,
 ) {
     for (port, attached) in congestion.ports.iter_mut().enumerate() {
         let (peer, _) = graph.peer(node, port);
         attached.kind = match &graph.nodes[peer].kind {
             Kind::Switch(_) => AttachedKind::Switch,
-            Kind::Host(host, _) => match said {
+            Kind::Host(host, _) => match raw {
                 // Without a name the lab knows what the host obeys; a profile that names a type may be wrong on
                 // purpose.
                 None if hosts::obeys_sfc(&host.over(hosts)) => AttachedKind::SfcHost,
-                said => said.unwrap_or(AttachedKind::Host),
+                raw => raw.unwrap_or(AttachedKind::Host),
             },
         };
     }
 }
 
 /// Warns of messages that are configured to quote more of a frame than the virtual world keeps.
-fn check_profile(cx: &mut Cx, at: &Place<'_>, congestion: &CongestionPlan) {
+fn check_profile(cx: &mut Cx, place: &Place<'_>, congestion: &CongestionPlan) {
     let sfc = congestion.sfc.as_ref().and_then(|sfc| match sfc.form {
         SfcmForm::Encapsulated => Some(sfc.min_header_octets),
         SfcmForm::Simplified => None,
@@ -331,7 +328,7 @@ fn check_profile(cx: &mut Cx, at: &Place<'_>, congestion: &CongestionPlan) {
                 "the virtual world keeps {MSDU_AT_HAND} bytes of a frame, not {octets}: messages \
                  quote as many"
             );
-            cx.warn(&at.key(section).key(field), what);
+            cx.warn(&place.key(section).key(field), what);
         }
     }
 }

@@ -24,7 +24,7 @@ struct Sender<'a> {
 /// everything, in every seed.
 pub(super) fn warn_of_ties(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     network: &Context<'_, '_>,
     flows: &[LabFlow],
 ) {
@@ -54,7 +54,7 @@ pub(super) fn warn_of_ties(
                 one.flow.name, other.flow.name
             );
             // One pair stands for all: an incast has thousands.
-            return cx.warn(&at.key("flows"), what);
+            return cx.warn(&place.key("flows"), what);
         }
     }
 }

@@ -14,7 +14,7 @@ const PORTS_MAX: u32 = PortId::MAX.get() as u32 + 1;
 struct Builder<'g, 'a> {
     graph: &'g mut Graph<'a>,
     /// Place of the topology, which is also the place of its nodes.
-    at: Place<'a>,
+    place: Place<'a>,
     defaults_at: Place<'a>,
     edge: usize,
     uplink: usize,
@@ -22,12 +22,12 @@ struct Builder<'g, 'a> {
 
 impl<'a> Builder<'_, 'a> {
     fn source(&self, key: &str) -> Source<'a> {
-        Source { own: self.at.clone(), defaults: self.defaults_at.key(key) }
+        Source { own: self.place.clone(), defaults: self.defaults_at.key(key) }
     }
 
     fn switch(&mut self, name: String) -> usize {
-        let at = self.source("switches");
-        self.graph.add_switch(name, raw::Switch::default(), at)
+        let source = self.source("switches");
+        self.graph.add_switch(name, raw::Switch::default(), source)
     }
 
     /// Adds the next `n` hosts to a switch.
@@ -39,8 +39,8 @@ impl<'a> Builder<'_, 'a> {
     }
 
     fn host(&mut self, name: String, switch: usize) {
-        let at = self.source("hosts");
-        let host = self.graph.add_host(name, raw::Host::default(), at);
+        let source = self.source("hosts");
+        let host = self.graph.add_host(name, raw::Host::default(), source);
         self.graph.add_link(None, host, switch, self.edge);
     }
 
@@ -56,36 +56,33 @@ type Uplink = (Option<LinkRate>, Option<Length>, Option<PhyName>);
 pub(super) fn generate<'a>(
     cx: &mut Cx,
     root: &Place<'a>,
-    said: &raw::Topology,
+    raw: &raw::Topology,
     defaults: &Defaults,
     graph: &mut Graph<'a>,
 ) {
-    let at = root.key("topology");
+    let place = root.key("topology");
     let named: [(&str, Option<Uplink>); 5] = [
-        ("star", said.star.as_ref().map(|_| (None, None, None))),
+        ("star", raw.star.as_ref().map(|_| (None, None, None))),
         (
             "parking_lot",
-            said.parking_lot.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy)),
+            raw.parking_lot.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy)),
         ),
         (
             "leaf_spine",
-            said.leaf_spine.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy)),
+            raw.leaf_spine.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy)),
         ),
-        (
-            "fat_tree",
-            said.fat_tree.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy)),
-        ),
-        ("ring", said.ring.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy))),
+        ("fat_tree", raw.fat_tree.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy))),
+        ("ring", raw.ring.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy))),
     ];
     // Two topologies would share names of nodes, such as `s1`.
     let mut given = named.iter().filter_map(|(name, uplink)| uplink.map(|u| (*name, u)));
     let (Some((name, (rate, length, phy))), None) = (given.next(), given.next()) else {
         let what = "needs exactly one of `star`, `parking_lot`, `leaf_spine`, `fat_tree` and \
                     `ring`; nodes and links beside it go to `nodes` and `links`";
-        return cx.error(&at, what);
+        return cx.error(&place, what);
     };
-    let (at, defaults_at) = (at.key(name), root.key("defaults"));
-    let source = Source { own: at.clone(), defaults: defaults_at.key("links") };
+    let (place, defaults_at) = (place.key(name), root.key("defaults"));
+    let source = Source { own: place.clone(), defaults: defaults_at.key("links") };
     let mut uplink = defaults.links.clone();
     uplink.rate = rate.or(uplink.rate);
     uplink.phy = phy.or(uplink.phy);
@@ -95,57 +92,58 @@ pub(super) fn generate<'a>(
     }
     let edge = graph.add_kind(defaults.links.clone(), source.clone());
     let uplink = graph.add_kind(uplink, source);
-    let mut b = Builder { graph, at: at.clone(), defaults_at, edge, uplink };
-    match said {
-        raw::Topology { star: Some(t), .. } => make_star(cx, &at, t, &mut b),
-        raw::Topology { parking_lot: Some(t), .. } => make_parking_lot(cx, &at, t, &mut b),
-        raw::Topology { leaf_spine: Some(t), .. } => make_leaf_spine(cx, &at, t, &mut b),
-        raw::Topology { fat_tree: Some(t), .. } => make_fat_tree(cx, &at, t, &mut b),
-        raw::Topology { ring: Some(t), .. } => make_ring(cx, &at, t, &mut b),
+    let mut b = Builder { graph, place: place.clone(), defaults_at, edge, uplink };
+    match raw {
+        raw::Topology { star: Some(t), .. } => make_star(cx, &place, t, &mut b),
+        raw::Topology { parking_lot: Some(t), .. } => make_parking_lot(cx, &place, t, &mut b),
+        raw::Topology { leaf_spine: Some(t), .. } => make_leaf_spine(cx, &place, t, &mut b),
+        raw::Topology { fat_tree: Some(t), .. } => make_fat_tree(cx, &place, t, &mut b),
+        raw::Topology { ring: Some(t), .. } => make_ring(cx, &place, t, &mut b),
         // Exactly one is there, as was checked above.
         _ => {}
     }
 }
 
 /// True if a number is in range; else reports it.
-fn within(cx: &mut Cx, at: &Place<'_>, field: &str, n: u32, range: (u32, u32)) -> bool {
+fn within(cx: &mut Cx, place: &Place<'_>, field: &str, n: u32, range: (u32, u32)) -> bool {
     // `ranged` returns its default after an error; no 32-bit number can be this one.
-    cx.ranged(&at.key(field), u64::from(n), (range.0.into(), range.1.into()), u64::MAX) != u64::MAX
+    cx.ranged(&place.key(field), u64::from(n), (range.0.into(), range.1.into()), u64::MAX)
+        != u64::MAX
 }
 
 /// True if the number of nodes is allowed; else reports it.
-fn room(cx: &mut Cx, at: &Place<'_>, nodes: u64) -> bool {
+fn room(cx: &mut Cx, place: &Place<'_>, nodes: u64) -> bool {
     let fits = nodes <= u64::from(NODES_MAX);
     if !fits {
-        cx.error(at, format!("makes {nodes} nodes; a lab has up to {NODES_MAX}"));
+        cx.error(place, format!("makes {nodes} nodes; a lab has up to {NODES_MAX}"));
     }
     fits
 }
 
-fn make_star(cx: &mut Cx, at: &Place<'_>, t: &raw::Star, b: &mut Builder<'_, '_>) {
-    if within(cx, at, "hosts", t.hosts, (1, PORTS_MAX)) {
+fn make_star(cx: &mut Cx, place: &Place<'_>, t: &raw::Star, b: &mut Builder<'_, '_>) {
+    if within(cx, place, "hosts", t.hosts, (1, PORTS_MAX)) {
         let switch = b.switch("s1".into());
         b.hosts(switch, t.hosts);
     }
 }
 
-fn make_parking_lot(cx: &mut Cx, at: &Place<'_>, t: &raw::ParkingLot, b: &mut Builder<'_, '_>) {
-    if !within(cx, at, "switches", t.switches, (1, 1024)) {
+fn make_parking_lot(cx: &mut Cx, place: &Place<'_>, t: &raw::ParkingLot, b: &mut Builder<'_, '_>) {
+    if !within(cx, place, "switches", t.switches, (1, 1024)) {
         return;
     }
-    let said = t.hosts_per_switch.clone().unwrap_or(Many(vec![1])).0;
-    let hosts: Vec<u32> = match said.as_slice() {
+    let raw = t.hosts_per_switch.clone().unwrap_or(Many(vec![1])).0;
+    let hosts: Vec<u32> = match raw.as_slice() {
         [n] => vec![*n; t.switches as usize],
         list => list.to_vec(),
     };
-    let hosts_at = at.key("hosts_per_switch");
+    let hosts_at = place.key("hosts_per_switch");
     if hosts.len() != t.switches as usize {
         let what = format!("{} numbers for {} switches", hosts.len(), t.switches);
         return cx.error(&hosts_at, what);
     }
     // Two ports lead to the neighbours, one to the receiver.
     let all: u64 = hosts.iter().map(|n| u64::from(*n)).sum();
-    let fits = hosts.iter().all(|n| within(cx, at, "hosts_per_switch", *n, (0, PORTS_MAX - 3)));
+    let fits = hosts.iter().all(|n| within(cx, place, "hosts_per_switch", *n, (0, PORTS_MAX - 3)));
     if !fits || !room(cx, &hosts_at, all + u64::from(t.switches) + 1) {
         return;
     }
@@ -164,21 +162,21 @@ fn make_parking_lot(cx: &mut Cx, at: &Place<'_>, t: &raw::ParkingLot, b: &mut Bu
     }
 }
 
-fn make_leaf_spine(cx: &mut Cx, at: &Place<'_>, t: &raw::LeafSpine, b: &mut Builder<'_, '_>) {
+fn make_leaf_spine(cx: &mut Cx, place: &Place<'_>, t: &raw::LeafSpine, b: &mut Builder<'_, '_>) {
     let ranges = [
-        within(cx, at, "leaves", t.leaves, (1, PORTS_MAX)),
-        within(cx, at, "spines", t.spines, (1, PORTS_MAX)),
-        within(cx, at, "hosts_per_leaf", t.hosts_per_leaf, (1, PORTS_MAX)),
+        within(cx, place, "leaves", t.leaves, (1, PORTS_MAX)),
+        within(cx, place, "spines", t.spines, (1, PORTS_MAX)),
+        within(cx, place, "hosts_per_leaf", t.hosts_per_leaf, (1, PORTS_MAX)),
     ];
     if ranges.contains(&false) {
         return;
     }
     if t.hosts_per_leaf + t.spines > PORTS_MAX {
         let ports = t.hosts_per_leaf + t.spines;
-        return cx.error(at, format!("a leaf would have {ports} ports; there are {PORTS_MAX}"));
+        return cx.error(place, format!("a leaf would have {ports} ports; there are {PORTS_MAX}"));
     }
     let hosts = u64::from(t.leaves) * u64::from(t.hosts_per_leaf);
-    if !room(cx, at, hosts + u64::from(t.leaves + t.spines)) {
+    if !room(cx, place, hosts + u64::from(t.leaves + t.spines)) {
         return;
     }
     let spines: Vec<usize> = (1..=t.spines).map(|i| b.switch(format!("spine{i}"))).collect();
@@ -191,12 +189,12 @@ fn make_leaf_spine(cx: &mut Cx, at: &Place<'_>, t: &raw::LeafSpine, b: &mut Buil
     }
 }
 
-fn make_fat_tree(cx: &mut Cx, at: &Place<'_>, t: &raw::FatTree, b: &mut Builder<'_, '_>) {
-    if !within(cx, at, "k", t.k, (2, 32)) {
+fn make_fat_tree(cx: &mut Cx, place: &Place<'_>, t: &raw::FatTree, b: &mut Builder<'_, '_>) {
+    if !within(cx, place, "k", t.k, (2, 32)) {
         return;
     }
     if t.k % 2 != 0 {
-        return cx.error(&at.key("k"), format!("{} is odd; half of the ports lead up", t.k));
+        return cx.error(&place.key("k"), format!("{} is odd; half of the ports lead up", t.k));
     }
     // Al-Fares et al. (SIGCOMM 2008): k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores, k^3/4 hosts.
     let half = t.k / 2;
@@ -219,14 +217,14 @@ fn make_fat_tree(cx: &mut Cx, at: &Place<'_>, t: &raw::FatTree, b: &mut Builder<
     }
 }
 
-fn make_ring(cx: &mut Cx, at: &Place<'_>, t: &raw::Ring, b: &mut Builder<'_, '_>) {
+fn make_ring(cx: &mut Cx, place: &Place<'_>, t: &raw::Ring, b: &mut Builder<'_, '_>) {
     let hosts = t.hosts_per_switch.unwrap_or(1);
     let ranges = [
-        within(cx, at, "switches", t.switches, (3, 1024)),
-        within(cx, at, "hosts_per_switch", hosts, (1, PORTS_MAX - 2)),
+        within(cx, place, "switches", t.switches, (3, 1024)),
+        within(cx, place, "hosts_per_switch", hosts, (1, PORTS_MAX - 2)),
     ];
     let nodes = u64::from(t.switches) * (u64::from(hosts) + 1);
-    if ranges.contains(&false) || !room(cx, at, nodes) {
+    if ranges.contains(&false) || !room(cx, place, nodes) {
         return;
     }
     let mut switches = Vec::new();

@@ -46,7 +46,12 @@ pub struct Received {
 
 impl Isolation {
     /// Returns the CIM to send to the upstream peer about a flow now, if any.
-    pub(super) fn tell(&mut self, now: Instant, place: Place, ingress: PortId) -> Option<CimOrder> {
+    pub(super) fn notify(
+        &mut self,
+        now: Instant,
+        place: Place,
+        ingress: PortId,
+    ) -> Option<CimOrder> {
         // Half of the life, so that the peer's entry is renewed before it ends there.
         let again = self.plan.max_flow_life.div(2);
         let stream = self.streams.get_mut(place);

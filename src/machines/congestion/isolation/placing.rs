@@ -121,7 +121,7 @@ impl Isolation {
         self.counters.isolated_frames += 1;
         self.counters.held_frames += u64::from(held);
         let persists = lengths[to.index()] > self.watches[arrival.queue.index()].cim_above;
-        let cim = if persists { self.tell(now, place, arrival.ingress) } else { None };
+        let cim = if persists { self.notify(now, place, arrival.ingress) } else { None };
         Placement { class: to, hold, cim }
     }
 }

@@ -57,10 +57,10 @@ impl Kind {
     }
 
     /// Sends nothing before `at`.
-    pub(super) fn defer(&mut self, at: Instant) {
+    pub(super) fn defer(&mut self, time: Instant) {
         match self {
-            Self::OpenLoop(flow) => flow.defer(at),
-            Self::Sender(sender) => sender.defer(at),
+            Self::OpenLoop(flow) => flow.defer(time),
+            Self::Sender(sender) => sender.defer(time),
             // A stream has bursts of its own.
             Self::Stream(_) => {}
         }
@@ -137,17 +137,17 @@ impl OnOff {
     /// Returns the first time from `at` on that is in an ON period. Later calls have no earlier
     /// times.
     #[inline]
-    pub(super) fn first_on(&mut self, at: Instant) -> Instant {
+    pub(super) fn first_on(&mut self, time: Instant) -> Instant {
         // Periods go on for ever, and the loop would, too.
-        if at == Instant::NEVER {
-            return at;
+        if time == Instant::NEVER {
+            return time;
         }
-        while at >= self.end {
+        while time >= self.end {
             // In turn and in order, so that random lengths depend on the seed and not on the polls.
             self.start = self.end.saturating_add(self.length(self.off));
             self.end = self.start.saturating_add(self.length(self.on));
         }
-        at.max(self.start)
+        time.max(self.start)
     }
 
     /// Returns the length of the next period: fixed, or exponentially distributed.

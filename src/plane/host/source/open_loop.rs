@@ -168,9 +168,9 @@ impl OpenLoop {
     }
 
     /// Makes the next frame due no earlier than `at`. The time before is not caught up with.
-    pub(super) fn defer(&mut self, at: Instant) {
-        self.due = self.due.max(at);
-        self.not_before = at;
+    pub(super) fn defer(&mut self, time: Instant) {
+        self.due = self.due.max(time);
+        self.not_before = time;
     }
 
     /// Recalculates the due time of the next frame after a rate change.

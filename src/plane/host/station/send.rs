@@ -143,7 +143,7 @@ impl<P: Source> Station<P> {
                 self.retry = now + self.slot;
                 return false;
             };
-            tell(&mut self.meter, Leaving::Other, 1);
+            count_made(&mut self.meter, Leaving::Other, 1);
             charge(&mut self.shaper, &mut self.counters, now, frame.wire_len());
             self.counters.tx_own_frames += 1;
             self.counters.tx_own_bytes += u64::from(frame.wire_len());
@@ -165,7 +165,7 @@ impl<P: Source> Station<P> {
             });
             match turn {
                 Turn::Sent { wire_len, .. } => {
-                    tell(&mut self.meter, Leaving::Other, 1);
+                    count_made(&mut self.meter, Leaving::Other, 1);
                     charge(&mut self.shaper, &mut self.counters, now, wire_len);
                 }
                 Turn::Idle => {}
@@ -226,7 +226,7 @@ impl<P: Source> Station<P> {
     fn data_made(&mut self, p: Priority, before: usize) {
         let Some(meter) = &mut self.meter else { return };
         // Only a stream that may send messages makes frames that have to be parsed.
-        if !meter.tells() {
+        if !meter.has_messages() {
             return meter.made(Leaving::Data(p), self.hand.len() - before);
         }
         for frame in &self.hand[before..] {
@@ -326,7 +326,7 @@ pub(super) fn charge(
 
 /// Reports `n` made frames to the meter, if there is one.
 #[inline]
-fn tell(meter: &mut Option<Box<Meter>>, what: Leaving, n: usize) {
+fn count_made(meter: &mut Option<Box<Meter>>, what: Leaving, n: usize) {
     if let Some(meter) = meter {
         meter.made(what, n);
     }

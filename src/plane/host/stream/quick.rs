@@ -269,9 +269,9 @@ impl Total {
 
 impl Window {
     /// Creates the window at `at`; `None` if a checksum covers it byte-swapped.
-    fn new(at: usize, mask: u64, shift: u32, sums: &Sums) -> Option<Self> {
+    fn new(offset: usize, mask: u64, shift: u32, sums: &Sums) -> Option<Self> {
         let mut cover = [0; SUMS_MAX];
-        for tap in sums.taps(at, WINDOW, mask) {
+        for tap in sums.taps(offset, WINDOW, mask) {
             // Words of a checksum begin at an even distance from its start. A window at an odd one would need its
             // bytes swapped.
             if tap.swap {
@@ -279,7 +279,7 @@ impl Window {
             }
             *cover.get_mut(tap.sum)? |= tap.mask;
         }
-        Some(Self { at, mask, rest: 0, shift, cover })
+        Some(Self { at: offset, mask, rest: 0, shift, cover })
     }
 
     /// Creates a window that contains a whole word.
@@ -301,8 +301,8 @@ impl Window {
 }
 
 #[inline(always)]
-fn put(out: &mut [u8], at: usize, value: u64) {
-    out[at..at + WINDOW].copy_from_slice(&value.to_be_bytes());
+fn put(out: &mut [u8], offset: usize, value: u64) {
+    out[offset..offset + WINDOW].copy_from_slice(&value.to_be_bytes());
 }
 
 /// Returns the sum of the two halves of a window, each two words of a checksum.

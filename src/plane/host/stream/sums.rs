@@ -46,18 +46,18 @@ impl Sums {
 
     /// Returns the contributions of the bits under `mask` of the `octets` bytes at `at` to the
     /// checksums.
-    pub(super) fn taps(&self, at: usize, octets: usize, mask: u64) -> Vec<Tap> {
+    pub(super) fn taps(&self, offset: usize, octets: usize, mask: u64) -> Vec<Tap> {
         let mut taps = Vec::new();
         for (sum, one) in self.0.iter().enumerate() {
             for (from, to) in one.plan.over.ranges() {
-                let covered = (from.max(at), to.min(at + octets));
+                let covered = (from.max(offset), to.min(offset + octets));
                 if covered.0 >= covered.1 {
                     continue;
                 }
                 let len = 8 * (covered.1 - covered.0);
-                let bits = (u64::MAX >> (64 - len)) << (8 * (at + octets - covered.1));
+                let bits = (u64::MAX >> (64 - len)) << (8 * (offset + octets - covered.1));
                 // Words of the sum count from its first byte.
-                let swap = (at + octets - from) % 2 == 1;
+                let swap = (offset + octets - from) % 2 == 1;
                 taps.push(Tap { sum, mask: mask & bits, swap });
             }
         }
@@ -272,8 +272,8 @@ pub(super) struct Tap {
 }
 
 impl Word {
-    pub(super) fn new(at: usize, octets: usize, mask: u64, taps: Vec<Tap>) -> Self {
-        Self { at, octets, mask, whole: mask == u64::MAX >> (64 - 8 * octets), taps }
+    pub(super) fn new(offset: usize, octets: usize, mask: u64, taps: Vec<Tap>) -> Self {
+        Self { at: offset, octets, mask, whole: mask == u64::MAX >> (64 - 8 * octets), taps }
     }
 
     /// Writes the changing bits; `value` must have no others set.

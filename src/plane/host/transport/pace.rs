@@ -99,9 +99,9 @@ impl Pace {
     }
 
     /// Makes the next frame due no earlier than `at`. The time before is not caught up with.
-    pub(super) fn defer(&mut self, at: Instant) {
-        self.due = self.due.max(at);
-        self.not_before = at;
+    pub(super) fn defer(&mut self, time: Instant) {
+        self.due = self.due.max(time);
+        self.not_before = time;
     }
 
     /// Processes a congestion notification.

@@ -232,8 +232,8 @@ impl Sender {
     }
 
     /// Sends nothing before `at`.
-    pub(crate) fn defer(&mut self, at: Instant) {
-        self.pace.defer(at);
+    pub(crate) fn defer(&mut self, time: Instant) {
+        self.pace.defer(time);
     }
 
     /// Takes another UDP source port from the next frame on and returns it; `None` without RoCEv2.

@@ -55,10 +55,9 @@ const COUNTS: &[(&str, Count)] = Count::NAMES;
 const LIVES: &[(&str, Life)] = Life::NAMES;
 const LOCATORS: &[(&str, Option<Locator>)] =
     &[("auto", None), ("incast", Some(Locator::Incast)), ("in_network", Some(Locator::InNetwork))];
-const FORMS: &[(&str, SfcmForm)] =
-    &[("simplified", SfcmForm::Simplified), ("encapsulated", SfcmForm::Encapsulated)];
+const FORMS: &[(&str, SfcmForm)] = SfcmForm::NAMES;
 pub(super) const UNKNOWNS: &[(&str, UnknownHost)] = UnknownHost::NAMES;
-const FROMS: &[(&str, SfcmFrom)] = &[("swapped", SfcmFrom::Swapped), ("own", SfcmFrom::Own)];
+const FROMS: &[(&str, SfcmFrom)] = SfcmFrom::NAMES;
 
 pub(super) const fn plain(least: i64, most: i64) -> Kind {
     Kind::Number { least, most, unit: Unit::One }

@@ -18,7 +18,7 @@ impl Reconciler {
         apply: &mut impl FnMut(Change) -> Result<(), Refused>,
     ) {
         let (peer, methods) = (resolved.peer.map(|peer| peer.mac), resolved.methods);
-        self.tell(now, port, StepKind::Peer { state: resolved.state, peer, methods });
+        self.record(now, port, StepKind::Peer { state: resolved.state, peer, methods });
         if let Some(pfc) = &resolved.pfc {
             self.set_pfc(now, port, pfc, apply);
         }
@@ -36,16 +36,16 @@ impl Reconciler {
         pfc: &PfcResolved,
         apply: &mut impl FnMut(Change) -> Result<(), Refused>,
     ) {
-        let at = port.index();
-        let FlowControl::Pfc { send, obey } = self.plan.ports[at].pfc.mode else { return };
+        let index = port.index();
+        let FlowControl::Pfc { send, obey } = self.plan.ports[index].pfc.mode else { return };
         let enable = pfc.enable;
         // An attempt that was refused may have changed some of the groups.
-        let unfinished = self.pfc_again[at].take().is_some();
+        let unfinished = self.pfc_again[index].take().is_some();
         if send == enable && obey == enable && !unfinished {
             return;
         }
         let mode = FlowControl::Pfc { send: enable, obey: enable };
-        let class = &self.plan.ports[at].classify;
+        let class = &self.plan.ports[index].classify;
         let groups = PriorityGroup::ALL.map(|g| {
             let of = |p: &ground::units::Priority| class.group[p.index()] == g;
             let any = enable.iter().any(|p| of(&p));
@@ -57,7 +57,7 @@ impl Reconciler {
                 self.set_kind(port, group, lossless, apply)?;
             }
             apply(Change::Pfc { port, mode })?;
-            self.plan.ports[at].pfc.mode = mode;
+            self.plan.ports[index].pfc.mode = mode;
             for (group, lossless) in groups.iter().copied().filter(|(_, lossless)| *lossless) {
                 self.set_kind(port, group, lossless, apply)?;
             }
@@ -66,12 +66,12 @@ impl Reconciler {
         let kind = match result {
             Ok(()) => StepKind::Pfc { enable, from: pfc.from },
             Err(Refused::Now(_)) => {
-                self.pfc_again[at] = Some(*pfc);
+                self.pfc_again[index] = Some(*pfc);
                 return self.again.push((now.saturating_add(AGAIN), port));
             }
             Err(Refused::Never(why)) => StepKind::PfcRefused { enable, why },
         };
-        self.tell(now, port, kind);
+        self.record(now, port, kind);
         self.set_headroom(now, port, apply);
     }
 
@@ -124,21 +124,21 @@ impl Reconciler {
         ets: &EtsResolved,
         apply: &mut impl FnMut(Change) -> Result<(), Refused>,
     ) {
-        let at = port.index();
+        let index = port.index();
         let (classes, map) = scheduled(&ets.table);
-        let here = &self.plan.ports[at];
+        let here = &self.plan.ports[index];
         if here.schedule.classes == classes && here.classify.class == map {
             return;
         }
         let kind = match apply(Change::Ets { port, classes, map }) {
             Ok(()) => {
-                self.plan.ports[at].schedule.classes = classes;
-                self.plan.ports[at].classify.class = map;
+                self.plan.ports[index].schedule.classes = classes;
+                self.plan.ports[index].classify.class = map;
                 StepKind::Ets { table: ets.table, from: ets.from }
             }
             Err(Refused::Now(why) | Refused::Never(why)) => StepKind::EtsRefused { why },
         };
-        self.tell(now, port, kind);
+        self.record(now, port, kind);
     }
 }
 

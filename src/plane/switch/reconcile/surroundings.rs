@@ -68,9 +68,9 @@ impl Reconciler {
     ) {
         let mut another = false;
         // All ports, because each level follows from the nearest server behind any of them.
-        for (at, info) in self.neighbours.ports.iter_mut().enumerate() {
-            let topology = self.neighbours.recognition.advertised(at);
-            let id = PortId::new(at as u16).expect("a port of the plan");
+        for (index, info) in self.neighbours.ports.iter_mut().enumerate() {
+            let topology = self.neighbours.recognition.advertised(index);
+            let id = PortId::new(index as u16).expect("a port of the plan");
             if info.topology.is_some_and(|old| old != topology)
                 && apply(Change::Topology { port: id, topology }).is_ok()
             {
@@ -100,7 +100,7 @@ impl Reconciler {
         if another {
             let (own, locator) =
                 (self.neighbours.recognition.advertised(port.index()), info.locator);
-            self.tell(now, port, StepKind::Place { own, peer: peer.copied(), locator });
+            self.record(now, port, StepKind::Place { own, peer: peer.copied(), locator });
         }
     }
 
@@ -127,7 +127,7 @@ impl Reconciler {
             }
             Err(Refused::Now(why) | Refused::Never(why)) => StepKind::PeerRefused { why },
         };
-        self.tell(now, port, kind);
+        self.record(now, port, kind);
     }
 
     /// Applies a host's SFC capability, if it is left to discovery. The TLV never makes the host a
@@ -157,7 +157,7 @@ impl Reconciler {
             kind = kind.or(Some(StepKind::SfcHost { obeys }));
         }
         if let Some(kind) = kind {
-            self.tell(now, port, kind);
+            self.record(now, port, kind);
         }
     }
 }

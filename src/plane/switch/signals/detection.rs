@@ -106,18 +106,18 @@ impl<W: World> Switch<W> {
         let joining = Joining { to, queue, priority, length, octets };
         let Signals { sfc, notifier, quantizer, .. } = &self.signals;
         // The floor is the lowest of all machines; each has its own threshold above it.
-        let tells = sfc.as_ref().is_some_and(|sfc| sfc.point.concerns(queue, length));
+        let signals_source = sfc.as_ref().is_some_and(|sfc| sfc.point.concerns(queue, length));
         let notifies =
             notifier.as_ref().is_some_and(|notifier| length > notifier.machine.floor(queue));
         let quantized = quantizer.is_some();
-        if !(tells || notifies || quantized) {
+        if !(signals_source || notifies || quantized) {
             return;
         }
         self.signals.telling = true;
         let head = frame.head();
         // QCN samples by bytes and parses only the frame that it samples.
-        if let Some(cause) = Some(head).filter(|_| tells || notifies).and_then(Cause::of) {
-            if tells {
+        if let Some(cause) = Some(head).filter(|_| signals_source || notifies).and_then(Cause::of) {
+            if signals_source {
                 self.tell_source(now, &joining, &cause);
             }
             if notifies {

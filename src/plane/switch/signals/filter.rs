@@ -56,7 +56,7 @@ impl Filter {
     /// Returns true if a frame may be a message.
     #[inline(always)]
     pub(crate) fn wants(&self, head: &[u8]) -> bool {
-        self.on && self.may_be(head) && self.looks(head)
+        self.on && self.may_be(head) && self.matches(head)
     }
 
     /// Returns false if no frame may be a message.
@@ -73,7 +73,7 @@ impl Filter {
         // Byte 9 of the IP header is the protocol; byte 23 the lower half of the UDP destination port.
         h[l3 + 9] == Protocol::UDP.0
             && self.endings >> (h[l3 + 23] & 63) & 1 == 1
-            && self.looks(head)
+            && self.matches(head)
     }
 
     /// Excludes most frames with a few loads: plain IPv4 that is not UDP, or goes to a port whose
@@ -90,9 +90,9 @@ impl Filter {
     }
 
     #[inline]
-    fn looks(&self, head: &[u8]) -> bool {
+    fn matches(&self, head: &[u8]) -> bool {
         let Some(h) = head.first_chunk::<18>() else { return false };
-        let be16 = |at: usize| u16::from_be_bytes([h[at], h[at + 1]]);
+        let be16 = |offset: usize| u16::from_be_bytes([h[offset], h[offset + 1]]);
         // Any frame: with IP options, IPv6, or a tag that the short test does not know.
         let (mut ethertype, mut l3) = (EtherType(be16(12)), 14);
         if ethertype == EtherType::C_TAG {

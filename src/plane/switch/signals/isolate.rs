@@ -232,6 +232,6 @@ fn flow_of(head: &[u8], pvid: Option<Vid>) -> Option<(FlowKey, Labels)> {
     Some((key, Labels { dst, src, vid }))
 }
 
-pub(super) fn mac_at(head: &[u8], at: usize) -> Option<Mac> {
-    Some(Mac(*head.get(at..)?.first_chunk()?))
+pub(super) fn mac_at(head: &[u8], offset: usize) -> Option<Mac> {
+    Some(Mac(*head.get(offset..)?.first_chunk()?))
 }

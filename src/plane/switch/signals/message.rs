@@ -47,7 +47,7 @@ impl<W: World> Switch<W> {
             Class::MacControl | Class::Agents => unreachable!("messages are data"),
         };
         let is_sfcm = self.signals.filter.is_sfcm(meta.ethertype, packet(&frame, &meta));
-        match self.way(now, slot, &mut frame, &meta) {
+        match self.egress_of(now, slot, &mut frame, &meta) {
             // The host may be behind this switch's own proxy, which then pauses it.
             Ok((meta, egress)) if is_sfcm => {
                 self.sfcm_leaves(now, slot, None, frame, &meta, egress);
@@ -130,7 +130,7 @@ impl<W: World> Switch<W> {
     ///
     /// # Errors
     /// The reason for dropping it.
-    pub(super) fn way(
+    pub(super) fn egress_of(
         &mut self,
         now: Instant,
         slot: usize,

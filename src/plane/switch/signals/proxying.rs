@@ -59,7 +59,7 @@ impl<W: World> Switch<W> {
             self.count_drop(now, slot, None, DropReason::SfcmRefused);
             return None;
         }
-        match self.way(now, slot, &mut frame, meta) {
+        match self.egress_of(now, slot, &mut frame, meta) {
             Ok((leaving, egress)) => {
                 // Also one that only becomes a pause: the worker that decides on it may be another.
                 self.note_received(now, slot, frame.wire_len(), meta);

@@ -11,7 +11,7 @@ use crate::quantity::{Rate, Ratio, Size, Span};
 use crate::raw::Range;
 use congestion::proxy::Remember;
 use congestion::sfc::{Count, Life};
-use switch::UnknownHost;
+use switch::{SfcmForm, SfcmFrom, UnknownHost};
 
 settings! {
 /// Source flow control points: messages pause the source of a flow that congests a queue. `{}`
@@ -58,14 +58,14 @@ pub struct Sfc {
     /// Identification of the flow in a message: `simplified` (addresses, protocol and ports) or
     /// `encapsulated` (the start of the frame). Default: `simplified`, or `encapsulated` if
     /// `sfcMinHeaderOctets` is present.
-    pub form: Option<SfcFormName>,
+    pub form: Option<SfcmForm>,
     /// Handling of messages whose destination is not in the address table: `drop`, or `flood` in the
     /// VLAN, as an unknown frame, but not to hosts that a proxy acts for. Default: `drop`.
     pub unknown: Option<UnknownHost> => "unknown",
     /// Source IP address of messages, on which the proposal is ambiguous: `swapped`, the
     /// destination of the flow, or `own`, the switch's. Default: `swapped`, or `own` if the switch
     /// has an address.
-    pub from: Option<SfcFromName>,
+    pub from: Option<SfcmFrom>,
     /// DSCP of messages, 0 to 63. Default: `56` (CS7), or the class selector of
     /// `sfcmTransmitPriority` if that is not 7.
     pub dscp: Option<u8> => "dscp",
@@ -137,28 +137,6 @@ pub struct SfcQueue {
     /// Queue length in bytes to which pauses reduce the queue, not above `threshold` (`kmin`).
     /// Default: half of it.
     pub target: Option<Size>,
-}
-
-/// Identification of the flow in a message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SfcFormName {
-    /// By addresses, protocol and ports.
-    #[default]
-    Simplified,
-    /// By the start of the frame.
-    Encapsulated,
-}
-
-/// Source IP address of messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SfcFromName {
-    /// The flow's destination.
-    #[default]
-    Swapped,
-    /// The switch's address of the same IP version; without one, the flow's destination.
-    Own,
 }
 
 words! { UnknownHost Count Life }

@@ -29,24 +29,24 @@ const LIFE: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs
 
 /// Settings of each traffic class of a port with their places: the port's own, or those for all
 /// ports.
-pub(super) type SaidOf<'m, T> = [Option<(Place<'m>, &'m T)>; PRIORITIES];
+pub(super) type ByClass<'m, T> = [Option<(Place<'m>, &'m T)>; PRIORITIES];
 
 /// The `queues` field of a section.
 #[derive(Clone, Copy)]
 pub(super) struct Queues<'p, 'm, T> {
     /// Place of the section.
-    pub at: &'p Place<'m>,
+    pub place: &'p Place<'m>,
     /// Contents of the field.
     pub map: &'m BTreeMap<Range, T>,
 }
 
 impl<'m, T> Queues<'_, 'm, T> {
     /// Resolves the ranges to traffic classes.
-    pub fn said(&self, cx: &mut Cx) -> SaidOf<'m, T> {
-        let at = self.at.key("queues");
+    pub fn read(&self, cx: &mut Cx) -> ByClass<'m, T> {
+        let place = self.place.key("queues");
         let mut out = [const { None }; PRIORITIES];
-        for (n, (range, said)) in by_number(cx, &at, self.map, 7) {
-            out[usize::from(n)] = Some((at.key(&range.to_string()), said));
+        for (n, (range, raw)) in by_number(cx, &place, self.map, 7) {
+            out[usize::from(n)] = Some((place.key(&range.to_string()), raw));
         }
         out
     }
@@ -60,24 +60,24 @@ pub(super) fn queues<'m, T>(
     all: Queues<'_, 'm, T>,
     drafts: &[Draft<'m>],
     own: impl Fn(&'m raw::Port) -> Option<&'m BTreeMap<Range, T>>,
-) -> Vec<SaidOf<'m, T>> {
-    let all = all.said(cx);
+) -> Vec<ByClass<'m, T>> {
+    let all = all.read(cx);
     let mut of_port = |draft: &Draft<'m>| {
-        let at = draft.at.key(section);
+        let place = draft.place.key(section);
         let Some(map) = own(draft.raw) else { return all.clone() };
-        let mut said = Queues { at: &at, map }.said(cx);
-        for (own, all) in said.iter_mut().zip(&all) {
+        let mut raw = Queues { place: &place, map }.read(cx);
+        for (own, all) in raw.iter_mut().zip(&all) {
             // Class by class: a port's entry replaces the whole entry of the switch.
             *own = own.take().or_else(|| all.clone());
         }
-        said
+        raw
     };
     drafts.iter().map(&mut of_port).collect()
 }
 
 /// Classes that have settings at any port: bit n for class n.
-pub(super) fn named<T>(said: &[SaidOf<'_, T>]) -> u8 {
-    let classes = said.iter().flat_map(|port| (0..PRIORITIES).filter(|n| port[*n].is_some()));
+pub(super) fn named<T>(raw: &[ByClass<'_, T>]) -> u8 {
+    let classes = raw.iter().flat_map(|port| (0..PRIORITIES).filter(|n| port[*n].is_some()));
     classes.fold(0, |mask, class| mask | 1 << class)
 }
 
@@ -96,18 +96,18 @@ pub(super) struct Selection<'a> {
 /// Resolves the selection of congesting frames; `kmin` is the default of its lower threshold.
 pub(super) fn detect(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: Selection<'_>,
+    place: &Place<'_>,
+    raw: Selection<'_>,
     kmin: Bytes,
     context: &Context<'_, '_>,
 ) -> Detect {
-    let Selection { threshold, aqm } = said;
+    let Selection { threshold, aqm } = raw;
     let detect = match (threshold, aqm) {
         (None, None) => Detect::Length(kmin),
         (Some(size), None) => Detect::Length(Bytes(size.0)),
-        (None, Some(aqm)) => Detect::Aqm(curve(cx, &at.key("aqm"), aqm, kmin)),
+        (None, Some(aqm)) => Detect::Aqm(curve(cx, &place.key("aqm"), aqm, kmin)),
         (Some(_), Some(_)) => {
-            cx.error(at, "a queue has either a `threshold` or an `aqm`; take one out");
+            cx.error(place, "a queue has either a `threshold` or an `aqm`; take one out");
             Detect::Length(kmin)
         }
     };
@@ -119,8 +119,9 @@ pub(super) fn detect(
             octets(from),
             octets(context.buffer)
         );
-        let at = if aqm.is_some() { at.key("aqm").key("kmin") } else { at.key("threshold") };
-        cx.error(&at, what);
+        let place =
+            if aqm.is_some() { place.key("aqm").key("kmin") } else { place.key("threshold") };
+        cx.error(&place, what);
     }
     detect
 }
@@ -128,29 +129,29 @@ pub(super) fn detect(
 /// Resolves a lifetime, which is not zero.
 pub fn life(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: Option<raw::Centiseconds>,
+    place: &Place<'_>,
+    raw: Option<raw::Centiseconds>,
     default: Duration,
 ) -> Duration {
-    let span = said.map_or(default, |s| s.0);
+    let span = raw.map_or(default, |s| s.0);
     // Below the range as well, but its message would not say what is wrong with 0.
     if span == Duration::ZERO {
-        cx.error(at, "entries would expire at once; write centiseconds, such as 100, or a span");
+        cx.error(place, "entries would expire at once; write centiseconds, such as 100, or a span");
         return default;
     }
-    cx.ranged(at, span, LIFE, default)
+    cx.ranged(place, span, LIFE, default)
 }
 
 /// Resolves the UDP port of source flow control messages.
-pub fn udp_port(cx: &mut Cx, at: &Place<'_>, said: Option<u16>, default: u16) -> u16 {
-    let port = said.unwrap_or(default);
+pub fn udp_port(cx: &mut Cx, place: &Place<'_>, raw: Option<u16>, default: u16) -> u16 {
+    let port = raw.unwrap_or(default);
     // Any other port could be in use by a protocol whose packets would be taken for messages.
     if port < PORT_MIN {
         let what = format!(
             "{port} may be in use by another protocol; choose a dynamic port, {PORT_MIN} to 65535, the same in \
              the whole network"
         );
-        cx.error(at, what);
+        cx.error(place, what);
         return default;
     }
     port
@@ -159,11 +160,11 @@ pub fn udp_port(cx: &mut Cx, at: &Place<'_>, said: Option<u16>, default: u16) ->
 /// Resolves the accepted senders of messages.
 pub fn senders(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: Option<&raw::SendersSaid>,
+    place: &Place<'_>,
+    raw: Option<&raw::SendersSaid>,
     default: Senders,
 ) -> Senders {
-    let list = match said {
+    let list = match raw {
         None => return default,
         Some(raw::SendersSaid::Nobody) => return Senders::Nobody,
         Some(raw::SendersSaid::Anybody) => return Senders::Anybody,
@@ -176,48 +177,53 @@ pub fn senders(
         match text.parse::<IpNet>().or(address) {
             Ok(net) if net != net.trunc() => {
                 let what = format!("{net} has host bits; the network is {}", net.trunc());
-                cx.error(&at.index(i), what);
+                cx.error(&place.index(i), what);
             }
             Ok(net) => networks.push(net),
             Err(_) => {
                 let what = format!("`{text}` is no network; write 10.2.0.0/16, or an address");
-                cx.error(&at.index(i), what);
+                cx.error(&place.index(i), what);
             }
         }
     }
     if list.is_empty() {
-        cx.error(at, "an empty list accepts no sender; write `nobody`");
+        cx.error(place, "an empty list accepts no sender; write `nobody`");
     }
     Senders::Only(networks)
 }
 
 /// Resolves the longest pause that one message can cause.
-pub fn longest(cx: &mut Cx, at: &Place<'_>, said: Option<Span>, default: Duration) -> Duration {
-    cx.ranged(at, said.map_or(default, |s| s.0), times("sfc_proxy.policy.longest"), default)
+pub fn longest(cx: &mut Cx, place: &Place<'_>, raw: Option<Span>, default: Duration) -> Duration {
+    cx.ranged(place, raw.map_or(default, |s| s.0), times("sfc_proxy.policy.longest"), default)
 }
 
-pub(super) fn mac(cx: &mut Cx, at: &Place<'_>, said: Option<&String>) -> Option<Mac> {
-    cx.mac(at, said?).filter(|mac| {
+pub(super) fn mac(cx: &mut Cx, place: &Place<'_>, raw: Option<&String>) -> Option<Mac> {
+    cx.mac(place, raw?).filter(|mac| {
         let is_zero = *mac == Mac::default();
         if is_zero {
-            cx.error(at, format!("{mac} is no station's address"));
+            cx.error(place, format!("{mac} is no station's address"));
         }
         !is_zero
     })
 }
 
 /// Parses the address of one host.
-pub(super) fn ip<T>(cx: &mut Cx, at: &Place<'_>, said: Option<&String>, example: &str) -> Option<T>
+pub(super) fn ip<T>(
+    cx: &mut Cx,
+    place: &Place<'_>,
+    raw: Option<&String>,
+    example: &str,
+) -> Option<T>
 where
     T: std::str::FromStr + Into<IpAddr> + Copy,
 {
-    let text = said?;
+    let text = raw?;
     let Ok(address) = text.parse::<T>() else {
-        cx.error(at, format!("`{text}` is no address; write one such as {example}"));
+        cx.error(place, format!("`{text}` is no address; write one such as {example}"));
         return None;
     };
     if !is_host(address.into()) {
-        cx.error(at, format!("{} is no address of a single station", address.into()));
+        cx.error(place, format!("{} is no address of a single station", address.into()));
         return None;
     }
     Some(address)
@@ -228,26 +234,26 @@ fn is_host(address: IpAddr) -> bool {
     !(address.is_unspecified() || address.is_multicast() || address.is_loopback() || broadcast)
 }
 
-pub(super) fn ipv4(cx: &mut Cx, at: &Place<'_>, said: Option<&String>) -> Option<Ipv4Addr> {
-    ip(cx, at, said, "10.0.0.1")
+pub(super) fn ipv4(cx: &mut Cx, place: &Place<'_>, raw: Option<&String>) -> Option<Ipv4Addr> {
+    ip(cx, place, raw, "10.0.0.1")
 }
 
-pub(super) fn ipv6(cx: &mut Cx, at: &Place<'_>, said: Option<&String>) -> Option<Ipv6Addr> {
-    ip(cx, at, said, "fd00::1")
+pub(super) fn ipv6(cx: &mut Cx, place: &Place<'_>, raw: Option<&String>) -> Option<Ipv6Addr> {
+    ip(cx, place, raw, "fd00::1")
 }
 
 /// Resolves the fields of the queues in the file.
 pub(super) fn settings_of_queues(
     cx: &mut Cx,
     section: &str,
-    said: &[SaidOf<'_, impl Settings>],
+    raw: &[ByClass<'_, impl Settings>],
     plan: &mut CongestionPlan,
 ) {
-    for (port, queues) in said.iter().enumerate() {
+    for (port, queues) in raw.iter().enumerate() {
         for (class, queue) in TrafficClass::ALL.into_iter().zip(queues) {
-            let Some((place, said)) = queue else { continue };
+            let Some((place, raw)) = queue else { continue };
             let spot = At { port: PortId::new(port as u16), class: Some(class) };
-            settings(cx, Section { at: place, name: section }, *said, plan, spot);
+            settings(cx, Section { place, name: section }, *raw, plan, spot);
         }
     }
 }
@@ -255,31 +261,31 @@ pub(super) fn settings_of_queues(
 /// A section whose fields set managed objects.
 #[derive(Clone, Copy)]
 pub(super) struct Section<'p, 'm> {
-    pub at: &'p Place<'m>,
+    pub place: &'p Place<'m>,
     /// Beginning of the names of this project's objects, such as `sfc.meter`.
     pub name: &'p str,
 }
 
-/// Writes the objects that the fields of `said` set, to their defaults where the file has no valid
+/// Writes the objects that the fields of `raw` set, to their defaults where the file has no valid
 /// value. An object without a default stays as it is in the plan.
 pub(super) fn settings(
     cx: &mut Cx,
     section: Section<'_, '_>,
-    said: &impl Settings,
+    raw: &impl Settings,
     plan: &mut CongestionPlan,
     spot: At,
 ) {
-    said.visit(|key, name, said| {
+    raw.visit(|key, name, raw| {
         // Objects of this project begin with their section; those of standards have their full names.
         let own = Object::named(&format!("{}.{name}", section.name));
         let object = own.or_else(|_| Object::named(name)).expect("a name of the table");
         let kind = object.kind();
-        let read = |said: &dyn crate::raw::Setting| {
-            let value = said.value(kind)?;
+        let read = |raw: &dyn crate::raw::Setting| {
+            let value = raw.value(kind)?;
             kind.takes(&value).then_some(value).ok_or_else(|| out_of_range(kind, value))
         };
-        let valid = said
-            .and_then(|said| read(said).map_err(|what| cx.error(&section.at.key(key), what)).ok());
+        let valid = raw
+            .and_then(|raw| read(raw).map_err(|what| cx.error(&section.place.key(key), what)).ok());
         // After an error the default is set, so that later checks see a whole plan.
         if let Some(value) = valid.or(object.default()) {
             configure(plan, object, spot, value).expect("the plan has the section and the queue");
@@ -306,14 +312,14 @@ pub(super) fn limit(
     cx: &mut Cx,
     section: Section<'_, '_>,
     key: &str,
-    said: Option<&MessageLimit>,
+    raw: Option<&MessageLimit>,
     plan: &mut CongestionPlan,
 ) {
     let (usual, name) = (MessageLimit::default(), format!("{}.{key}", section.name));
     settings(
         cx,
-        Section { at: &section.at.key(key), name: &name },
-        said.unwrap_or(&usual),
+        Section { place: &section.place.key(key), name: &name },
+        raw.unwrap_or(&usual),
         plan,
         At::default(),
     );

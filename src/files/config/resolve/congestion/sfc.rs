@@ -1,12 +1,12 @@
 //! Resolves source flow control: its points, and the top-of-rack proxy.
 
 use super::parts::{
-    Queues, SaidOf, Section, Selection, detect, ipv4, ipv6, life, limit, mac, named, queues, range,
-    senders, settings, threshold, times, udp_port,
+    ByClass, Queues, Section, Selection, detect, ipv4, ipv6, life, limit, mac, named, queues,
+    range, senders, settings, threshold, times, udp_port,
 };
 use super::{ByQueue, Context, Cx, Place};
 use crate::quantity::{Span, octets};
-use crate::raw::{self, SfcFormName, SfcFromName};
+use crate::raw;
 use congestion::proxy::{CachePlan, PausePolicy, Senders};
 use congestion::sfc::{Monitor, SfcPlan};
 use ground::time::Duration;
@@ -20,41 +20,41 @@ use switch::{
 /// centre's round trip, in which the upstream neighbours have received the CIM.
 const PATIENCE_WITH_ISOLATION: Duration = Duration::from_micros(10);
 
-/// Resolves the section at `at`.
+/// Resolves the section at `place`.
 pub fn sfc<'m>(
     cx: &mut Cx,
-    at: &Place<'m>,
+    place: &Place<'m>,
     raw: &'m raw::Sfc,
     context: &Context<'_, 'm>,
     plan: &mut CongestionPlan,
 ) {
-    let all = Queues { at, map: &raw.queues };
+    let all = Queues { place, map: &raw.queues };
     let own = |port: &'m raw::Port| port.sfc.as_ref().map(|sfc| &sfc.queues);
-    let said = queues(cx, "sfc", all, context.drafts, own);
-    let ipv4 = ipv4(cx, &at.key("sfcmIPv4Address"), raw.ipv4_address.as_ref());
-    let ipv6 = ipv6(cx, &at.key("sfcmIPv6Address"), raw.ipv6_address.as_ref());
-    let monitored_queues = monitored(cx, at, raw, &said, context);
+    let by_port = queues(cx, "sfc", all, context.drafts, own);
+    let ipv4 = ipv4(cx, &place.key("sfcmIPv4Address"), raw.ipv4_address.as_ref());
+    let ipv6 = ipv6(cx, &place.key("sfcmIPv6Address"), raw.ipv6_address.as_ref());
+    let monitored_queues = monitored(cx, place, raw, &by_port, context);
     plan.sfc = Some(SourceFlowControlPlan {
-        point: point(cx, at, raw, monitored_queues, context),
+        point: point(cx, place, raw, monitored_queues, context),
         // Placeholders: `settings` below fills in what the table of objects has ranges and defaults of.
         transmit_priority: Priority::ALL[0],
         dscp: None,
-        form: form(cx, at, raw),
+        form: form(cx, place, raw),
         min_header_octets: 0,
         unknown: UnknownHost::default(),
-        from: from(cx, at, raw, ipv4.is_some() || ipv6.is_some()),
-        mac: mac(cx, &at.key("sfcmMacAddress"), raw.mac_address.as_ref()),
+        from: from(cx, place, raw, ipv4.is_some() || ipv6.is_some()),
+        mac: mac(cx, &place.key("sfcmMacAddress"), raw.mac_address.as_ref()),
         ipv4,
         ipv6,
-        monitors: monitors(cx, at, &said, context),
+        monitors: monitors(cx, place, &by_port, context),
     });
-    let section = Section { at, name: "sfc" };
+    let section = Section { place, name: "sfc" };
     settings(cx, section, raw, plan, At::default());
     limit(cx, section, "budget", raw.budget.as_ref(), plan);
     if let Some(meter) = &raw.meter {
         settings(
             cx,
-            Section { at: &at.key("meter"), name: "sfc.meter" },
+            Section { place: &place.key("meter"), name: "sfc.meter" },
             meter,
             plan,
             At::default(),
@@ -71,14 +71,14 @@ pub fn sfc<'m>(
     let (min, max) = (sfc.point.pause_min, sfc.point.pause_max);
     if min > max {
         let what = format!("{min} is above `pause_max` ({max}), so no pause would be requested");
-        cx.error(&at.key("pause_min"), what);
+        cx.error(&place.key("pause_min"), what);
     }
 }
 
 /// Resolves what the machine of the points takes; its other objects are set by `settings`.
 fn point(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     raw: &raw::Sfc,
     monitored_queues: u8,
     context: &Context<'_, '_>,
@@ -89,9 +89,9 @@ fn point(
         Some(_) => PATIENCE_WITH_ISOLATION,
         None => default.patience,
     };
-    let life_at = at.key("sfcMaxFlowLife");
+    let life_at = place.key("sfcMaxFlowLife");
     SfcPlan {
-        udp_port: udp_port(cx, &at.key("sfcmUDPPort"), raw.udp_port, default.udp_port),
+        udp_port: udp_port(cx, &place.key("sfcmUDPPort"), raw.udp_port, default.udp_port),
         monitored_queues,
         max_flow_life: life(cx, &life_at, raw.max_flow_life, default.max_flow_life),
         patience,
@@ -102,25 +102,25 @@ fn point(
 /// Resolves sfcMonitoredQueues to a mask: bit n for class n.
 fn monitored(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     raw: &raw::Sfc,
-    said: &[SaidOf<'_, raw::SfcQueue>],
+    by_port: &[ByClass<'_, raw::SfcQueue>],
     context: &Context<'_, '_>,
 ) -> u8 {
-    let named = named(said);
-    let here = at.key("sfcMonitoredQueues");
+    let named = named(by_port);
+    let here = place.key("sfcMonitoredQueues");
     let Some(classes) = &raw.monitored_queues else {
         let usual = if raw.queues.is_empty() { usual(context) } else { 0 };
         if named | usual == 0 {
             let what = "monitors no queue, as PFC protects no priority: name queues, such as \
                         `queues: {3: {threshold: 100KB}}`";
-            cx.warn(at, what);
+            cx.warn(place, what);
         }
         return named | usual;
     };
     let mask = mask(cx, &here, classes);
     for class in 0..PRIORITIES {
-        let entry = said.iter().find_map(|port| port[class].as_ref());
+        let entry = by_port.iter().find_map(|port| port[class].as_ref());
         if let Some((place, _)) = entry.filter(|_| mask >> class & 1 == 0) {
             // The mask is an object that can be written later.
             let what = format!(
@@ -132,16 +132,16 @@ fn monitored(
     mask
 }
 
-fn mask(cx: &mut Cx, at: &Place<'_>, classes: &raw::TrafficClasses) -> u8 {
+fn mask(cx: &mut Cx, place: &Place<'_>, classes: &raw::TrafficClasses) -> u8 {
     match classes {
         raw::TrafficClasses::Mask(n) => u8::try_from(*n).unwrap_or_else(|_| {
-            cx.error(at, format!("{n} is no mask of eight traffic classes; choose 0 to 0xff"));
+            cx.error(place, format!("{n} is no mask of eight traffic classes; choose 0 to 0xff"));
             0
         }),
         raw::TrafficClasses::List(list) => {
             let mut mask = 0;
             for (i, n) in list.iter().enumerate() {
-                mask |= 1 << cx.ranged(&at.index(i), *n, (0, 7), 0);
+                mask |= 1 << cx.ranged(&place.index(i), *n, (0, 7), 0);
             }
             mask
         }
@@ -160,19 +160,19 @@ fn usual(context: &Context<'_, '_>) -> u8 {
 /// Resolves a monitor for every queue, so that a class that is monitored later has one already.
 fn monitors(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &[SaidOf<'_, raw::SfcQueue>],
+    place: &Place<'_>,
+    raw: &[ByClass<'_, raw::SfcQueue>],
     context: &Context<'_, '_>,
 ) -> ByQueue<Option<Monitor>> {
     let nothing = raw::SfcQueue::default();
-    let mut out = Vec::with_capacity(said.len());
-    for (draft, queues) in context.drafts.iter().zip(said) {
+    let mut out = Vec::with_capacity(raw.len());
+    for (draft, queues) in context.drafts.iter().zip(raw) {
         let point = draft.raw.sfc.as_ref().and_then(|sfc| sfc.point).unwrap_or(true);
         let usual = threshold(draft.plan.rate);
         out.push(queues.each_ref().map(|queue| {
-            let (place, queue) = queue.as_ref().map_or((at, &nothing), |(place, said)| (place, *said));
-            let said = Selection { threshold: queue.threshold, aqm: queue.aqm.as_ref() };
-            let detect = detect(cx, place, said, usual, context);
+            let (place, queue) = queue.as_ref().map_or((place, &nothing), |(place, raw)| (place, *raw));
+            let raw = Selection { threshold: queue.threshold, aqm: queue.aqm.as_ref() };
+            let detect = detect(cx, place, raw, usual, context);
             let from = detect.floor();
             // Half of the queue stays, so that the line has frames to send while the source is paused.
             let target = queue.target.map_or(Bytes(from.0 / 2), |s| Bytes(s.0));
@@ -191,100 +191,93 @@ fn monitors(
     out
 }
 
-fn form(cx: &mut Cx, at: &Place<'_>, raw: &raw::Sfc) -> SfcmForm {
+fn form(cx: &mut Cx, place: &Place<'_>, raw: &raw::Sfc) -> SfcmForm {
     // Octets of the frame are part of one form only, so asking for them chooses it.
     let usual = match raw.min_header_octets {
-        Some(_) => SfcFormName::Encapsulated,
-        None => SfcFormName::Simplified,
+        Some(_) => SfcmForm::Encapsulated,
+        None => SfcmForm::Simplified,
     };
-    match raw.form.unwrap_or(usual) {
-        SfcFormName::Encapsulated => SfcmForm::Encapsulated,
-        SfcFormName::Simplified => {
-            if raw.min_header_octets.is_some() {
-                let octets_at = at.key("sfcMinHeaderOctets");
-                cx.warn(&octets_at, "messages of the simplified form have no octets of the frame");
-            }
-            SfcmForm::Simplified
-        }
+    let form = raw.form.unwrap_or(usual);
+    if form == SfcmForm::Simplified && raw.min_header_octets.is_some() {
+        let octets_at = place.key("sfcMinHeaderOctets");
+        cx.warn(&octets_at, "messages of the simplified form have no octets of the frame");
     }
+    form
 }
 
-fn from(cx: &mut Cx, at: &Place<'_>, raw: &raw::Sfc, has_address: bool) -> SfcmFrom {
-    match raw.from {
-        None if has_address => SfcmFrom::Own,
-        None | Some(SfcFromName::Swapped) => SfcmFrom::Swapped,
-        Some(SfcFromName::Own) => {
-            if raw.ipv4_address.is_none() && raw.ipv6_address.is_none() {
-                let what = "the switch has no address to send from; add `sfcmIPv4Address` or \
-                            `sfcmIPv6Address`";
-                cx.error(&at.key("from"), what);
-            }
-            SfcmFrom::Own
-        }
+fn from(cx: &mut Cx, place: &Place<'_>, raw: &raw::Sfc, has_address: bool) -> SfcmFrom {
+    if raw.from == Some(SfcmFrom::Own) && raw.ipv4_address.is_none() && raw.ipv6_address.is_none() {
+        let what = "the switch has no address to send from; add `sfcmIPv4Address` or \
+                    `sfcmIPv6Address`";
+        cx.error(&place.key("from"), what);
     }
+    let usual = if has_address { SfcmFrom::Own } else { SfcmFrom::Swapped };
+    raw.from.unwrap_or(usual)
 }
 
 /// Default credit, as a multiple of the longest pause.
 const CREDIT_PAUSES: u64 = 10;
 
-/// Resolves the section at `at`; `sfc` is the section of the congestion points, which use the same
+/// Resolves the section at `place`; `sfc` is the section of the congestion points, which use the same
 /// UDP port.
 pub fn proxy(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     raw: &raw::SfcProxy,
     sfc: Option<&raw::Sfc>,
     plan: &mut CongestionPlan,
 ) {
-    let port_at = at.key("sfcmUDPPort");
+    let port_at = place.key("sfcmUDPPort");
     let of_points = sfc.and_then(|sfc| sfc.udp_port);
     // A port out of range in that section was reported there.
     // One port serves the whole network, so that of the points is the only right one here.
     let usual = of_points.unwrap_or(SfcPlan::new().udp_port);
-    let said = udp_port(cx, &port_at, raw.udp_port, usual);
-    if sfc.is_some() && said != usual {
+    let port = udp_port(cx, &port_at, raw.udp_port, usual);
+    if sfc.is_some() && port != usual {
         let what = format!(
             "the points of this switch have {usual} (`sfc.sfcmUDPPort`), and the port is one for the \
              whole network; leave it out here"
         );
         cx.error(&port_at, what);
     }
-    let (switches_at, hosts_at) = (at.key("accept").key("switches"), at.key("accept").key("hosts"));
+    let (switches_at, hosts_at) =
+        (place.key("accept").key("switches"), place.key("accept").key("hosts"));
     plan.proxy = Some(SfcProxyPlan {
-        udp_port: said,
+        udp_port: port,
         unknown: UnknownHost::default(),
         max_flow_life: life(
             cx,
-            &at.key("sfcMaxFlowLife"),
+            &place.key("sfcMaxFlowLife"),
             raw.max_flow_life,
             life_of_points(sfc).unwrap_or(SfcPlan::new().max_flow_life),
         ),
         fabric: senders(cx, &switches_at, raw.accept.switches.as_ref(), Senders::Anybody),
         hosts: senders(cx, &hosts_at, raw.accept.hosts.as_ref(), Senders::Nobody),
         policy: PausePolicy::standard(),
-        cache: raw.cache.as_ref().map(|raw| cache(cx, &at.key("cache"), raw, sfc)),
+        cache: raw.cache.as_ref().map(|raw| cache(cx, &place.key("cache"), raw, sfc)),
     });
-    settings(cx, Section { at, name: "sfc_proxy" }, raw, plan, At::default());
+    settings(cx, Section { place, name: "sfc_proxy" }, raw, plan, At::default());
     if let Some(raw) = &raw.policy {
-        let at = at.key("policy");
-        settings(cx, Section { at: &at, name: "sfc_proxy.policy" }, raw, plan, At::default());
+        let place = place.key("policy");
+        settings(cx, Section { place: &place, name: "sfc_proxy.policy" }, raw, plan, At::default());
         if let Some(proxy) = &mut plan.proxy {
-            proxy.policy.credit = credit(cx, &at.key("credit"), raw.credit, proxy.policy.longest);
+            proxy.policy.credit =
+                credit(cx, &place.key("credit"), raw.credit, proxy.policy.longest);
         }
     }
 }
 
-fn credit(cx: &mut Cx, at: &Place<'_>, said: Option<Span>, longest: Duration) -> Duration {
+fn credit(cx: &mut Cx, place: &Place<'_>, raw: Option<Span>, longest: Duration) -> Duration {
     let range = times("sfc_proxy.policy.credit");
     let usual = longest.saturating_mul(CREDIT_PAUSES).min(range.1);
     // Less than one pause would refuse every pause that `longest` allows.
-    let credit = said.map_or(usual, |s| s.0);
+    let credit = raw.map_or(usual, |s| s.0);
     if credit < longest {
         let what = format!("{credit} is less than one pause may last (`longest`, {longest})");
-        cx.error(at, what);
+        cx.error(place, what);
         return usual;
     }
-    cx.ranged(at, credit, range, usual)
+    cx.ranged(place, credit, range, usual)
 }
 
 /// Returns the lifetime of flows in the section of the congestion points, if it has a valid one.
@@ -295,16 +288,16 @@ fn life_of_points(sfc: Option<&raw::Sfc>) -> Option<Duration> {
 
 fn cache(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     raw: &raw::SfcProxyCache,
     sfc: Option<&raw::Sfc>,
 ) -> CachePlan {
     let default = CachePlan::standard();
-    let entries_at = at.key("entries");
+    let entries_at = place.key("entries");
     let usual = default.entries as u32;
-    let said = i64::from(raw.entries.unwrap_or(usual));
+    let count = i64::from(raw.entries.unwrap_or(usual));
     let entries = range("sfc_proxy.cache.entries");
-    let entries = cx.ranged(&entries_at, said, entries, usual.into()) as u32;
+    let entries = cx.ranged(&entries_at, count, entries, usual.into()) as u32;
     if !entries.is_power_of_two() {
         // Both neighbours, as either may be what was meant.
         let (below, above) = (1 << entries.ilog2(), entries.next_power_of_two());
@@ -314,7 +307,7 @@ fn cache(
     let usual = life_of_points(sfc).unwrap_or(default.life);
     CachePlan {
         entries: entries as usize,
-        life: life(cx, &at.key("sfcMaxFlowLife"), raw.max_flow_life, usual),
+        life: life(cx, &place.key("sfcMaxFlowLife"), raw.max_flow_life, usual),
         remember: raw.remember.unwrap_or_default(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::traffic::{Sizes, sizes};
 use crate::Side;
-use crate::raw::{self, DcqcnName, Load, Messages, Short, TransportLong, TransportName};
+use crate::raw::{self, DcqcnName, Load, Messages, Short, TransportLong, TransportWord};
 use crate::resolve::graph::Source;
 use config::quantity::{Ratio, Span};
 use config::{Cx, Place};
@@ -75,148 +75,153 @@ impl Carrier {
 
 pub(super) fn carrier(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: Option<&raw::Transport>,
-) -> (TransportName, Carrier) {
-    let name = match said {
-        None => TransportName::Udp,
+    place: &Place<'_>,
+    raw: Option<&raw::Transport>,
+) -> (TransportWord, Carrier) {
+    let name = match raw {
+        None => TransportWord::Udp,
         Some(Short::Short(name)) => *name,
         Some(Short::Long(long)) => match (&long.roce, &long.tcp) {
-            (Some(_), None) => TransportName::Roce,
-            (None, Some(_)) => TransportName::Tcp,
+            (Some(_), None) => TransportWord::Roce,
+            (None, Some(_)) => TransportWord::Tcp,
             _ => {
-                cx.error(at, "needs exactly one of `roce` and `tcp`");
-                TransportName::Udp
+                cx.error(place, "needs exactly one of `roce` and `tcp`");
+                TransportWord::Udp
             }
         },
     };
-    let long = match said {
+    let long = match raw {
         Some(Short::Long(long)) => long.clone(),
         _ => TransportLong::default(),
     };
     let carrier = match name {
-        TransportName::Udp => Carrier::Udp,
-        TransportName::Ethernet => Carrier::Ethernet,
-        TransportName::Roce => {
-            let said = long.roce.unwrap_or_default();
-            let at = at.key("roce");
-            let batch = batch(cx, &at.key("messages"), said.messages.as_ref());
-            Carrier::Roce(Box::new(roce(cx, &at, &said)), batch)
+        TransportWord::Udp => Carrier::Udp,
+        TransportWord::Ethernet => Carrier::Ethernet,
+        TransportWord::Roce => {
+            let raw = long.roce.unwrap_or_default();
+            let place = place.key("roce");
+            let batch = batch(cx, &place.key("messages"), raw.messages.as_ref());
+            Carrier::Roce(Box::new(roce(cx, &place, &raw)), batch)
         }
-        TransportName::Tcp => {
-            let said = long.tcp.unwrap_or_default();
-            let at = at.key("tcp");
-            let batch = batch(cx, &at.key("messages"), said.messages.as_ref());
-            Carrier::Tcp(tcp(cx, &at, &said), batch)
+        TransportWord::Tcp => {
+            let raw = long.tcp.unwrap_or_default();
+            let place = place.key("tcp");
+            let batch = batch(cx, &place.key("messages"), raw.messages.as_ref());
+            Carrier::Tcp(tcp(cx, &place, &raw), batch)
         }
     };
     (name, carrier)
 }
 
-fn roce(cx: &mut Cx, at: &Place<'_>, said: &raw::Roce) -> RocePlan {
+fn roce(cx: &mut Cx, place: &Place<'_>, raw: &raw::Roce) -> RocePlan {
     let default = RocePlan::new(U24::default(), U24::default());
-    let cnp_interval = match said.cnp_interval {
+    let cnp_interval = match raw.cnp_interval {
         None => default.cnp_interval,
         // An interval of zero sends a CNP for every marked packet; `None` is the plan's word for it.
         Some(Span(Duration::ZERO)) => None,
         Some(Span(span)) => Some(span),
     };
     RocePlan {
-        operation: said.operation.unwrap_or_default(),
-        recovery: said.recovery.unwrap_or_default(),
-        window: said.window.map(|s| Bytes(s.0)),
-        ack_every: at_least_one(cx, &at.key("ack_every"), said.ack_every, default.ack_every),
-        timeout: above_zero(cx, &at.key("timeout"), said.timeout, default.timeout),
-        dcqcn: said.dcqcn.as_ref().and_then(|d| dcqcn(cx, &at.key("dcqcn"), d)),
+        operation: raw.operation.unwrap_or_default(),
+        recovery: raw.recovery.unwrap_or_default(),
+        window: raw.window.map(|s| Bytes(s.0)),
+        ack_every: at_least_one(cx, &place.key("ack_every"), raw.ack_every, default.ack_every),
+        timeout: above_zero(cx, &place.key("timeout"), raw.timeout, default.timeout),
+        dcqcn: raw.dcqcn.as_ref().and_then(|d| dcqcn(cx, &place.key("dcqcn"), d)),
         cnp_interval,
-        ack: said.ack_priority.and_then(|n| priority(cx, &at.key("ack_priority"), n)),
-        cnp: said
+        ack: raw.ack_priority.and_then(|n| priority(cx, &place.key("ack_priority"), n)),
+        cnp: raw
             .cnp_priority
-            .and_then(|n| priority(cx, &at.key("cnp_priority"), n))
+            .and_then(|n| priority(cx, &place.key("cnp_priority"), n))
             .unwrap_or(default.cnp),
         ..default
     }
 }
 
-fn tcp(cx: &mut Cx, at: &Place<'_>, said: &raw::Tcp) -> TcpPlan {
+fn tcp(cx: &mut Cx, place: &Place<'_>, raw: &raw::Tcp) -> TcpPlan {
     let default = TcpPlan::new(0, 0);
-    let window_at = at.key("initial_window");
+    let window_at = place.key("initial_window");
     TcpPlan {
-        initial_window: at_least_one(cx, &window_at, said.initial_window, default.initial_window),
-        window: said.window.map(|s| Bytes(s.0)),
-        timeout_min: above_zero(cx, &at.key("timeout_min"), said.timeout_min, default.timeout_min),
-        ack: said.ack_priority.and_then(|n| priority(cx, &at.key("ack_priority"), n)),
+        initial_window: at_least_one(cx, &window_at, raw.initial_window, default.initial_window),
+        window: raw.window.map(|s| Bytes(s.0)),
+        timeout_min: above_zero(
+            cx,
+            &place.key("timeout_min"),
+            raw.timeout_min,
+            default.timeout_min,
+        ),
+        ack: raw.ack_priority.and_then(|n| priority(cx, &place.key("ack_priority"), n)),
         ..default
     }
 }
 
 /// Resolves messages.
-fn batch(cx: &mut Cx, at: &Place<'_>, said: Option<&Messages>) -> Option<Batch> {
-    let said = said?;
-    if said.count == Some(0) {
-        cx.error(&at.key("count"), "must be at least 1");
+fn batch(cx: &mut Cx, place: &Place<'_>, raw: Option<&Messages>) -> Option<Batch> {
+    let raw = raw?;
+    if raw.count == Some(0) {
+        cx.error(&place.key("count"), "must be at least 1");
     }
-    if said.load.is_some() && said.every.is_some() {
-        cx.error(&at.key("load"), "`every` is there too; leave out one of them");
+    if raw.load.is_some() && raw.every.is_some() {
+        cx.error(&place.key("load"), "`every` is there too; leave out one of them");
     }
     Some(Batch {
-        sizes: sizes(cx, &at.key("bytes"), &said.bytes),
-        every: said.every.map_or(Duration::ZERO, |s| s.0),
-        count: said.count,
-        load: said.load.as_ref().and_then(|load| self::load(cx, &at.key("load"), load)),
+        sizes: sizes(cx, &place.key("bytes"), &raw.bytes),
+        every: raw.every.map_or(Duration::ZERO, |s| s.0),
+        count: raw.count,
+        load: raw.load.as_ref().and_then(|load| self::load(cx, &place.key("load"), load)),
     })
 }
 
-fn load(cx: &mut Cx, at: &Place<'_>, said: &Load) -> Option<(Side, f64)> {
-    let (side, Ratio(share)) = match said {
+fn load(cx: &mut Cx, place: &Place<'_>, raw: &Load) -> Option<(Side, f64)> {
+    let (side, Ratio(share)) = match raw {
         Short::Short(share) => (Side::Sender, *share),
         Short::Long(long) => match (long.sender, long.receiver) {
             (Some(share), None) => (Side::Sender, share),
             (None, Some(share)) => (Side::Receiver, share),
             _ => {
-                cx.error(at, "needs exactly one of `sender` and `receiver`");
+                cx.error(place, "needs exactly one of `sender` and `receiver`");
                 return None;
             }
         },
     };
     if share == 0 {
-        cx.error(at, "is out of range; choose above 0% up to 100%");
+        cx.error(place, "is out of range; choose above 0% up to 100%");
         return None;
     }
     Some((side, f64::from(share) / 1e6))
 }
 
-fn at_least_one(cx: &mut Cx, at: &Place<'_>, said: Option<u32>, default: u32) -> u32 {
-    cx.ranged(at, said.unwrap_or(default), (1, u32::MAX), default)
+fn at_least_one(cx: &mut Cx, place: &Place<'_>, raw: Option<u32>, default: u32) -> u32 {
+    cx.ranged(place, raw.unwrap_or(default), (1, u32::MAX), default)
 }
 
-fn above_zero(cx: &mut Cx, at: &Place<'_>, said: Option<Span>, default: Duration) -> Duration {
-    let span = said.map_or(default, |s| s.0);
+fn above_zero(cx: &mut Cx, place: &Place<'_>, raw: Option<Span>, default: Duration) -> Duration {
+    let span = raw.map_or(default, |s| s.0);
     if span == Duration::ZERO {
-        cx.error(at, format!("must be above zero, such as {default}"));
+        cx.error(place, format!("must be above zero, such as {default}"));
         return default;
     }
     span
 }
 
 /// Returns the marking of acknowledgements of a priority.
-fn priority(cx: &mut Cx, at: &Place<'_>, n: u8) -> Option<Marking> {
+fn priority(cx: &mut Cx, place: &Place<'_>, n: u8) -> Option<Marking> {
     // Class selectors (RFC 2474), as for data; 8 times a priority above 7 is no DSCP or no priority.
     let found = Priority::new(n).zip(Dscp::new(n.saturating_mul(8)));
     if found.is_none() {
-        cx.error(at, format!("there is no priority {n}; choose 0 to 7"));
+        cx.error(place, format!("there is no priority {n}; choose 0 to 7"));
     }
     found.map(|(priority, dscp)| Marking { priority, dscp })
 }
 
 /// Warns of a preset that was made for another link rate than the sender's. The additive step is
 /// the parameter that matters most, so there is no warning if the file sets `additive`.
-pub(super) fn check_preset(cx: &mut Cx, at: &Source<'_>, said: &raw::Flow, host: &StationPlan) {
-    let Some(Short::Long(transport)) = &said.transport else { return };
+pub(super) fn check_preset(cx: &mut Cx, source: &Source<'_>, raw: &raw::Flow, host: &StationPlan) {
+    let Some(Short::Long(transport)) = &raw.transport else { return };
     let Some(dcqcn) = transport.roce.as_ref().and_then(|roce| roce.dcqcn.as_ref()) else { return };
     let (preset, additive) = match dcqcn {
         Short::Short(name) => (*name, None),
-        Short::Long(said) => (said.preset.unwrap_or_default(), said.additive),
+        Short::Long(raw) => (raw.preset.unwrap_or_default(), raw.additive),
     };
     let (name, set) = match preset {
         DcqcnName::Sigcomm15 => ("sigcomm15", DcqcnPlan::sigcomm15()),
@@ -238,17 +243,17 @@ pub(super) fn check_preset(cx: &mut Cx, at: &Source<'_>, said: &raw::Flow, host:
         set.additive,
         scaled.unwrap_or(set.additive)
     );
-    cx.warn(&at.key("transport").key("roce").key("dcqcn"), what);
+    cx.warn(&source.key("transport").key("roce").key("dcqcn"), what);
 }
 
 /// Link rate of the presets from DCQCN's paper and its authors' simulator.
 const PRESET_RATE: BitsPerSec = BitsPerSec::gbps(40);
 
 /// Resolves the reaction point.
-fn dcqcn(cx: &mut Cx, at: &Place<'_>, said: &Short<DcqcnName, raw::Dcqcn>) -> Option<DcqcnPlan> {
-    let (preset, said) = match said {
+fn dcqcn(cx: &mut Cx, place: &Place<'_>, raw: &Short<DcqcnName, raw::Dcqcn>) -> Option<DcqcnPlan> {
+    let (preset, raw) = match raw {
         Short::Short(name) => (*name, raw::Dcqcn::default()),
-        Short::Long(said) => (said.preset.unwrap_or_default(), said.clone()),
+        Short::Long(raw) => (raw.preset.unwrap_or_default(), raw.clone()),
     };
     let set = match preset {
         DcqcnName::None => return None,
@@ -261,25 +266,25 @@ fn dcqcn(cx: &mut Cx, at: &Place<'_>, said: &Short<DcqcnName, raw::Dcqcn>) -> Op
     let alpha = |r: Ratio| (f64::from(r.0) / 1e6 * one).round() as u32;
     let span = |s: Option<Span>, set: Duration| s.map_or(set, |s| s.0);
     let plan = DcqcnPlan {
-        gain: said.gain.map_or(set.gain, |g| (g * one).round() as u32),
-        initial_alpha: said.initial_alpha.map_or(set.initial_alpha, alpha),
-        alpha_period: span(said.alpha_period, set.alpha_period),
-        increase_period: span(said.increase_period, set.increase_period),
-        increase_bytes: said.increase_bytes.map_or(set.increase_bytes, |s| Bytes(s.0)),
-        recoveries: said.recoveries.unwrap_or(set.recoveries),
-        additive: said.additive.map_or(set.additive, |r| r.0),
-        hyper: said.hyper.map(|r| r.0).or(set.hyper),
-        min_rate: said.min_rate.map_or(set.min_rate, |r| r.0),
-        decrease_period: span(said.decrease_period, set.decrease_period),
-        decrease_max: said.decrease_max.map_or(set.decrease_max, |r| (r.0 / 10_000) as u8),
-        clamp_target: said.clamp_target.unwrap_or(set.clamp_target),
+        gain: raw.gain.map_or(set.gain, |g| (g * one).round() as u32),
+        initial_alpha: raw.initial_alpha.map_or(set.initial_alpha, alpha),
+        alpha_period: span(raw.alpha_period, set.alpha_period),
+        increase_period: span(raw.increase_period, set.increase_period),
+        increase_bytes: raw.increase_bytes.map_or(set.increase_bytes, |s| Bytes(s.0)),
+        recoveries: raw.recoveries.unwrap_or(set.recoveries),
+        additive: raw.additive.map_or(set.additive, |r| r.0),
+        hyper: raw.hyper.map(|r| r.0).or(set.hyper),
+        min_rate: raw.min_rate.map_or(set.min_rate, |r| r.0),
+        decrease_period: span(raw.decrease_period, set.decrease_period),
+        decrease_max: raw.decrease_max.map_or(set.decrease_max, |r| (r.0 / 10_000) as u8),
+        clamp_target: raw.clamp_target.unwrap_or(set.clamp_target),
         first_rate: set.first_rate,
     };
     // A NaN is neither above 0 nor at most 1, hence the negation.
-    if said.gain.is_some_and(|g| !(g > 0.0 && g <= 1.0)) || !plan.is_sound() {
+    if raw.gain.is_some_and(|g| !(g > 0.0 && g <= 1.0)) || !plan.is_sound() {
         let what = "is out of range: gain above 0 up to 1, periods and octets above 0, \
                     decrease_max 1% to 100%";
-        cx.error(at, what);
+        cx.error(place, what);
         return None;
     }
     Some(plan)

@@ -35,17 +35,17 @@ impl Pairs {
 /// Returns the host numbers of sender and receiver of each flow of an entry.
 pub(super) fn ends(
     cx: &mut Cx,
-    at: &graph::Source<'_>,
-    said: &raw::Flow,
+    source: &graph::Source<'_>,
+    raw: &raw::Flow,
     context: &Context<'_, '_>,
     room: usize,
     entry: usize,
 ) -> Pairs {
     let none = Pairs::Given(Vec::new());
-    let (from_at, to_at) = (at.key("from"), at.key("to"));
-    let from = hosts(cx, &from_at, said.from.as_ref(), context, 2 * entry);
-    if matches!(said.pattern, Some(Pattern::Ring | Pattern::Exchange)) {
-        if said.to.is_some() {
+    let (from_at, to_at) = (source.key("from"), source.key("to"));
+    let from = hosts(cx, &from_at, raw.from.as_ref(), context, 2 * entry);
+    if matches!(raw.pattern, Some(Pattern::Ring | Pattern::Exchange)) {
+        if raw.to.is_some() {
             cx.error(&to_at, "a collective is among the hosts of `from`; leave out `to`");
         }
         // Before the receivers are resolved: without `to` they would be all hosts.
@@ -55,11 +55,11 @@ pub(super) fn ends(
         }
         return Pairs::Collective(from);
     }
-    let to = hosts(cx, &to_at, said.to.as_ref(), context, 2 * entry + 1);
+    let to = hosts(cx, &to_at, raw.to.as_ref(), context, 2 * entry + 1);
     if from.is_empty() || to.is_empty() {
         return none;
     }
-    let pairs: Vec<(usize, usize)> = match said.pattern.unwrap_or_default() {
+    let pairs: Vec<(usize, usize)> = match raw.pattern.unwrap_or_default() {
         // Checked before the pairs are made: 16,384 hosts would make 268 million. Those of a host with itself are
         // left out.
         Pattern::AllToAll if from.len() * to.len() > room + to.len().min(from.len()) => {
@@ -68,7 +68,7 @@ pub(super) fn ends(
                 from.len() * to.len(),
                 FLOW_ID_MAX + 1
             );
-            cx.error(&at.own, what);
+            cx.error(&source.own, what);
             return none;
         }
         Pattern::AllToAll => {
@@ -77,7 +77,7 @@ pub(super) fn ends(
         }
         Pattern::Pairs if from.len() != to.len() => {
             let what = format!("{} senders and {} receivers are no pairs", from.len(), to.len());
-            cx.error(&at.own, what);
+            cx.error(&source.own, what);
             return none;
         }
         Pattern::Pairs => from.into_iter().zip(to).collect(),
@@ -85,19 +85,19 @@ pub(super) fn ends(
             let (senders, receivers) = (from.len(), to.len());
             let what =
                 format!("{receivers} receivers are too few for a permutation of {senders} senders");
-            cx.error(&at.own, what);
+            cx.error(&source.own, what);
             return none;
         }
         Pattern::Permutation => permutation(from, to, Rng::nth(context.seed, entry as u64)),
-        Pattern::Random => return random(cx, at, from, to, context),
+        Pattern::Random => return random(cx, source, from, to, context),
         Pattern::Ring | Pattern::Exchange => unreachable!("collectives have returned"),
     };
     if pairs.is_empty() || pairs.iter().any(|(f, t)| f == t) {
-        cx.error(&at.own, "a host would send to itself; name others");
+        cx.error(&source.own, "a host would send to itself; name others");
         return none;
     }
     if pairs.len() > room {
-        cx.error(&at.own, format!("more than {} flows", FLOW_ID_MAX + 1));
+        cx.error(&source.own, format!("more than {} flows", FLOW_ID_MAX + 1));
         return none;
     }
     Pairs::Given(pairs)
@@ -106,14 +106,14 @@ pub(super) fn ends(
 /// Returns the hosts of random pairs, if each sender has a receiver beside itself.
 fn random(
     cx: &mut Cx,
-    at: &graph::Source<'_>,
+    source: &graph::Source<'_>,
     from: Vec<usize>,
     to: Vec<usize>,
     context: &Context<'_, '_>,
 ) -> Pairs {
     if let Some(alone) = from.iter().find(|from| to.iter().all(|to| to == *from)) {
         let name = &context.graph.nodes[context.graph.hosts[*alone]].name;
-        cx.error(&at.own, format!("`{name}` has no receiver but itself; name others"));
+        cx.error(&source.own, format!("`{name}` has no receiver but itself; name others"));
         return Pairs::Given(Vec::new());
     }
     Pairs::Random { from, to }
@@ -123,15 +123,15 @@ fn random(
 /// the number of this end among all of the lab.
 fn hosts(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: Option<&Chosen>,
+    place: &Place<'_>,
+    raw: Option<&Chosen>,
     context: &Context<'_, '_>,
     end: usize,
 ) -> Vec<usize> {
-    match said {
+    match raw {
         None => all(context),
-        Some(Chosen::Listed(Many(list))) => listed(cx, at, list, context),
-        Some(Chosen::Random(random)) => some_of(cx, at, random, context, end),
+        Some(Chosen::Listed(Many(list))) => listed(cx, place, list, context),
+        Some(Chosen::Random(random)) => some_of(cx, place, random, context, end),
     }
 }
 
@@ -140,7 +140,12 @@ fn all(context: &Context<'_, '_>) -> Vec<usize> {
     (0..context.graph.hosts.len()).filter(|host| !context.is_tester(*host)).collect()
 }
 
-fn listed(cx: &mut Cx, at: &Place<'_>, list: &[String], context: &Context<'_, '_>) -> Vec<usize> {
+fn listed(
+    cx: &mut Cx,
+    place: &Place<'_>,
+    list: &[String],
+    context: &Context<'_, '_>,
+) -> Vec<usize> {
     let graph = context.graph;
     if let [one] = list {
         if one == "all" {
@@ -148,12 +153,12 @@ fn listed(cx: &mut Cx, at: &Place<'_>, list: &[String], context: &Context<'_, '_
         }
     }
     if list.is_empty() {
-        cx.error(at, "names no host; write `all`, a host or a list of hosts");
+        cx.error(place, "names no host; write `all`, a host or a list of hosts");
     }
     let mut out: Vec<usize> = Vec::new();
     let mut taken = vec![false; graph.hosts.len()];
     for (i, text) in list.iter().enumerate() {
-        let here = if list.len() == 1 { at.clone() } else { at.index(i) };
+        let here = if list.len() == 1 { place.clone() } else { place.index(i) };
         for name in graph::expand(cx, &here, text) {
             // The first of a range that does not exist stands for those behind it.
             let Some(node) = graph.find_host(cx, &here, &name) else { break };
@@ -175,32 +180,33 @@ fn listed(cx: &mut Cx, at: &Place<'_>, list: &[String], context: &Context<'_, '_
 /// Returns some of several hosts at random, in the order of the list.
 fn some_of(
     cx: &mut Cx,
-    at: &Place<'_>,
-    said: &RandomNames,
+    place: &Place<'_>,
+    raw: &RandomNames,
     context: &Context<'_, '_>,
     end: usize,
 ) -> Vec<usize> {
-    let of = match &said.of {
+    let candidates = match &raw.of {
         None => all(context),
-        Some(Many(list)) => listed(cx, &at.key("of"), list, context),
+        Some(Many(list)) => listed(cx, &place.key("of"), list, context),
     };
-    let count = said.random as usize;
-    if count == 0 || count > of.len() {
-        if !of.is_empty() {
-            let what = format!("{count} of {} hosts; choose 1 to {}", of.len(), of.len());
-            cx.error(&at.key("random"), what);
+    let count = raw.random as usize;
+    if count == 0 || count > candidates.len() {
+        if !candidates.is_empty() {
+            let what =
+                format!("{count} of {} hosts; choose 1 to {}", candidates.len(), candidates.len());
+            cx.error(&place.key("random"), what);
         }
         return Vec::new();
     }
     // A Fisher-Yates shuffle that stops after `count` draws.
     let mut rng = Rng::new(stream(context.seed, Use::Hosts, end, 0));
-    let mut order: Vec<usize> = (0..of.len()).collect();
+    let mut order: Vec<usize> = (0..candidates.len()).collect();
     for i in 0..count {
-        order.swap(i, i + rng.below((of.len() - i) as u64) as usize);
+        order.swap(i, i + rng.below((candidates.len() - i) as u64) as usize);
     }
     order.truncate(count);
     order.sort_unstable();
-    order.into_iter().map(|i| of[i]).collect()
+    order.into_iter().map(|i| candidates[i]).collect()
 }
 
 /// Pairs every sender with one receiver, no receiver twice and no host with itself.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::carrier::Carrier;
 use super::parts::{Context, KindOf};
-use crate::raw::{self, Short, TransportName};
+use crate::raw::{self, Short, TransportWord};
 use crate::resolve::graph::Source;
 use crate::resolve::routes::Hop;
 use buffer::GroupKind;
@@ -30,15 +30,15 @@ fn taken_for(classify: &ClassifyPlan, carrier: &Carrier, dscp: Dscp) -> Priority
 /// Returns the priority and the DSCP of a flow.
 pub(super) fn marking(
     cx: &mut Cx,
-    at: &Source<'_>,
+    source: &Source<'_>,
     kind: &KindOf,
-    way: &[Hop],
+    path: &[Hop],
     context: &Context<'_, '_>,
 ) -> Marking {
     // Class selectors (RFC 2474): the upper three bits of a DSCP are the priority.
-    let of = |p: Priority| Dscp::new(p.get() * 8).unwrap_or(Dscp::MIN);
-    let usual = kind.dscp.or(kind.priority.map(of)).unwrap_or(Dscp::MIN);
-    let first = way.first().and_then(|hop| Some((context.switch(hop)?, hop.input)));
+    let class_selector = |p: Priority| Dscp::new(p.get() * 8).unwrap_or(Dscp::MIN);
+    let usual = kind.dscp.or(kind.priority.map(class_selector)).unwrap_or(Dscp::MIN);
+    let first = path.first().and_then(|hop| Some((context.switch(hop)?, hop.input)));
     let Some((switch, port)) = first else {
         // Two hosts without a switch between: the receiver does not classify, so the marking alone decides.
         let by_dscp = Priority::ALL[usual.index() / 8];
@@ -58,7 +58,7 @@ pub(super) fn marking(
                 switch.name,
                 taken(usual)
             );
-            cx.warn(&at.key("dscp"), what);
+            cx.warn(&source.key("dscp"), what);
         }
         return Marking { priority, dscp: usual };
     }
@@ -72,7 +72,7 @@ pub(super) fn marking(
             switch.name,
             taken(usual)
         );
-        cx.error(&at.key("priority"), what);
+        cx.error(&source.key("priority"), what);
         usual
     });
     Marking { priority, dscp }
@@ -82,10 +82,10 @@ pub(super) fn marking(
 pub(super) fn signals(
     kind: &KindOf,
     marked: Marking,
-    way: &[Hop],
+    path: &[Hop],
     context: &Context<'_, '_>,
 ) -> FlowSignals {
-    let marking = way.iter().find_map(|hop| {
+    let marking = path.iter().find_map(|hop| {
         let switch = context.switch(hop)?;
         let priority = taken_for(&switch.ports[hop.input].classify, &kind.carrier, marked.dscp);
         let egress = &switch.ports[hop.output];
@@ -102,17 +102,17 @@ pub(super) fn signals(
 /// True if every switch on the path pauses before it drops, and the hop before it obeys.
 pub(super) fn is_lossless(
     marked: Marking,
-    way: &[Hop],
+    path: &[Hop],
     carrier: &Carrier,
     context: &Context<'_, '_>,
 ) -> bool {
-    way.iter().enumerate().all(|(i, hop)| {
+    path.iter().enumerate().all(|(i, hop)| {
         let Some(switch) = context.switch(hop) else { return false };
         let classify = &switch.ports[hop.input].classify;
         let priority = taken_for(classify, carrier, marked.dscp);
         let group = classify.group[priority.index()];
         let kind = switch.buffer.groups[hop.input][group.index()].kind;
-        let heard = match i.checked_sub(1).map(|before| &way[before]) {
+        let heard = match i.checked_sub(1).map(|before| &path[before]) {
             // The host pauses the flow by the priority of its own queue.
             None => priority == marked.priority,
             Some(before) => context
@@ -127,13 +127,13 @@ pub(super) fn is_lossless(
 /// one that classify it as lossy although the first one classifies it as lossless.
 pub(super) fn lossy_at(
     cx: &mut Cx,
-    at: &Source<'_>,
+    source: &Source<'_>,
     marked: Marking,
-    way: &[Hop],
+    path: &[Hop],
     carrier: &Carrier,
     context: &Context<'_, '_>,
 ) -> Vec<LossyHop> {
-    let hops = way.iter().filter_map(|hop| {
+    let hops = path.iter().filter_map(|hop| {
         let switch = context.switch(hop)?;
         let classify = &switch.ports[hop.input].classify;
         let priority = taken_for(classify, carrier, marked.dscp);
@@ -155,7 +155,7 @@ pub(super) fn lossy_at(
                  frames that `{}` drops are no lost lossless frames",
                 first.name, switch.name, hop.priority, first.name
             );
-            cx.warn(&at.own, what);
+            cx.warn(&source.own, what);
         }
         return Vec::new();
     }
@@ -170,7 +170,7 @@ pub(super) fn lossy_at(
              takes them for priority {} by {by}; frames that it drops count as lost lossless frames",
             first.name, switch.name, hop.priority
         );
-        cx.warn(&at.own, what);
+        cx.warn(&source.own, what);
     }
     lossy.map(|(_, hop, _)| *hop).collect()
 }
@@ -178,24 +178,24 @@ pub(super) fn lossy_at(
 /// Warns of a flow whose congestion messages its source ignores.
 pub(super) fn warn_of_unheard(
     cx: &mut Cx,
-    at: &Source<'_>,
+    entry: &Source<'_>,
     carrier: &Carrier,
     ends: (usize, usize),
     context: &Context<'_, '_>,
     source: Option<&StationPlan>,
 ) {
-    let (Some(way), Some(source)) = (context.routes.way(context.graph, ends.0, ends.1), source)
+    let (Some(path), Some(source)) = (context.routes.path(context.graph, ends.0, ends.1), source)
     else {
         return;
     };
     let plans: Vec<&CongestionPlan> =
-        way.iter().filter_map(|hop| context.switch(hop)).map(|s| &s.congestion).collect();
+        path.iter().filter_map(|hop| context.switch(hop)).map(|s| &s.congestion).collect();
     let sfc = plans.iter().any(|p| p.sfc.as_ref().is_some_and(|sfc| sfc.point.enabled));
     let host = &source.name;
     if sfc && matches!(carrier, Carrier::Ethernet) {
         let what = "frames without IP have no address that a source flow control message could go to, \
                     so none pauses this flow; take another transport";
-        cx.warn(&at.key("transport"), what);
+        cx.warn(&entry.key("transport"), what);
     } else if sfc
         && source.reactions.sfc.is_none()
         // A proxy at the first switch turns the message into PFC for the host, which obeys that.
@@ -205,13 +205,13 @@ pub(super) fn warn_of_unheard(
             "no host obeys source flow control messages about this flow: give `{host}` `sfc: flow`, or \
              the profile of its switch `sfc_proxy: {{}}`"
         );
-        cx.warn(&at.own, what);
+        cx.warn(&entry.own, what);
     }
     if plans.iter().any(|p| p.qcn.is_some()) && source.reactions.qcn.is_none() {
         let what = format!(
             "no host obeys the congestion notifications (QCN) about this flow: give `{host}` `qcn: {{}}`"
         );
-        cx.warn(&at.own, what);
+        cx.warn(&entry.own, what);
     }
 }
 
@@ -246,8 +246,8 @@ pub(super) fn warn_of_silence(
             let hears = hosts.entry(flow.from.index()).or_default();
             let ends = [flow.from, flow.to].map(|node| graph.host_number(node.index()));
             *hears = *hears || {
-                let way = context.routes.way(graph, ends[0], ends[1]).unwrap_or_default();
-                let switches = way.iter().filter_map(|hop| context.switch(hop));
+                let path = context.routes.path(graph, ends[0], ends[1]).unwrap_or_default();
+                let switches = path.iter().filter_map(|hop| context.switch(hop));
                 { switches }.any(|switch| sends(&switch.congestion))
             };
         }
@@ -269,20 +269,20 @@ pub(super) fn warn_of_silence(
 /// Warns of a lab with `fast_cnp` but without RoCEv2 flows.
 pub(super) fn warn_of_unheard_messages(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     lab: &raw::Lab,
     context: &Context<'_, '_>,
 ) {
     let plans = context.switches.plans.iter().flatten();
     let notify = { plans }.any(|switch| switch.congestion.fast_cnp.is_some());
     let is_roce = |flow: &raw::Flow| match flow.over(&lab.defaults.flows).transport {
-        Some(Short::Short(name)) => name == TransportName::Roce,
+        Some(Short::Short(name)) => name == TransportWord::Roce,
         Some(Short::Long(long)) => long.roce.is_some(),
         None => false,
     };
     if notify && lab.otg.is_none() && !lab.flows.is_empty() && !lab.flows.iter().any(is_roce) {
         cx.warn(
-            &at.key("flows"),
+            &place.key("flows"),
             "`fast_cnp` is for flows of RoCEv2, and none is one: `transport: roce`",
         );
     }

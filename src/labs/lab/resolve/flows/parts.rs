@@ -134,21 +134,21 @@ pub(super) struct Times {
 }
 
 /// True if a frame of `size` bytes holds the `least` bytes of headers and probe; else reports it.
-pub(super) fn has_room(cx: &mut Cx, at: &graph::Source<'_>, size: u32, least: u32) -> bool {
+pub(super) fn has_room(cx: &mut Cx, source: &graph::Source<'_>, size: u32, least: u32) -> bool {
     if size < least {
         let what = format!(
             "{size} octets do not hold the headers and the probe of a flow; take {least} or more"
         );
-        cx.error(&at.key("size"), what);
+        cx.error(&source.key("size"), what);
     }
     size >= least
 }
 
 /// Returns the start of the flow of this number, in simulation time.
-pub(super) fn start(said: &raw::Flow, number: u64) -> Instant {
+pub(super) fn start(raw: &raw::Flow, number: u64) -> Instant {
     let span = |s: Option<Span>| s.map_or(Duration::ZERO, |s| s.0);
-    let first = Instant::ZERO.saturating_add(span(said.start));
-    first.saturating_add(span(said.stagger).saturating_mul(number))
+    let first = Instant::ZERO.saturating_add(span(raw.start));
+    first.saturating_add(span(raw.stagger).saturating_mul(number))
 }
 
 /// Returns a host's plan; `None` for a switch.

@@ -29,7 +29,7 @@ pub(super) struct Ready<'a> {
 /// Plans a flow; `None` if the station cannot send it.
 pub(super) fn plan_answered(
     cx: &mut Cx,
-    at: &graph::Source<'_>,
+    source: &graph::Source<'_>,
     flow: &Ready<'_>,
     station: &StationPlan,
 ) -> Option<TransportPlan> {
@@ -70,7 +70,7 @@ pub(super) fn plan_answered(
         work: Work { list: one.sent.list.clone(), after: one.after, log: 0 },
         kind: transport,
     };
-    if !has_room(cx, at, plan.size, plan.size_min()) {
+    if !has_room(cx, source, plan.size, plan.size_min()) {
         return None;
     }
     if plan.work.list.is_none() {
@@ -83,7 +83,7 @@ pub(super) fn plan_answered(
             PlanError::Message(_) => "duration",
             _ => "transport",
         };
-        cx.error(&at.key(field), what_of(&e));
+        cx.error(&source.key(field), what_of(&e));
         return None;
     }
     Some(plan)
@@ -114,20 +114,20 @@ fn rate(rate: Rate, size: u32, station: &StationPlan) -> Option<BitsPerSec> {
 }
 
 /// Returns the configured equal messages of a flow, or those of its whole amount.
-fn message(sent: &Sent, said: Option<&Batch>, payload: u32) -> Option<Message> {
+fn message(sent: &Sent, raw: Option<&Batch>, payload: u32) -> Option<Message> {
     let all = match sent.bound {
         Bound::Bytes(n) => Some(n),
         Bound::Frames(n) => Some(n.saturating_mul(payload.into())),
         Bound::None | Bound::Time(_) => None,
     };
-    let Some(said) = said else {
+    let Some(raw) = raw else {
         // Without a section `messages` the whole amount is one message; a collective has one for each step.
         return all.map(|bytes| Message { count: sent.times, ..Message::once(bytes) });
     };
     // Sizes that are drawn are in a list.
-    let Sizes::Fixed(bytes) = said.sizes else { return None };
+    let Sizes::Fixed(bytes) = raw.sizes else { return None };
     let fit = all.map_or(ENDLESS, |all| all.div_ceil(bytes.max(1)));
-    Some(Message { bytes, count: said.count.unwrap_or(fit), every: said.every })
+    Some(Message { bytes, count: raw.count.unwrap_or(fit), every: raw.every })
 }
 
 /// Discard service (RFC 863).
@@ -136,7 +136,7 @@ const UDP_PORT: u16 = 9;
 /// Plans a flow; `None` if the station cannot send it.
 pub(super) fn plan_open(
     cx: &mut Cx,
-    at: &graph::Source<'_>,
+    source: &graph::Source<'_>,
     flow: &Ready<'_>,
     station: &StationPlan,
 ) -> Option<FlowPlan> {
@@ -167,7 +167,7 @@ pub(super) fn plan_open(
         stop: times.stop,
         frames: None,
     };
-    if !has_room(cx, at, plan.size, plan.size_min()) {
+    if !has_room(cx, source, plan.size, plan.size_min()) {
         return None;
     }
     plan.frames = match one.sent.bound {
@@ -176,7 +176,7 @@ pub(super) fn plan_open(
         Bound::Bytes(n) => Some(n.div_ceil(payload(&plan).into())),
         Bound::None | Bound::Time(_) => None,
     };
-    check_rate(cx, at, &plan, station);
+    check_rate(cx, source, &plan, station);
     Some(plan)
 }
 
@@ -186,7 +186,7 @@ pub(super) const fn payload(plan: &FlowPlan) -> u32 {
 }
 
 /// Reports a flow that is faster than its link.
-fn check_rate(cx: &mut Cx, at: &graph::Source<'_>, plan: &FlowPlan, station: &StationPlan) {
+fn check_rate(cx: &mut Cx, source: &graph::Source<'_>, plan: &FlowPlan, station: &StationPlan) {
     let line = Line::new(station.rate, station.line);
     if plan.interval(&line).is_err() {
         let most = u128::from(station.rate.get()) * u128::from(plan.size)
@@ -197,6 +197,6 @@ fn check_rate(cx: &mut Cx, at: &graph::Source<'_>, plan: &FlowPlan, station: &St
             "a link of {} carries {most} of frames of {} octets, no more; write 100% for all of it",
             station.rate, plan.size
         );
-        cx.error(&at.key("rate"), what);
+        cx.error(&source.key("rate"), what);
     }
 }

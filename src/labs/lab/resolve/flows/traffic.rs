@@ -20,8 +20,8 @@ use sim::NodePlan;
 pub(super) struct Entry<'a> {
     /// Number among the entries.
     pub(super) number: usize,
-    pub(super) at: &'a graph::Source<'a>,
-    pub(super) said: &'a raw::Flow,
+    pub(super) source: &'a graph::Source<'a>,
+    pub(super) raw: &'a raw::Flow,
     pub(super) kind: &'a KindOf,
     /// Number of messages that may still be drawn.
     pub(super) messages: u64,
@@ -35,7 +35,7 @@ pub(super) fn traffic(
     context: &Context<'_, '_>,
     nodes: &mut [NodePlan],
 ) -> (Vec<Sent>, Option<Workload>) {
-    let Entry { number, at, said, kind, messages } = *entry;
+    let Entry { number, source, raw, kind, messages } = *entry;
     // One stream for the entry, drawn in the order of its flows: adding an entry changes no other.
     let mut amounts = Rng::new(stream(context.seed, Use::Amounts, number, 0));
     let mut bound = || match &kind.drawn {
@@ -53,13 +53,13 @@ pub(super) fn traffic(
             return collective(cx, entry, hosts, bytes);
         }
         (_, Some(batch), Some(transport)) => {
-            if said.stagger.is_some_and(|Span(by)| by > Duration::ZERO) {
+            if raw.stagger.is_some_and(|Span(by)| by > Duration::ZERO) {
                 let what = "messages of a workload have times of their own; leave it out";
-                cx.error(&at.key("stagger"), what);
+                cx.error(&source.key("stagger"), what);
             }
-            let start = start(said, 0).since(Instant::ZERO);
+            let start = start(raw, 0).since(Instant::ZERO);
             let (entry, room) = (number, messages);
-            let drawing = Drawing { at, kind, batch, transport, context, entry, start, room };
+            let drawing = Drawing { source, kind, batch, transport, context, entry, start, room };
             let line = |node: &usize| station(nodes, *node).map(|plan| StationLine::of(plan));
             let lines: Vec<Option<StationLine>> = context.graph.hosts.iter().map(line).collect();
             return drawing.draw(cx, pairs, &|host| lines[host]);
@@ -76,7 +76,7 @@ pub(super) fn traffic(
         }
     };
     let flows: Vec<Sent> = chosen.into_iter().map(|ends| Sent::of(ends, bound())).collect();
-    let of = |flow: &Sent| match flow.bound {
+    let bytes_of = |flow: &Sent| match flow.bound {
         Bound::Bytes(bytes) => bytes,
         _ => 0,
     };
@@ -86,7 +86,7 @@ pub(super) fn traffic(
         sizes: sizes.name(),
         mean_bytes: sizes.mean(),
         messages: flows.len() as u64,
-        bytes: flows.iter().map(of).sum(),
+        bytes: flows.iter().map(bytes_of).sum(),
         load: None,
         collective: None,
     });
@@ -142,18 +142,18 @@ impl Sizes {
 }
 
 /// Resolves sizes. After an error they are one byte.
-pub(super) fn sizes(cx: &mut Cx, at: &Place<'_>, said: &Bytes) -> Sizes {
+pub(super) fn sizes(cx: &mut Cx, place: &Place<'_>, raw: &Bytes) -> Sizes {
     let published = |which, name: &str| Sizes::Drawn(name.into(), Cdf::published(which));
-    match said {
+    match raw {
         Bytes::Fixed(size) => {
             if size.0 == 0 {
-                cx.error(at, "must be at least 1");
+                cx.error(place, "must be at least 1");
             }
             Sizes::Fixed(size.0)
         }
         Bytes::Published(Published::Websearch) => published(Published::Websearch, "websearch"),
         Bytes::Published(Published::Hadoop) => published(Published::Hadoop, "hadoop"),
-        Bytes::Own(own) => own_sizes(cx, at, own),
+        Bytes::Own(own) => own_sizes(cx, place, own),
     }
 }
 
@@ -164,28 +164,30 @@ fn read_sizes(path: &Path) -> Result<Cdf, String> {
     Cdf::parse(&text).map_err(|BadPoint { number, why }| format!("{name}:{number}: {why}"))
 }
 
-fn own_sizes(cx: &mut Cx, at: &Place<'_>, said: &Distribution) -> Sizes {
-    let (found, name) = match (&said.cdf, &said.points) {
+fn own_sizes(cx: &mut Cx, place: &Place<'_>, raw: &Distribution) -> Sizes {
+    let (found, name) = match (&raw.cdf, &raw.points) {
         (None, Some(points)) => {
             let found = Cdf::of_points(points);
             (
                 // Points are counted from 1 in messages, and from 0 in the file's list.
-                found.map_err(|bad| (at.key("points").index(bad.number - 1), bad.why)),
+                found.map_err(|bad| (place.key("points").index(bad.number - 1), bad.why)),
                 "points".into(),
             )
         }
         (Some(file), None) => {
-            let at = at.key("cdf");
+            let place = place.key("cdf");
             let name = file.file_stem().map_or_else(|| "cdf".into(), |s| s.to_string_lossy());
             let name = ground::printable::excerpt(&name);
-            (read_sizes(&cx.beside(file)).map_err(|why| (at, why)), name.into())
+            (read_sizes(&cx.beside(file)).map_err(|why| (place, why)), name.into())
         }
-        _ => (Err((at.clone(), "needs exactly one of `cdf` and `points`".into())), String::new()),
+        _ => {
+            (Err((place.clone(), "needs exactly one of `cdf` and `points`".into())), String::new())
+        }
     };
     match found {
         Ok(cdf) => Sizes::Drawn(name, cdf),
-        Err((at, why)) => {
-            cx.error(&at, why);
+        Err((place, why)) => {
+            cx.error(&place, why);
             Sizes::Fixed(1)
         }
     }
@@ -198,23 +200,23 @@ fn collective(
     hosts: &[usize],
     bytes: Option<u64>,
 ) -> (Vec<Sent>, Option<Workload>) {
-    let Entry { at, said, kind, .. } = *entry;
+    let Entry { source, raw, kind, .. } = *entry;
     let none = (Vec::new(), None);
-    let ring = said.pattern == Some(Pattern::Ring);
+    let ring = raw.pattern == Some(Pattern::Ring);
     let name = if ring { "ring" } else { "exchange" };
     if !kind.carrier.is_answered() {
         let what = format!("`{name}` has to know what has arrived; take `roce` or `tcp`");
-        cx.error(&at.key("transport"), what);
+        cx.error(&source.key("transport"), what);
         return none;
     }
     if kind.carrier.batch().is_some() {
-        let messages = at.key("transport").key(kind.carrier.key()).key("messages");
+        let messages = source.key("transport").key(kind.carrier.key()).key("messages");
         cx.error(&messages, format!("`{name}` sets the messages itself; leave these out"));
         return none;
     }
     let Some(bytes) = bytes else {
         let what = format!("`{name}` needs the data of each host: `{{bytes: 1MB}}`");
-        cx.error(&at.key("duration"), what);
+        cx.error(&source.key("duration"), what);
         return none;
     };
     let n = hosts.len();

@@ -23,7 +23,7 @@ type Ends = (usize, usize);
 
 /// Entry of the file whose messages are drawn.
 pub(super) struct Drawing<'a, 'r, 'g> {
-    pub(super) at: &'a graph::Source<'a>,
+    pub(super) source: &'a graph::Source<'a>,
     pub(super) kind: &'a KindOf,
     pub(super) batch: &'a Batch,
     pub(super) transport: Transport,
@@ -85,9 +85,9 @@ impl Drawing<'_, '_, '_> {
                 return none;
             }
         }
-        let load = self.batch.load.map(|(of, share)| OfferedLoad {
+        let load = self.batch.load.map(|(purpose, share)| OfferedLoad {
             share,
-            of,
+            of: purpose,
             drawn: drawn.busy / (span.as_secs_f64() * drawn.links.max(1) as f64),
             links: drawn.links,
             span,
@@ -103,7 +103,7 @@ impl Drawing<'_, '_, '_> {
             collective: None,
         };
         if drawn.messages == 0 {
-            cx.warn(&self.at.own, format!("draws no message in {span}; have a longer run"));
+            cx.warn(&self.source.own, format!("draws no message in {span}; have a longer run"));
         }
         let flow = |(ends, messages): (Ends, Vec<ListedMessage>)| {
             let list = MessageList::new(messages)?;
@@ -121,7 +121,7 @@ impl Drawing<'_, '_, '_> {
             Bound::Bytes(_) | Bound::Frames(_) => {
                 let what = "messages of a workload end by time or number: write `seconds`, or \
                             `count` of the messages";
-                cx.error(&self.at.key("duration"), what);
+                cx.error(&self.source.key("duration"), what);
                 None
             }
         }
@@ -134,7 +134,10 @@ impl Drawing<'_, '_, '_> {
                 return false;
             }
             if *span == Duration::ZERO {
-                cx.error(&self.at.key("start"), "is not before the end of the run (`duration`)");
+                cx.error(
+                    &self.source.key("start"),
+                    "is not before the end of the run (`duration`)",
+                );
             }
             *span > Duration::ZERO
         })
@@ -142,7 +145,7 @@ impl Drawing<'_, '_, '_> {
 
     /// Returns the place of a field of the messages.
     fn messages_key(&self, field: &str) -> config::Place<'_> {
-        self.at.key("transport").key(self.kind.carrier.key()).key("messages").key(field)
+        self.source.key("transport").key(self.kind.carrier.key()).key("messages").key(field)
     }
 
     /// Returns the groups of pairs: by receiver if the load is that of the receivers' links, by
@@ -230,7 +233,7 @@ impl Drawing<'_, '_, '_> {
 
     /// Draws the messages of a group; false if there are more than a lab may have.
     fn fill(&self, group: &Group, span: Duration, drawn: &mut Drawn) -> bool {
-        let seed = |of| stream(self.context.seed, of, self.entry, group.number);
+        let seed = |purpose| stream(self.context.seed, purpose, self.entry, group.number);
         // Three streams: another distribution of sizes keeps times and receivers, so that two runs compare.
         let mut times = Rng::new(seed(Use::Messages));
         let mut receivers = Rng::new(seed(Use::Receivers));

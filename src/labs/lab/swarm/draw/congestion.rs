@@ -11,8 +11,8 @@ use crate::raw::{Fault, FaultKind, Forge, Host, Profile, QcnWord, SfcWord, Short
 use config::quantity::{Ratio, Size, Span};
 use config::raw::{
     Centiseconds, CongestionIsolation, FastCnp, FastCnpQueue, IsolationQueue, MessageLimit,
-    PausePolicy, Qcn, QcnQueue, Range, SendersSaid, Sfc, SfcFormName, SfcProxy, SfcProxyAccept,
-    SfcProxyCache, SfcQueue,
+    PausePolicy, Qcn, QcnQueue, Range, SendersSaid, Sfc, SfcProxy, SfcProxyAccept, SfcProxyCache,
+    SfcQueue, SfcmForm,
 };
 use congestion::isolation::CimRepeat;
 use congestion::proxy::Remember;
@@ -98,7 +98,7 @@ fn sfc(chance: &mut Chance, drawn: &Drawn) -> Sfc {
         max_sfcm: chance.percent(50).then(|| chance.scale(1, 16) as u32),
         max_flow_life: chance.percent(50).then(|| life(chance)),
         queues,
-        form: encapsulated.then_some(SfcFormName::Encapsulated),
+        form: encapsulated.then_some(SfcmForm::Encapsulated),
         min_header_octets: encapsulated.then(|| chance.between(64, QUOTED_MOST) as u16),
         spacing: chance.percent(50).then(|| Span(chance.span(1, 100_000))),
         patience: chance.percent(30).then(|| Span(chance.span(1, 50_000))),
