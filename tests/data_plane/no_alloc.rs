@@ -48,11 +48,11 @@ impl World for Memory {
     type Handoff = Mesh<MemFrame>;
 }
 
+/// A switch whose hosts make frames in memory.
+type Loaded = Overload<Memory, fn(&[u8]) -> Option<MemFrame>>;
+
 /// Overloads a switch with this plan for a number of steps; nothing may allocate.
-fn overload(
-    plan: &SwitchPlan,
-    steps: usize,
-) -> (Overload<Memory, fn(&[u8]) -> Option<MemFrame>>, Instant) {
+fn overload(plan: &SwitchPlan, steps: usize) -> (Loaded, Instant) {
     memory::stock(16_384);
     let (ports, hosts): (Vec<_>, Vec<_>) = (0..3)
         .map(|n| {
