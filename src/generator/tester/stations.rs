@@ -25,7 +25,7 @@ pub struct Punctuality {
 }
 
 impl Punctuality {
-    /// A world that polls at exact times. The backlog is that of [`COLLIDING`] on a 1 Gb/s line.
+    /// A world that polls at exact times. The backlog is that of eight flows whose longest frames collide at 1 Gb/s.
     pub const EXACT: Self = Self { late: Duration::ZERO, backlog: Duration::from_millis(1) };
 
     /// Threads on a machine. The values are choices: a polling thread was measured to lose up to
