@@ -155,7 +155,7 @@ fn reset(tables: &rfc2544::Tables) -> Table {
         &tables.reset,
         &columns! { row =>
             Text ["reset"] = row.kind.name();
-            Printed ["size"] = row.size.to_string();
+            Made ["size"] = row.size.to_string();
             Whole ["lost"] = row.lost;
             Printed ["ms"] = row.mean_ms.map(|ms| format!("{ms:.6}"));
             Printed ["+-"] = format!("{:.6}", row.uncertainty_ms);
