@@ -178,7 +178,8 @@ impl Verdicts {
         format!("{whole}: {own} of {all} {noun}{}", self.uncertain(whole, number))
     }
 
-    /// Returns the end of that line: the numbers of those that are not certain and not part of `whole`.
+    /// Returns the end of [`Verdicts::line`], such as `; 2 inconclusive`: what is inconclusive or not judged beside
+    /// the verdict `whole`.
     #[must_use]
     pub fn uncertain(&self, whole: Verdict, number: fn(u64) -> String) -> String {
         // What is not certain is always mentioned, also beside a FAIL.

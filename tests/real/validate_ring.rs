@@ -1,10 +1,8 @@
 //! `sluice validate --world real`: the switch of this program in the process of the tester, on rings.
 
-use std::io::Write;
-
 use serde_json::Value;
 
-use crate::run::{Dir, sluice, text};
+use crate::run::{Dir, run_ahead, sluice, text};
 
 const RINGS: &str = include_str!("../../configs/validate/rings.yaml");
 
@@ -112,6 +110,8 @@ fn exact_times_hold_at_level_full() {
 #[test]
 fn links_settings_and_counters_are_at_hand() {
     let dir = Dir::new("rings-more");
+    // A link must be back within a pause of 33 ms.
+    run_ahead();
     let run = || validate(&dir, RINGS, &["V-R16", "V-S05", "V-C01", "V-C04"]);
     let mut results = run();
     for _ in 0..RUNS_MAX {
@@ -120,10 +120,6 @@ fn links_settings_and_counters_are_at_hand() {
         }
         results = run();
     }
-    let (late, others): (Vec<_>, Vec<_>) =
-        others(&results, "pass").into_iter().partition(is_late_link);
+    let others = others(&results, "pass");
     assert!(others.is_empty(), "{others:#?}");
-    if !late.is_empty() {
-        let _ = writeln!(std::io::stderr(), "inconclusive: {late:?} in each of {RUNS_MAX} runs");
-    }
 }

@@ -148,7 +148,7 @@ pub struct Recording {
 #[derive(Debug)]
 pub struct Run {
     pub outcome: Outcome,
-    /// Findings of all checkers, also of those that the lab does not use.
+    /// Findings of all checkers. Those of checkers that the lab does not ask for are in it, too.
     pub findings: Vec<Finding>,
     /// Threads that ran the network.
     pub threads: Threads,

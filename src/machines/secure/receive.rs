@@ -301,8 +301,8 @@ impl Receive {
         self.channel_mut(sci).is_some_and(|sc| sc.associations.remove(an))
     }
 
-    /// Removes a channel with its associations, of which the record of the keys is kept. Returns false if
-    /// there is none.
+    /// Removes a channel with its associations. The digests of their keys are kept, so that the channel cannot
+    /// return with an old key. Returns false if there is none.
     pub(super) fn close_channel(&mut self, sci: Sci) -> bool {
         let Some(slot) = self.channels.iter().position(|sc| sc.sci == sci) else { return false };
         let ReceiveSc { mut associations, .. } = self.channels.remove(slot);

@@ -6,7 +6,6 @@ mod defaults;
 mod defects;
 mod examples;
 mod generators;
-mod inputs;
 mod macsec;
 mod objects;
 mod random;

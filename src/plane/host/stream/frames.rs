@@ -224,7 +224,7 @@ impl Recipe {
         let words = fields.iter().map(|f: &Field| &f.word).chain(probe.iter().flatten());
         let mut reach = sums.reach();
         for word in words.chain(sizes.iter().map(|(_, word)| word)) {
-            // Constant bytes are summed up with zeros in place of those that change.
+            // The sum of the constant bytes is calculated once. It counts bytes that change as zero.
             word.clear(octets);
             reach = reach.max(word.at + word.octets);
         }

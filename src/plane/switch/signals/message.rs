@@ -1,5 +1,5 @@
-//! Congestion messages: the frame that one is about, the frame that answers it (addresses swapped,
-//! tags copied), and the forwarding of those that the switch made or received.
+//! Congestion messages. A message names the frame that it is about, and leaves in a frame with the addresses of that
+//! one swapped and its tags copied. The switch forwards the messages that it makes and those that it receives.
 
 use crate::admit::Origin;
 use crate::classify::{Class, Meta, classify};

@@ -151,7 +151,7 @@ impl Workers {
     }
 
     /// Counters of all ports, as they are merged. A frame that goes straight past an idle port of its worker
-    /// is in no queue, also while the device has no room for it, so peaks and bytes of queues are not compared.
+    /// is in no queue, so peaks are not compared, and the bytes of queues not while the device has no room for it.
     fn counters(&mut self) -> Vec<PortCounters> {
         let now = self.now;
         let parts: Vec<_> = self.switches.iter_mut().map(|switch| switch.snapshot(now)).collect();
@@ -168,7 +168,11 @@ impl Workers {
             priority.buffer_peak_bytes = 0;
             priority.headroom_peak_bytes = 0;
             priority.queue_peak_bytes = 0;
-            priority.queue_bytes = 0;
+        }
+        for (n, counters) in (0..).zip(&mut ports) {
+            if self.owner(n).port_mut(port(n)).unwrap().room == 0 {
+                counters.priorities.iter_mut().for_each(|priority| priority.queue_bytes = 0);
+            }
         }
         ports
     }

@@ -1,6 +1,11 @@
-//! Variants: the fields that they change, invalid variants, and the lines in errors.
+//! Variants: the fields that they change, invalid variants, and the lines in errors. The digest of a lab file, which
+//! covers the files that it and its variants name.
+
+use std::fs;
 
 use super::*;
+use crate::LabFile;
+use crate::testfolder::Folder;
 
 const LAB: &str = "\
 name: two
@@ -124,4 +129,41 @@ fn a_sweep_from_outside_has_the_places_of_the_fields() {
     assert!(wrong.starts_with("f.yaml:2:") && wrong.contains("(run 5: "), "{wrong}");
     let wrong = file().with_sweep("{seed: 3..x}").unwrap_err().to_string();
     assert!(wrong.starts_with("f.yaml: sweep.seed: "), "{wrong}");
+}
+
+/// A lab that names files in each way that it can.
+const INPUTS: &str = "\
+topology: {star: {hosts: 3}}
+flows: [{to: h3, priority: 3, transport: {roce: {messages: {bytes: {cdf: sizes.txt}}}}}]
+otg: {file: otg/gen.yaml}
+variants: {a: {note: a.key}, b: {}}
+sweep: {flows.0.transport.roce.messages.bytes.cdf: [sizes.txt, sweep.txt]}
+";
+
+/// Every file that is reached from the lab changes the digest when it changes, and no other does.
+#[test]
+fn the_digest_covers_every_file_that_is_named_and_no_other() {
+    let folder = Folder::new("lab-inputs");
+    fs::create_dir_all(folder.at("otg")).unwrap();
+    let names = ["sizes.txt", "a.key", "sweep.txt", "otg/gen.yaml", "otg/packets.pcap", "set.txt"];
+    for name in names.iter().chain(&["other.txt"]) {
+        folder.put(name, b"1");
+    }
+    folder.put("otg/gen.yaml", b"flows: [{replay: packets.pcap}]");
+    let lab = folder.put("lab.yaml", INPUTS.as_bytes());
+    let digest = || {
+        let set = ("flows.0.x".to_owned(), "{cdf: set.txt}".to_owned());
+        let file = LabFile::read(&lab).unwrap().with_fields(&[set]).unwrap();
+        file.digest().to_owned()
+    };
+    for name in names {
+        let (before, old) = (digest(), fs::read(folder.at(name)).unwrap());
+        folder.put(name, &[&old[..], b" # changed"].concat());
+        assert_ne!(digest(), before, "{name}");
+        folder.put(name, &old);
+        assert_eq!(digest(), before, "{name}");
+    }
+    let before = digest();
+    folder.put("other.txt", b"2");
+    assert_eq!(digest(), before);
 }

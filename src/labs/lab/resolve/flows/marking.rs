@@ -215,10 +215,11 @@ pub(super) fn warn_of_unheard(
     }
 }
 
-/// Warns of hosts that obey congestion messages, of which no switch on the paths of their flows sends any.
+/// Warns of hosts that obey congestion messages which they never receive: no switch on the paths of their flows
+/// sends any.
 pub(super) fn warn_of_silence(
     cx: &mut Cx,
-    at: &Place<'_>,
+    place: &Place<'_>,
     flows: &[LabFlow],
     context: &Context<'_, '_>,
     nodes: &[NodePlan],
@@ -262,7 +263,7 @@ pub(super) fn warn_of_silence(
             "no switch on the paths of their flows sends {messages}, which `{first}`{more} would obey: give the \
              profile of a switch `{key}: {{}}`, or leave out `{key}` of the hosts"
         );
-        cx.warn(&at.key("nodes"), what);
+        cx.warn(&place.key("nodes"), what);
     }
 }
 
