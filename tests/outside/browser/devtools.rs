@@ -164,8 +164,10 @@ impl Browser {
 }
 
 impl Drop for Browser {
+    /// A killed browser leaves processes that still write into its profile while that is removed. This one ends by
+    /// itself, or by its `timeout`.
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        let _ = self.to.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
         let _ = self.child.wait();
     }
 }
