@@ -201,7 +201,7 @@ const LINES_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::searches::tests::searched;
