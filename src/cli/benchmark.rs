@@ -4,14 +4,12 @@ mod args;
 mod document;
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, anyhow};
-use serde::Serialize;
 use serde_json::Value;
 
 use super::dut;
@@ -28,7 +26,8 @@ use benchmark::calibrate::calibrate;
 use benchmark::journal::Journal;
 use benchmark::junit::junit as junit_xml;
 use benchmark::plan::{Plan, TesterLimit};
-use benchmark::{file, lossless, rfc2544, rfc2889, rfc7640, rfc8239, search, soak, table};
+use benchmark::run::Run;
+use benchmark::{file, lossless, rfc2544, rfc2889, rfc7640, rfc8239, search, soak};
 use document::{Document, Files, text_of};
 use lab::World;
 use validate::bench::{Bench, TrialError};
@@ -37,69 +36,25 @@ use validate::file::Dut;
 
 pub use args::Procedure;
 
-/// Returns the tests to run: all without a selection.
-fn selected<O: Copy, T: Clone + From<O>>(only: &[O], all: &[T]) -> Vec<T> {
-    match only.is_empty() {
-        true => all.to_vec(),
-        false => only.iter().map(|only| T::from(*only)).collect(),
-    }
-}
-
-/// Callback before each trial.
-type Step<'a> = &'a mut dyn FnMut(&str) -> bool;
-
 /// Runs a procedure and prints its results.
 ///
 /// # Errors
 /// An error in the file or an argument, or the machine lacks something.
 pub fn run(procedure: &Procedure) -> Result<ExitCode> {
     match procedure {
-        Procedure::Rfc2544 { only, common } => {
-            let tests = selected(only, &rfc2544::Test::ALL);
-            let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
-                rfc2544::run(plan, &tests, bench, step)
-            };
-            measure("rfc2544", &tests, common, run, table::rfc2544)
-        }
-        Procedure::Rfc2889 { only, common } => {
-            let tests = selected(only, &rfc2889::Test::ALL);
-            let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
-                rfc2889::run(plan, &tests, bench, step)
-            };
-            measure("rfc2889", &tests, common, run, table::rfc2889)
-        }
-        Procedure::Rfc7640 { only, common } => {
-            let tests = selected(only, &rfc7640::Test::ALL);
-            let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
-                rfc7640::run(plan, &tests, bench, step)
-            };
-            measure("rfc7640", &tests, common, run, table::rfc7640)
-        }
-        Procedure::Rfc8239 { only, common } => {
-            let tests = selected(only, &rfc8239::Test::ALL);
-            let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
-                rfc8239::run(plan, &tests, bench, step)
-            };
-            measure("rfc8239", &tests, common, run, table::rfc8239)
-        }
-        Procedure::Lossless { common } => {
-            measure("lossless", &(), common, lossless::run, table::lossless)
-        }
-        Procedure::Soak { common } => measure("soak", &(), common, soak::run, table::soak),
-        Procedure::Mlrsearch { common } => {
-            measure("mlrsearch", &(), common, search::run, table::mlrsearch)
-        }
+        Procedure::Rfc2544 { only, common } => measure::<rfc2544::Tables>(only, common),
+        Procedure::Rfc2889 { only, common } => measure::<rfc2889::Tables>(only, common),
+        Procedure::Rfc7640 { only, common } => measure::<rfc7640::Tables>(only, common),
+        Procedure::Rfc8239 { only, common } => measure::<rfc8239::Tables>(only, common),
+        Procedure::Lossless { common } => measure::<lossless::Tables>(&[], common),
+        Procedure::Soak { common } => measure::<soak::Tables>(&[], common),
+        Procedure::Mlrsearch { common } => measure::<search::Tables>(&[], common),
     }
 }
 
 /// Runs a procedure, of it these tests.
-fn measure<R: Serialize>(
-    procedure: &'static str,
-    tests: &dyn Debug,
-    args: &Common,
-    run: impl Fn(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<TrialError>),
-    table: impl Fn(&R) -> String,
-) -> Result<ExitCode> {
+fn measure<P: benchmark::run::Procedure>(only: &[P::Test], args: &Common) -> Result<ExitCode> {
+    let (procedure, tests) = (P::NAME, P::selected(only));
     let (mut plan, dut) = load(args)?;
     let parameters: BTreeMap<String, String> = plan.parameters().into_iter().collect();
     let before = args.baseline.as_deref().map(|path| earlier(path, procedure, &parameters));
@@ -112,7 +67,7 @@ fn measure<R: Serialize>(
     let files = Files::open(args, &mut outputs)?;
     // After the files are claimed, and before the device is opened, which takes a while.
     let stop = stop_on_signals()?;
-    let options = (tests, args.machine);
+    let options = (&tests, args.machine);
     // All that changes results and is in no parameter: a journal of another setup is refused.
     let known = format!("{options:?} {:?} {:?} {:?}", dut.lab, dut.reports, dut.resets);
     let mut device = dut::bench(dut, World::Virtual, args.machine, &stop)?;
@@ -132,7 +87,8 @@ fn measure<R: Serialize>(
         }
         None => &mut *device,
     };
-    let Measured { runs, unknown, trouble } = repeat(args.runs, &mut plan, bench, &stop, run);
+    let Measured { runs, unknown, trouble } =
+        repeat::<P>(args.runs, &mut plan, bench, &stop, &tests);
     let warnings = bench.warnings();
     warnings.iter().for_each(|warning| say!("warning: {warning}"));
     // As JSON from here on: comparison, files and document have the same values.
@@ -146,7 +102,7 @@ fn measure<R: Serialize>(
         before.map(|before| Comparison::of(&before, &document.as_runs(), plan.width));
     let judged = document.compared.as_ref().map(Comparison::verdict);
     document.verdict = Verdict::of_all([verdict(trouble.as_ref())].into_iter().chain(judged));
-    let tables = text_of(runs.last().map_or(String::new(), table), &document);
+    let tables = text_of(runs.last().map_or(String::new(), P::text), &document);
     let compared = document.compared.as_ref();
     let junit = || junit_xml(procedure, &testbed, &values, trouble.as_ref(), compared);
     let written = files.write(&document, &tables, &plan, &junit)?;
@@ -160,8 +116,8 @@ fn measure<R: Serialize>(
 }
 
 /// Runs of a procedure.
-struct Measured<R> {
-    runs: Vec<R>,
+struct Measured<P> {
+    runs: Vec<Run<P>>,
     /// Reason why the tester's own limits are not known.
     unknown: Option<String>,
     /// Reason why the last run, or the calibration before the first, ended early.
@@ -169,13 +125,13 @@ struct Measured<R> {
 }
 
 /// Calibrates the tester and makes a number of runs; a run that ends early is the last.
-fn repeat<R>(
+fn repeat<P: benchmark::run::Procedure>(
     wanted: u32,
     plan: &mut Plan,
     bench: &mut dyn Bench,
     stop: &AtomicBool,
-    run: impl Fn(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<TrialError>),
-) -> Measured<R> {
+    tests: &[P::Test],
+) -> Measured<P> {
     let template = "{spinner} trial {pos}: {msg}";
     let mut progress = Progress::new(template, &plan.setup.name, None, Duration::from_secs(5));
     let (mut trials, mut runs, mut trouble) = (0, Vec::new(), None);
@@ -199,7 +155,7 @@ fn repeat<R>(
     for run_number in 0..wanted {
         // Equal seeds would repeat the same run.
         bench.reseed(plan.setup.seed.wrapping_add(run_number.into()));
-        let (results, ended) = run(plan, bench, &mut |what| {
+        let (results, ended) = benchmark::run::run(plan, tests, bench, &mut |what| {
             trials += 1;
             progress.update(trials, what.to_owned(), |text| format!("trial {trials}: {text}"));
             !stop.load(Ordering::Relaxed)

@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::{Format, schema, terminal};
 use crate::link::Statistic;
 use crate::wire::{headroom, sfcm};
-use ::text::{Align, Table};
+use ::text::{Align, Column, Table, columns};
 
 const EXAMPLES: &str = "\
 EXAMPLES:
@@ -345,14 +345,14 @@ fn values(schema: &Value, of: &Value, out: &mut Vec<String>) {
 
 /// The table on standard output.
 fn table_of_readings(readings: &[Reading]) -> String {
-    let mut table = Table::new(
-        ["source", "point", "key", "readings", "default"].map(|title| (title, Align::Left)),
-    );
-    for r in readings {
-        let all = r.readings.join(", ");
-        table.row([r.source, r.point, r.key, &all, &r.default].map(String::from));
-    }
-    table.to_string()
+    let columns: [Column<Reading>; 5] = columns! { r =>
+        Text ["source"] = r.source;
+        Text ["point"] = r.point;
+        Text ["key"] = r.key;
+        Made ["readings"] = r.readings.join(", ");
+        Text ["default"] = &*r.default;
+    };
+    Table::of(readings, &columns).to_string()
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use super::machine::MachineArgs;
 use super::outputs::{OutputFile, Outputs};
 use super::terminal::{self, Progress, say};
 use super::{Format, bad_input, dut, exit, stop_on_signals};
-use crate::text::{Align, Table};
+use ::text::{Column, Table, columns};
 
 const EXAMPLES: &str = "\
 EXAMPLES:
@@ -283,13 +283,13 @@ fn planned(selection: &Selection, setup: &Setup) -> String {
 
 /// Returns a table of tests.
 fn list(tests: &[&Test]) -> Table {
-    let left = |name| (name, Align::Left);
-    let mut table = Table::new(["test", "alias", "level", "title"].map(left));
-    for test in tests {
-        let (aliases, level) = (test.aliases.join(" "), test.level.to_string());
-        table.row([test.id.into(), aliases, level, test.title.into()]);
-    }
-    table
+    let columns: [Column<&Test>; 4] = columns! { test =>
+        Text ["test"] = test.id;
+        Made ["alias"] = test.aliases.join(" ");
+        Made ["level"] = test.level.to_string();
+        Text ["title"] = test.title;
+    };
+    Table::of(tests, &columns)
 }
 
 /// The opened files, and the folder of captures.

@@ -90,7 +90,8 @@ macro_rules! named_argument {
                 // Help texts have no full stop at their end, unlike documentation.
                 let help = docs.trim();
                 let help = help.strip_suffix('.').unwrap_or(help);
-                let value = $crate::clap::builder::PossibleValue::new(name).help(help);
+                let value = $crate::clap::builder::PossibleValue::new(name);
+                let value = if help.is_empty() { value } else { value.help(help) };
                 // Files have underscores, and people type dashes.
                 Some(value.alias(name.replace('_', "-")))
             }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum, value_parser};
+use clap::{Args, Subcommand, value_parser};
 
 use crate::cli::Format;
 use crate::cli::machine::MachineArgs;
@@ -30,7 +30,7 @@ pub enum Procedure {
     Rfc2544 {
         /// Run only these tests, with commas between. May be repeated.
         #[arg(long, value_enum, value_name = "TEST", value_delimiter = ',')]
-        only: Vec<Only>,
+        only: Vec<rfc2544::Test>,
         #[command(flatten)]
         common: Common,
     },
@@ -39,7 +39,7 @@ pub enum Procedure {
     Rfc2889 {
         /// Run only these tests, with commas between. May be repeated.
         #[arg(long, value_enum, value_name = "TEST", value_delimiter = ',')]
-        only: Vec<Lan>,
+        only: Vec<rfc2889::Test>,
         #[command(flatten)]
         common: Common,
     },
@@ -47,7 +47,7 @@ pub enum Procedure {
     Rfc7640 {
         /// Run only these tests, with commas between. May be repeated.
         #[arg(long, value_enum, value_name = "TEST", value_delimiter = ',')]
-        only: Vec<Management>,
+        only: Vec<rfc7640::Test>,
         #[command(flatten)]
         common: Common,
     },
@@ -55,7 +55,7 @@ pub enum Procedure {
     Rfc8239 {
         /// Run only these tests, with commas between. May be repeated.
         #[arg(long, value_enum, value_name = "TEST", value_delimiter = ',')]
-        only: Vec<DataCentre>,
+        only: Vec<rfc8239::Test>,
         #[command(flatten)]
         common: Common,
     },
@@ -112,92 +112,4 @@ pub struct Common {
     /// EAL options and idle mode.
     #[command(flatten)]
     pub(super) machine: MachineArgs,
-}
-
-/// Tests of RFC 2544, section 26.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Only {
-    Throughput,
-    Latency,
-    LatencyByLoad,
-    Loss,
-    BackToBack,
-    Recovery,
-    Reset,
-}
-
-impl From<Only> for rfc2544::Test {
-    fn from(only: Only) -> Self {
-        match only {
-            Only::Throughput => Self::Throughput,
-            Only::Latency => Self::Latency,
-            Only::LatencyByLoad => Self::LatencyByLoad,
-            Only::Loss => Self::Loss,
-            Only::BackToBack => Self::BackToBack,
-            Only::Recovery => Self::Recovery,
-            Only::Reset => Self::Reset,
-        }
-    }
-}
-
-/// Tests of RFC 2889, section 5.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Lan {
-    Mesh,
-    Congestion,
-    Pressure,
-    Addresses,
-    Errors,
-    Broadcast,
-}
-
-impl From<Lan> for rfc2889::Test {
-    fn from(only: Lan) -> Self {
-        match only {
-            Lan::Mesh => Self::Mesh,
-            Lan::Congestion => Self::Congestion,
-            Lan::Pressure => Self::Pressure,
-            Lan::Errors => Self::Errors,
-            Lan::Addresses => Self::Addresses,
-            Lan::Broadcast => Self::Broadcast,
-        }
-    }
-}
-
-/// Tests of RFC 7640.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Management {
-    BurstHunt,
-    Queues,
-}
-
-impl From<Management> for rfc7640::Test {
-    fn from(only: Management) -> Self {
-        match only {
-            Management::BurstHunt => Self::BurstHunt,
-            Management::Queues => Self::Queues,
-        }
-    }
-}
-
-/// Tests of RFC 8239.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum DataCentre {
-    LineRate,
-    Buffer,
-    Microburst,
-    Holb,
-    Incast,
-}
-
-impl From<DataCentre> for rfc8239::Test {
-    fn from(only: DataCentre) -> Self {
-        match only {
-            DataCentre::LineRate => Self::LineRate,
-            DataCentre::Buffer => Self::Buffer,
-            DataCentre::Microburst => Self::Microburst,
-            DataCentre::Holb => Self::Holb,
-            DataCentre::Incast => Self::Incast,
-        }
-    }
 }

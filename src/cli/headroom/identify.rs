@@ -14,7 +14,7 @@ use crate::time::Instant;
 use crate::verdict::Verdict;
 use crate::wire::headroom::{Compensation, KindCodes, LengthField, Piggyback, TimeUnit};
 use ::text::captures::{self, CaptureError};
-use ::text::{Align, Table};
+use ::text::{Column, Table, columns};
 
 const EXAMPLES: &str = "\
 EXAMPLES:
@@ -196,12 +196,12 @@ fn text(outcome: &Outcome) -> String {
     }
     let mut out = String::new();
     for peer in &outcome.peers {
-        let mut table =
-            Table::new([("part", Align::Left), ("reading", Align::Left), ("", Align::Left)]);
-        for part in &peer.parts {
-            let reading = part.reading.clone().unwrap_or_else(|| "-".into());
-            table.row([part.part.into(), reading, part.state.into()]);
-        }
+        let columns: [Column<Part>; 3] = columns! { part =>
+            Text ["part"] = part.part;
+            Text ["reading"] = part.reading.as_deref();
+            Text [""] = part.state;
+        };
+        let table = Table::of(&peer.parts, &columns);
         let unreadable = match peer.unreadable {
             0 => String::new(),
             n => format!(", of which {n} fit no reading that the others fit"),

@@ -15,7 +15,7 @@ use crate::headroom::Phy;
 use crate::headroom::models::ieee::{self, Buffer};
 use crate::headroom::models::{ModelError, Reach, reach};
 use crate::units::Bytes;
-use ::text::{Align, Table, count, scaled};
+use ::text::{Column, Table, columns, count, scaled};
 
 const EXAMPLES: &str = "\
 EXAMPLES:
@@ -185,32 +185,23 @@ fn row(args: &ReachArgs, link: &IeeeArgs) -> Result<Row, ModelError> {
 }
 
 fn text(args: &ReachArgs, rows: &[Row]) -> String {
-    use Align::{Left, Right};
-    let mut table = Table::new([
-        ("rate", Left),
-        ("PHY", Left),
-        ("FEC", Left),
-        ("MACsec", Left),
-        ("without cable", Right),
-        ("longest cable", Right),
-    ]);
-    for row in rows {
-        let octets = row.macsec_octets.map_or(String::new(), |n| format!(", {n} B"));
-        let longest = match row.metres {
+    let columns: [Column<Row>; 6] = columns! { row =>
+        Made ["rate"] = scaled(row.rate_bps as f64, "b/s");
+        Text ["PHY"] = &*row.phy;
+        Text ["FEC"] = row.fec;
+        Made ["MACsec"] = match row.macsec_octets {
+            Some(n) => format!("{}, {n} B", row.macsec),
+            None => row.macsec.to_owned(),
+        };
+        Printed ["without cable"] = format!("{} B", count(row.needed_without_cable));
+        Printed ["longest cable"] = match row.metres {
             None => "none".into(),
             Some(metres) if metres >= 1e6 => "1000 km or more".into(),
             // Equal only if it was limited by the PHY above.
             Some(metres) if Some(metres) == row.phy_metres => format!("{metres} m, all of the PHY"),
             Some(metres) => format!("{metres:.3} m"),
         };
-        table.row([
-            scaled(row.rate_bps as f64, "b/s"),
-            row.phy.clone(),
-            row.fec.into(),
-            format!("{}{octets}", row.macsec),
-            format!("{} B", count(row.needed_without_cable)),
-            longest,
-        ]);
-    }
+    };
+    let table = Table::of(rows, &columns);
     format!("headroom {} B\n\n{table}", count(args.headroom.0))
 }

@@ -70,17 +70,7 @@ pub(crate) fn addresses(runner: &mut Runner<'_>) -> Result<Option<AddressRow>, T
         runner.note(what);
         return Ok(None);
     }
-    // The largest number first: a table that holds it needs no search.
-    let (mut good, mut bad) = (0, most + 1);
-    let mut next = most;
-    while bad - good > 1 {
-        if knows(runner, next, true, rate)? {
-            good = next
-        } else {
-            bad = next
-        }
-        next = good + (bad - good) / 2;
-    }
+    let good = search::largest(most, |count| knows(runner, count, true, rate))?;
     if good == 0 {
         runner.note("addresses: not one is learnt: the device is no bridge, or its table is full");
         let (learning_per_second, irregular) = (None, None);

@@ -13,6 +13,7 @@ use validate::trial::{Limit, Obeys, Port};
 
 use crate::plan::{Plan, frames_per_second};
 use crate::rfc8239::{LINE, has};
+use crate::search;
 use crate::trial::{Counted, Runner, Stream};
 
 /// Bytes of a frame's preamble and start delimiter.
@@ -270,21 +271,13 @@ fn longest_burst(
     let frames = line * runner.plan.trial.as_secs_f64() / receivers as f64;
     // In frames to each receiver.
     let longest = frames.clamp(1.0, f64::from(u32::MAX)) as u32;
-    let (mut good, mut bad) = (0, longest);
-    let at_limit = burst_passes(runner, size, senders, receivers, longest)?;
-    // A burst without a frame loses none, so 0 is a lower bound without a trial.
-    if at_limit {
-        good = longest;
-    }
-    while !at_limit && bad - good > 1 {
-        let middle = good + (bad - good) / 2;
-        let passed = burst_passes(runner, size, senders, receivers, middle)?;
-        *(if passed { &mut good } else { &mut bad }) = middle;
-    }
+    let passes = |frames| burst_passes(runner, size, senders, receivers, frames);
+    let good = search::largest(longest, passes)?;
     runner.row("microburst");
     // A sender's burst has the frames for all receivers.
     let frames = good.saturating_mul(receivers as u32);
     let bytes = u64::from(frames) * u64::from(size);
+    let at_limit = good == longest;
     Ok(MicroburstRow { senders, receivers, size, frames, bytes, at_limit })
 }
 

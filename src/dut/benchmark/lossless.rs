@@ -6,10 +6,12 @@
 //! A message says how long pauses delay traffic, senders that obey pauses late say how large the headroom is as time,
 //! and the recovery how fast a sender has its rate again.
 
+use std::borrow::Cow;
+
 use ground::time::Duration;
 use ground::units::{Bytes, PrioritySet, Quanta};
 use serde::Serialize;
-use validate::bench::{Bench, TrialError};
+use validate::bench::TrialError;
 use validate::trial::{Limit, Obeys, Port};
 
 use crate::buffers::{Iteration, size_of};
@@ -17,9 +19,9 @@ use crate::mesh::Mesh;
 use crate::mlrsearch::GoalResult;
 use crate::plan::Plan;
 use crate::rfc8239::{GROUP, Split, blocking};
-use crate::run::Run;
-use crate::search;
+use crate::run::{Procedure, Run};
 use crate::trial::{Counted, Latency, Pauses, Runner, Sample, Stream};
+use crate::{search, table};
 
 /// Table of the profile.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -81,24 +83,25 @@ pub struct Overload {
     pub latency: Option<Latency>,
 }
 
-/// Runs the profile.
-///
-/// `progress` is called before each trial with its description, and ends the run by returning false.
-pub fn run(
-    plan: &Plan,
-    bench: &mut dyn Bench,
-    progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<TrialError>) {
-    let plan = in_class(plan);
-    Run::filled(Runner::new(&plan, bench, progress), all)
-}
+impl Procedure for Tables {
+    const NAME: &'static str = "lossless";
+    type Test = ();
 
-/// Returns the plan with a lossless priority.
-fn in_class(plan: &Plan) -> Plan {
-    let set: PrioritySet = plan.setup.lossless;
-    // A priority of the file is kept if it is lossless.
-    let own = set.iter().next().filter(|_| !set.contains(plan.priority));
-    Plan { priority: own.unwrap_or(plan.priority), ..plan.clone() }
+    /// Returns the plan with a lossless priority.
+    fn plan(plan: &Plan) -> Cow<'_, Plan> {
+        let set: PrioritySet = plan.setup.lossless;
+        // A priority of the file is kept if it is lossless.
+        let own = set.iter().next().filter(|_| !set.contains(plan.priority));
+        Cow::Owned(Plan { priority: own.unwrap_or(plan.priority), ..plan.clone() })
+    }
+
+    fn fill(&mut self, runner: &mut Runner<'_>, _: &[()]) -> Result<(), TrialError> {
+        all(runner, self)
+    }
+
+    fn text(run: &Run<Self>) -> String {
+        table::lossless(run)
+    }
 }
 
 fn all(runner: &mut Runner<'_>, tables: &mut Tables) -> Result<(), TrialError> {

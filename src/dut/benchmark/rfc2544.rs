@@ -6,76 +6,61 @@
 
 pub use crate::recovery::{RecoveryRow, ResetRow};
 
+use ground::named;
 use serde::Serialize;
-use validate::bench::{Bench, TrialError};
+use validate::bench::TrialError;
 
 use crate::mlrsearch::Irregular;
-use crate::plan::{Plan, Repeated};
-use crate::run::Run;
+use crate::plan::Repeated;
+use crate::run::{Procedure, Run, tables};
 use crate::trial::{Latency, Runner};
-use crate::{recovery, search};
+use crate::{recovery, search, table};
 
-/// A test of section 26.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Test {
-    /// 26.1.
-    Throughput,
-    /// 26.2.
-    Latency,
-    /// At parts of the throughput, as FD.io CSIT does.
-    LatencyByLoad,
-    /// 26.3.
-    Loss,
-    /// 26.4, as updated by RFC 9004.
-    BackToBack,
-    /// 26.5.
-    Recovery,
-    /// 26.6, as updated by RFC 6201.
-    Reset,
+named! {
+    /// A test of section 26.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Test {
+        // 26.1.
+        Throughput = "throughput",
+        // 26.2.
+        Latency = "latency",
+        // At parts of the throughput, as FD.io CSIT does.
+        LatencyByLoad = "latency-by-load",
+        // 26.3.
+        Loss = "loss",
+        // 26.4, as updated by RFC 9004.
+        BackToBack = "back-to-back",
+        // 26.5.
+        Recovery = "recovery",
+        // 26.6, as updated by RFC 6201.
+        Reset = "reset",
+    }
 }
 
-impl Test {
-    pub const ALL: [Self; 7] = [
-        Self::Throughput,
-        Self::Latency,
-        Self::LatencyByLoad,
-        Self::Loss,
-        Self::BackToBack,
-        Self::Recovery,
-        Self::Reset,
-    ];
+tables! {
+    throughput: ThroughputRow,
+    latency: LatencyRow,
+    latency_by_load: LoadRow,
+    loss: LossRow,
+    back_to_back: BurstRow,
+    recovery: RecoveryRow,
+    reset: ResetRow,
 }
 
-/// Tables of results. A test that was not selected, or not reached, has no rows.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Tables {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub throughput: Vec<ThroughputRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub latency: Vec<LatencyRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub latency_by_load: Vec<LoadRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub loss: Vec<LossRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub back_to_back: Vec<BurstRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub recovery: Vec<RecoveryRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub reset: Vec<ResetRow>,
-}
+impl Procedure for Tables {
+    const NAME: &'static str = "rfc2544";
+    type Test = Test;
+    const TESTS: &'static [(&'static str, Test)] = Test::NAMES;
 
-/// Runs the selected tests. All but the loss curve begin with the throughput, which is searched for
-/// first and is part of the results then; a reset with that of the smallest size alone.
-///
-/// `progress` is called before each trial with its description, and ends the run by returning false.
-pub fn run(
-    plan: &Plan,
-    tests: &[Test],
-    bench: &mut dyn Bench,
-    progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<TrialError>) {
-    Run::filled(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
+    /// All tests but the loss curve begin with the throughput, which is searched for first and is part of the
+    /// results then; a reset with that of the smallest size alone.
+    fn fill(&mut self, runner: &mut Runner<'_>, tests: &[Test]) -> Result<(), TrialError> {
+        all(runner, tests, self)
+    }
+
+    fn text(run: &Run<Self>) -> String {
+        table::rfc2544(run)
+    }
 }
 
 fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), TrialError> {
@@ -125,13 +110,11 @@ fn at_throughput(
     }
     if wants(Test::BackToBack) {
         let found = back_to_back(runner, throughput)?;
-        runner.rows("back_to_back", found.iter().count());
-        tables.back_to_back.extend(found);
+        runner.add("back_to_back", &mut tables.back_to_back, found);
     }
     if wants(Test::Recovery) {
         let found = recovery::from_overload(runner, throughput, rate)?;
-        runner.rows("recovery", found.iter().count());
-        tables.recovery.extend(found);
+        runner.add("recovery", &mut tables.recovery, found);
     }
     // Last, because the device loses its state.
     if wants(Test::Reset) {
@@ -384,7 +367,7 @@ fn back_to_back(
     let longest = (line * plan.duration.as_secs_f64()).clamp(1.0, f64::from(u32::MAX)) as u32;
     let mut bursts = Vec::new();
     for _ in 0..plan.repeats {
-        bursts.push(longest_burst(runner, size, longest)?);
+        bursts.push(search::largest(longest, |frames| burst_passes(runner, size, frames))?);
     }
     let count = bursts.len() as f64;
     let mean = bursts.iter().map(|n| f64::from(*n)).sum::<f64>() / count;
@@ -402,20 +385,6 @@ fn back_to_back(
         corrected_us: implied_us - implied_us * rate / line,
         repeats: plan.repeats,
     }))
-}
-
-/// Returns the longest burst without loss, up to `longest`; 0 if a single frame is lost.
-fn longest_burst(runner: &mut Runner<'_>, size: u32, longest: u32) -> Result<u32, TrialError> {
-    if burst_passes(runner, size, longest)? {
-        return Ok(longest);
-    }
-    // A burst of no frame is never lost, so 0 is a lower bound without a trial.
-    let (mut good, mut bad) = (0, longest);
-    while bad - good > 1 {
-        let middle = good + (bad - good) / 2;
-        *(if burst_passes(runner, size, middle)? { &mut good } else { &mut bad }) = middle;
-    }
-    Ok(good)
 }
 
 /// True if no frame of a burst is lost, in the first or in a verifying trial.

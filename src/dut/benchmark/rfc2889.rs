@@ -3,108 +3,97 @@
 
 pub use crate::bridge::{AddressRow, BroadcastRow, ErrorRow};
 
+use ground::named;
 use serde::Serialize;
-use validate::bench::{Bench, Capability, TrialError};
+use validate::bench::{Capability, TrialError};
 use validate::trial::{Flow, Limit, Port, Rate, Trial};
 
 use crate::mesh::{Mesh, Pattern};
 use crate::mlrsearch::Irregular;
-use crate::plan::Plan;
-use crate::rfc8239::{GROUP, Split, blocking};
-use crate::run::Run;
+use crate::rfc8239::{GROUP, Split, blocking, has};
+use crate::run::{Procedure, Run, tables};
 use crate::trial::Runner;
-use crate::{bridge, search};
+use crate::{bridge, search, table};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Test {
-    /// Sections 5.1 and 5.3: fully and partially meshed.
-    Mesh,
-    /// Section 5.5: congestion control.
-    Congestion,
-    /// Section 5.6: forward pressure.
-    Pressure,
-    /// Sections 5.7 and 5.8: address caching capacity, and address learning rate.
-    Addresses,
-    /// Section 5.9: errored frames.
-    Errors,
-    /// Section 5.10: forwarding of broadcast frames.
-    Broadcast,
-}
-
-impl Test {
-    pub const ALL: [Self; 6] = [
-        Self::Mesh,
-        Self::Congestion,
-        Self::Pressure,
-        Self::Addresses,
-        Self::Errors,
-        Self::Broadcast,
-    ];
-}
-
-/// Tables of results. A test that was not selected, or not reached, has no rows.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Tables {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub mesh: Vec<ForwardingRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub congestion: Vec<CongestionRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pressure: Vec<PressureRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub addresses: Vec<AddressRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<ErrorRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub broadcast: Vec<BroadcastRow>,
-}
-
-/// Runs the selected tests on all ports of the DUT file that have its common rate.
-///
-/// `progress` is called before each trial with its description, and ends the run by returning false.
-pub fn run(
-    plan: &Plan,
-    tests: &[Test],
-    bench: &mut dyn Bench,
-    progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<TrialError>) {
-    Run::filled(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
-}
-
-fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), TrialError> {
-    for test in tests {
-        // These have frame sizes of their own.
-        match test {
-            Test::Addresses => {
-                let found = bridge::addresses(runner)?;
-                runner.rows("addresses", found.iter().count());
-                tables.addresses.extend(found);
-            }
-            Test::Errors => tables.errors = bridge::errors(runner)?,
-            Test::Mesh | Test::Congestion | Test::Pressure | Test::Broadcast => {}
-        }
-        if matches!(test, Test::Addresses | Test::Errors) {
-            continue;
-        }
-        for size in runner.plan.sizes.clone() {
-            match test {
-                Test::Mesh => tables.mesh.extend(meshes(runner, size)?),
-                Test::Congestion => tables.congestion.extend(congestion(runner, size)?),
-                Test::Broadcast => {
-                    let found = bridge::broadcast(runner, size)?;
-                    runner.rows("broadcast", found.iter().count());
-                    tables.broadcast.extend(found);
-                }
-                Test::Pressure => {
-                    let found = pressure(runner, size)?;
-                    runner.rows("pressure", found.iter().count());
-                    tables.pressure.extend(found);
-                }
-                Test::Addresses | Test::Errors => {}
-            }
-        }
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Test {
+        // Sections 5.1 and 5.3: fully and partially meshed.
+        Mesh = "mesh",
+        // Section 5.5: congestion control.
+        Congestion = "congestion",
+        // Section 5.6: forward pressure.
+        Pressure = "pressure",
+        // Sections 5.7 and 5.8: address caching capacity, and address learning rate.
+        Addresses = "addresses",
+        // Section 5.9: errored frames.
+        Errors = "errors",
+        // Section 5.10: forwarding of broadcast frames.
+        Broadcast = "broadcast",
     }
-    Ok(())
+}
+
+tables! {
+    mesh: ForwardingRow,
+    congestion: CongestionRow,
+    pressure: PressureRow,
+    addresses: AddressRow,
+    errors: ErrorRow,
+    broadcast: BroadcastRow,
+}
+
+impl Procedure for Tables {
+    const NAME: &'static str = "rfc2889";
+    type Test = Test;
+    const TESTS: &'static [(&'static str, Test)] = Test::NAMES;
+
+    /// Runs the tests on all ports of the DUT file that have its common rate.
+    fn fill(&mut self, runner: &mut Runner<'_>, tests: &[Test]) -> Result<(), TrialError> {
+        for test in tests {
+            // Two tests have frame sizes of their own.
+            match test {
+                Test::Addresses => {
+                    let found = bridge::addresses(runner)?;
+                    runner.add("addresses", &mut self.addresses, found);
+                }
+                Test::Errors => self.errors = bridge::errors(runner)?,
+                Test::Mesh | Test::Congestion | Test::Pressure | Test::Broadcast => {
+                    for size in runner.plan.sizes.clone() {
+                        self.of_size(runner, *test, size)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn text(run: &Run<Self>) -> String {
+        table::rfc2889(run)
+    }
+}
+
+impl Tables {
+    fn of_size(
+        &mut self,
+        runner: &mut Runner<'_>,
+        test: Test,
+        size: u32,
+    ) -> Result<(), TrialError> {
+        match test {
+            Test::Mesh => self.mesh.extend(meshes(runner, size)?),
+            Test::Congestion => self.congestion.extend(congestion(runner, size)?),
+            Test::Broadcast => {
+                let found = bridge::broadcast(runner, size)?;
+                runner.add("broadcast", &mut self.broadcast, found);
+            }
+            Test::Pressure => {
+                let found = pressure(runner, size)?;
+                runner.add("pressure", &mut self.pressure, found);
+            }
+            Test::Addresses | Test::Errors => {}
+        }
+        Ok(())
+    }
 }
 
 /// Loads at which forwarding rates are measured, in percent of the largest.
@@ -219,11 +208,7 @@ pub struct CongestionRow {
 }
 
 fn congestion(runner: &mut Runner<'_>, size: u32) -> Result<Option<CongestionRow>, TrialError> {
-    let ports = runner.plan.equal_ports();
-    if ports < GROUP {
-        let what =
-            format!("congestion: not run; it needs {GROUP} ports of one rate, there are {ports}");
-        runner.note(what);
+    if !has(runner, "congestion", GROUP) {
         return Ok(None);
     }
     let row = blocking(runner, size, GROUP, 0, Split::Halves)?;
@@ -263,8 +248,7 @@ fn pressure(runner: &mut Runner<'_>, size: u32) -> Result<Option<PressureRow>, T
         runner.note("pressure: not run; ports in software cannot shorten the gap");
         return Ok(None);
     }
-    if plan.equal_ports() < 2 {
-        runner.note("pressure: not run; it needs 2 ports of one rate");
+    if !has(runner, "pressure", 2) {
         return Ok(None);
     }
     let name = format!("{size} bytes, gaps of 88 bits");

@@ -5,13 +5,15 @@
 
 use serde::Serialize;
 use tester::report::Report;
-use validate::bench::{Bench, TrialError};
+use validate::bench::TrialError;
 use validate::trial::{Flow, Limit, Port, Rate, Trial};
 
+use ground::named;
 use ground::units::{Priority, PrioritySet};
 
 use crate::plan::Plan;
-use crate::run::Run;
+use crate::run::{Procedure, Run, tables};
+use crate::table;
 use crate::trial::{Latency, Runner, latency_of, pauses};
 
 /// Step of a hunt, and the smallest burst, in bytes.
@@ -20,25 +22,19 @@ const STEP: u64 = 1_000;
 /// Trials of a burst before it counts as too long, of devices behind real ports.
 const VERIFIED: u32 = 2;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Test {
-    /// One queue at a time.
-    BurstHunt,
-    /// All queues at once.
-    Queues,
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Test {
+        // One queue at a time.
+        BurstHunt = "burst-hunt",
+        // All queues at once.
+        Queues = "queues",
+    }
 }
 
-impl Test {
-    pub const ALL: [Self; 2] = [Self::BurstHunt, Self::Queues];
-}
-
-/// Tables of results. A test that was not selected, or not reached, has no rows.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Tables {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub burst_hunt: Vec<HuntRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub queues: Vec<HuntRow>,
+tables! {
+    burst_hunt: HuntRow,
+    queues: HuntRow,
 }
 
 /// The longest burst that a queue accepts, for a frame size.
@@ -89,16 +85,18 @@ struct Burst {
     accepted: bool,
 }
 
-/// Runs the selected tests.
-///
-/// `progress` is called before each trial with its description, and ends the run by returning false.
-pub fn run(
-    plan: &Plan,
-    tests: &[Test],
-    bench: &mut dyn Bench,
-    progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<TrialError>) {
-    Run::filled(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
+impl Procedure for Tables {
+    const NAME: &'static str = "rfc7640";
+    type Test = Test;
+    const TESTS: &'static [(&'static str, Test)] = Test::NAMES;
+
+    fn fill(&mut self, runner: &mut Runner<'_>, tests: &[Test]) -> Result<(), TrialError> {
+        all(runner, tests, self)
+    }
+
+    fn text(run: &Run<Self>) -> String {
+        table::rfc7640(run)
+    }
 }
 
 fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), TrialError> {

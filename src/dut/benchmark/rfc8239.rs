@@ -3,91 +3,81 @@
 
 pub use crate::buffers::{BufferRow, MicroburstRow};
 
+use ground::named;
 use ground::time::Duration;
 use serde::Serialize;
-use validate::bench::{Acknowledged, Bench, Capability, TrialError};
+use validate::bench::{Acknowledged, Capability, TrialError};
 use validate::setup::Marking;
 use validate::trial::{Flow, Limit, Port, Stateful, Trial};
 
 use crate::buffers;
 use crate::mesh::Mesh;
-use crate::plan::Plan;
-use crate::run::Run;
+use crate::run::{Procedure, Run, tables};
+use crate::table;
 use crate::trial::{Latency, Runner, Sample, Stream, latency_of};
 
 /// Ports of the smallest device for the whole set of tests.
 const PORTS: usize = 9;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Test {
-    /// Section 2.
-    LineRate,
-    /// Section 3.
-    Buffer,
-    /// Section 4.
-    Microburst,
-    /// Section 5.
-    Holb,
-    /// Section 6.
-    Incast,
-}
-
-impl Test {
-    pub const ALL: [Self; 5] =
-        [Self::LineRate, Self::Buffer, Self::Microburst, Self::Holb, Self::Incast];
-}
-
-/// Tables of results. A test that was not selected, or not reached, has no rows.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Tables {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub line_rate: Vec<LineRateRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub buffer: Vec<BufferRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub microburst: Vec<MicroburstRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub holb: Vec<HolbRow>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub incast: Vec<IncastRow>,
-}
-
-/// Runs the selected tests on all ports of the DUT file that have its common rate.
-///
-/// `progress` is called before each trial with its description, and ends the run by returning false.
-pub fn run(
-    plan: &Plan,
-    tests: &[Test],
-    bench: &mut dyn Bench,
-    progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<TrialError>) {
-    Run::filled(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
-}
-
-fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), TrialError> {
-    let ports = runner.plan.equal_ports();
-    if ports < PORTS {
-        runner.note(format!(
-            "RFC 8239 asks for {PORTS} ports of one rate or more, there are {ports}"
-        ));
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Test {
+        // Section 2.
+        LineRate = "line-rate",
+        // Section 3.
+        Buffer = "buffer",
+        // Section 4.
+        Microburst = "microburst",
+        // Section 5.
+        Holb = "holb",
+        // Section 6.
+        Incast = "incast",
     }
-    for test in tests {
-        // The buffer test chooses its frame sizes itself.
-        if *test == Test::Buffer {
-            buffers::buffer(runner, &mut tables.buffer)?;
-            continue;
+}
+
+tables! {
+    line_rate: LineRateRow,
+    buffer: BufferRow,
+    microburst: MicroburstRow,
+    holb: HolbRow,
+    incast: IncastRow,
+}
+
+impl Procedure for Tables {
+    const NAME: &'static str = "rfc8239";
+    type Test = Test;
+    const TESTS: &'static [(&'static str, Test)] = Test::NAMES;
+
+    /// Runs the tests on all ports of the DUT file that have its common rate.
+    fn fill(&mut self, runner: &mut Runner<'_>, tests: &[Test]) -> Result<(), TrialError> {
+        let ports = runner.plan.equal_ports();
+        if ports < PORTS {
+            runner.note(format!(
+                "RFC 8239 asks for {PORTS} ports of one rate or more, there are {ports}"
+            ));
         }
-        for size in runner.plan.sizes.clone() {
-            match test {
-                Test::LineRate => tables.line_rate.extend(line_rate(runner, size)?),
-                Test::Buffer => {}
-                Test::Microburst => tables.microburst.extend(buffers::microburst(runner, size)?),
-                Test::Holb => tables.holb.extend(holb(runner, size)?),
-                Test::Incast => tables.incast.extend(incast(runner, size)?),
+        for test in tests {
+            // The buffer test chooses its frame sizes itself.
+            if *test == Test::Buffer {
+                buffers::buffer(runner, &mut self.buffer)?;
+                continue;
+            }
+            for size in runner.plan.sizes.clone() {
+                match test {
+                    Test::LineRate => self.line_rate.extend(line_rate(runner, size)?),
+                    Test::Buffer => {}
+                    Test::Microburst => self.microburst.extend(buffers::microburst(runner, size)?),
+                    Test::Holb => self.holb.extend(holb(runner, size)?),
+                    Test::Incast => self.incast.extend(incast(runner, size)?),
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    fn text(run: &Run<Self>) -> String {
+        table::rfc8239(run)
+    }
 }
 
 /// Returns true if there are enough ports for a test, else adds a note.

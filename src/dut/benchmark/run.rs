@@ -1,10 +1,14 @@
 //! A run of a procedure: its tables, the durations of their rows, and what every run has; as JSON, as JSON Lines and
 //! as CSV, all made from the same serialised rows.
 
+use std::borrow::Cow;
+use std::fmt::Debug;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
-use validate::bench::TrialError;
+use validate::bench::{Bench, TrialError};
 
+use crate::plan::Plan;
 use crate::trial::Runner;
 
 /// Results of a procedure. Tables that were not selected, or not reached, have no rows.
@@ -23,18 +27,68 @@ pub struct Run<T> {
     pub ended: Option<String>,
 }
 
-impl<T: Default> Run<T> {
-    /// Fills the tables by trials of a runner, up to the first trouble.
-    pub(crate) fn filled<'a>(
-        mut runner: Runner<'a>,
-        fill: impl FnOnce(&mut Runner<'a>, &mut T) -> Result<(), TrialError>,
-    ) -> (Self, Option<TrialError>) {
-        let mut tables = T::default();
-        let trouble = fill(&mut runner, &mut tables).err();
-        let Runner { took, trials, notes, .. } = runner;
-        let ended = trouble.as_ref().map(ToString::to_string);
-        (Self { tables, took, trials, notes, ended }, trouble)
+/// The tables of a procedure, and the tests that fill them.
+pub trait Procedure: Default + Serialize {
+    /// Name on the command line and in results.
+    const NAME: &'static str;
+
+    type Test: Copy + Debug + 'static;
+
+    /// All tests with their names; empty for a procedure that is one test.
+    const TESTS: &'static [(&'static str, Self::Test)] = &[];
+
+    /// Returns the plan of its trials.
+    fn plan(plan: &Plan) -> Cow<'_, Plan> {
+        Cow::Borrowed(plan)
     }
+
+    /// Fills the tables by trials, up to the first trouble.
+    ///
+    /// # Errors
+    /// As [`Runner::measure`].
+    fn fill(&mut self, runner: &mut Runner<'_>, tests: &[Self::Test]) -> Result<(), TrialError>;
+
+    /// Returns the tables as text.
+    fn text(run: &Run<Self>) -> String;
+
+    /// Returns the selected tests: all without a selection.
+    fn selected(only: &[Self::Test]) -> Vec<Self::Test> {
+        if only.is_empty() {
+            Self::TESTS.iter().map(|(_, test)| *test).collect()
+        } else {
+            only.to_vec()
+        }
+    }
+}
+
+/// Declares the tables of a procedure, a list of rows each.
+macro_rules! tables {
+    ($($name:ident: $Row:ty,)+) => {
+        /// Tables of results. A test that was not selected, or not reached, has no rows.
+        #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
+        pub struct Tables {
+            $(#[serde(skip_serializing_if = "Vec::is_empty")] pub $name: Vec<$Row>,)+
+        }
+    };
+}
+pub(crate) use tables;
+
+/// Runs tests of a procedure; all of them if `only` is empty.
+///
+/// `progress` is called before each trial with its description, and ends the run by returning false.
+pub fn run<P: Procedure>(
+    plan: &Plan,
+    only: &[P::Test],
+    bench: &mut dyn Bench,
+    progress: &mut dyn FnMut(&str) -> bool,
+) -> (Run<P>, Option<TrialError>) {
+    let plan = P::plan(plan);
+    let mut runner = Runner::new(&plan, bench, progress);
+    let mut tables = P::default();
+    let trouble = tables.fill(&mut runner, &P::selected(only)).err();
+    let Runner { took, trials, notes, .. } = runner;
+    let ended = trouble.as_ref().map(ToString::to_string);
+    (Run { tables, took, trials, notes, ended }, trouble)
 }
 
 /// Field of a row with its duration in seconds: of virtual time for a virtual device, else of the clock, with

@@ -3,11 +3,12 @@
 
 use ground::time::Duration;
 use serde::Serialize;
-use validate::bench::{Bench, TrialError};
+use validate::bench::TrialError;
 
 use crate::mlrsearch::{Config, Goal, GoalResult, Measured, Search};
-use crate::plan::{MlrSearch, Plan};
-use crate::run::Run;
+use crate::plan::MlrSearch;
+use crate::run::{Procedure, Run};
+use crate::table;
 use crate::trial::Runner;
 
 /// Smallest load of a search, as a share of the largest.
@@ -148,6 +149,24 @@ pub fn rfc2544(
     }
 }
 
+/// Returns the largest number up to `most` that passes, in frames or addresses; 0 if none does.
+pub(crate) fn largest(
+    most: u32,
+    mut passes: impl FnMut(u32) -> Result<bool, TrialError>,
+) -> Result<u32, TrialError> {
+    // The largest first: a device that takes it needs no search.
+    if passes(most)? {
+        return Ok(most);
+    }
+    // None at all always passes, so 0 is a lower bound without a trial.
+    let (mut good, mut bad) = (0, most);
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        *(if passes(middle)? { &mut good } else { &mut bad }) = middle;
+    }
+    Ok(good)
+}
+
 /// Table of the search.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Tables {
@@ -167,22 +186,22 @@ pub struct MlrRow {
     pub result: GoalResult,
 }
 
-/// Searches for the throughputs. `progress` is called before each trial with its description, and
-/// ends the run by returning false.
-pub fn run(
-    plan: &Plan,
-    bench: &mut dyn Bench,
-    progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<TrialError>) {
-    Run::filled(Runner::new(plan, bench, progress), |runner, tables: &mut Tables| {
+impl Procedure for Tables {
+    const NAME: &'static str = "mlrsearch";
+    type Test = ();
+
+    fn fill(&mut self, runner: &mut Runner<'_>, _: &[()]) -> Result<(), TrialError> {
         for size in runner.plan.sizes.clone() {
             let (rows, ended) = search_size(runner, size);
-            runner.rows("rows", rows.len());
-            tables.rows.extend(rows);
+            runner.add("rows", &mut self.rows, rows);
             ended.map_or(Ok(()), Err)?;
         }
         Ok(())
-    })
+    }
+
+    fn text(run: &Run<Self>) -> String {
+        table::mlrsearch(run)
+    }
 }
 
 fn search_size(runner: &mut Runner<'_>, size: u32) -> (Vec<MlrRow>, Option<TrialError>) {

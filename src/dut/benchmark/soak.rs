@@ -1,10 +1,10 @@
 //! A soak: one load for a long time, in trials one after the other.
 
 use serde::Serialize;
-use validate::bench::{Bench, Capability, TrialError};
+use validate::bench::{Capability, TrialError};
 
-use crate::plan::Plan;
-use crate::run::Run;
+use crate::run::{Procedure, Run};
+use crate::table;
 use crate::trial::{Latency, Runner};
 
 /// Table of a soak.
@@ -61,24 +61,24 @@ impl SoakRow {
     }
 }
 
-/// Runs the soak. An end by the user or a disturbance of the machine keeps the trials before it.
-///
-/// `progress` is called before each trial with its description, and ends the run by returning false.
-pub fn run(
-    plan: &Plan,
-    bench: &mut dyn Bench,
-    progress: &mut dyn FnMut(&str) -> bool,
-) -> (Run<Tables>, Option<TrialError>) {
-    Run::filled(Runner::new(plan, bench, progress), |runner, tables: &mut Tables| {
+impl Procedure for Tables {
+    const NAME: &'static str = "soak";
+    type Test = ();
+
+    /// An end by the user or a disturbance of the machine keeps the trials before it.
+    fn fill(&mut self, runner: &mut Runner<'_>, _: &[()]) -> Result<(), TrialError> {
         for size in runner.plan.sizes.clone() {
             let (row, ended) = soak(runner, size);
             // A soak that was ended early still tells of the hours before.
-            tables.rows.push(row);
-            runner.row("rows");
+            runner.add("rows", &mut self.rows, [row]);
             ended.map_or(Ok(()), Err)?;
         }
         Ok(())
-    })
+    }
+
+    fn text(run: &Run<Self>) -> String {
+        table::soak(run)
+    }
 }
 
 fn soak(runner: &mut Runner<'_>, size: u32) -> (SoakRow, Option<TrialError>) {

@@ -7,7 +7,7 @@ mod lan;
 pub use fabric::{lossless, rfc7640, rfc8239};
 pub use lan::{rfc2544, rfc2889};
 
-use text::{Align, Table, columns, count, scaled};
+use text::{Column, Table, columns, count, scaled};
 
 use crate::baseline::{Compared, Comparison, Trend};
 use crate::mlrsearch::Irregular;
@@ -16,53 +16,55 @@ use crate::summary::Metric;
 use crate::trial::Latency;
 use crate::{search, soak};
 
-/// Cell of a value that is not known.
-const NONE: &str = "-";
-
 /// Returns the table of MLRsearch's results.
 #[must_use]
 pub fn mlrsearch(results: &Run<search::Tables>) -> String {
-    let table = Table::of(
-        &results.tables.rows,
-        &columns! { row =>
-            Made ["size"] = row.size.to_string();
-            Text ["goal"] = &*row.goal;
-            Printed ["throughput"] = row.result.lower.map(|lower| rate(lower.conditional_throughput));
-            Printed ["lower"] = row.result.lower.map(|bound| rate(bound.load));
-            Printed ["upper"] = row.result.upper.map(|bound| rate(bound.load));
-            Printed ["% of line"] = row.result.lower
-                .map(|lower| percent(lower.conditional_throughput / row.line_frames_per_second));
-            Made [""] = irregular(row.result.irregular);
-        },
-    );
+    let columns: [Column<search::MlrRow>; 7] = columns! { row =>
+        Made ["size"] = row.size.to_string();
+        Text ["goal"] = &*row.goal;
+        Printed ["throughput"] = row.result.lower.map(|lower| rate(lower.conditional_throughput));
+        Printed ["lower"] = row.result.lower.map(|bound| rate(bound.load));
+        Printed ["upper"] = row.result.upper.map(|bound| rate(bound.load));
+        Printed ["% of line"] = row.result.lower
+            .map(|lower| percent(lower.conditional_throughput / row.line_frames_per_second));
+        Made [""] = irregular(row.result.irregular);
+    };
     let title = "MLRsearch: conditional throughput and its bounds, frames/s";
-    let mut sections = vec![titled(title, table)];
-    ending(&mut sections, results);
-    sections.join("\n")
+    Sections::default().section(title, &Table::of(&results.tables.rows, &columns)).end(results)
 }
 
-fn titled(title: &str, table: Table) -> String {
+/// The tables of a procedure, each under its title.
+#[derive(Default)]
+struct Sections(Vec<String>);
+
+impl Sections {
+    fn section(mut self, title: &str, table: &Table) -> Self {
+        self.0.push(titled(title, table));
+        self
+    }
+
+    /// Adds the table of these rows, if there are any.
+    fn rows<T>(self, title: &str, rows: &[T], columns: &[Column<T>]) -> Self {
+        if rows.is_empty() { self } else { self.section(title, &Table::of(rows, columns)) }
+    }
+
+    /// Returns the text, with notes, the reason of an early end, and the number of trials.
+    fn end<T>(mut self, results: &Run<T>) -> String {
+        let Run { notes, ended, trials, .. } = results;
+        let mut text = String::new();
+        for note in notes {
+            text += &format!("note: {note}\n");
+        }
+        if let Some(why) = ended {
+            text += &format!("ended early: {why}\n");
+        }
+        self.0.push(format!("{text}{trials} trials\n"));
+        self.0.join("\n")
+    }
+}
+
+fn titled(title: &str, table: &Table) -> String {
     format!("{title}\n{table}")
-}
-
-/// Adds notes, the reason of an early end, and the number of trials.
-fn ending<T>(sections: &mut Vec<String>, results: &Run<T>) {
-    let Run { notes, ended, trials, .. } = results;
-    let mut text = String::new();
-    for note in notes {
-        text += &format!("note: {note}\n");
-    }
-    if let Some(why) = ended {
-        text += &format!("ended early: {why}\n");
-    }
-    sections.push(format!("{text}{trials} trials\n"));
-}
-
-/// Returns a table with columns of words and of numbers, and a last one of words.
-fn head(words: &[&str], numbers: &[&str], remark: bool) -> Table {
-    let words = words.iter().map(|name| (*name, Align::Left));
-    let numbers = numbers.iter().map(|name| (*name, Align::Right));
-    Table::new(words.chain(numbers).chain(remark.then_some(("", Align::Left))))
 }
 
 fn rate(rate: f64) -> String {
@@ -91,32 +93,29 @@ fn irregular(reason: Option<Irregular>) -> String {
 /// Returns the table of a soak's results.
 #[must_use]
 pub fn soak(results: &Run<soak::Tables>) -> String {
-    let tables = &results.tables;
-    let numbers =
-        ["load %", "parts", "sent", "lost", "mean us", "max us", "slope ns/h", "memory B/h"];
-    let mut table: Table = head(&["size"], &numbers, true);
-    for row in &tables.rows {
-        let all: Vec<&Latency> = row.parts.iter().filter_map(|p| p.latency.as_ref()).collect();
+    let columns: [Column<soak::SoakRow>; 10] = columns! { row =>
+        Made ["size"] = row.size.to_string();
+        Printed ["load %"] = format!("{:.2}", row.load_percent);
+        Printed ["parts"] = row.parts.len().to_string();
+        Whole ["sent"] = row.parts.iter().map(|part| part.offered).sum::<u64>();
+        Whole ["lost"] = row.lost();
         // Parts are equally long at one load, so the mean of their means stands for that of all frames.
-        let mean = all.iter().map(|l| l.mean_ns).sum::<f64>() / all.len() as f64;
-        let max = all.iter().map(|l| l.max_ns).fold(0.0, f64::max);
-        let known = |ns: f64| if all.is_empty() { NONE.to_owned() } else { micros(ns) };
-        table.row([
-            row.size.to_string(),
-            format!("{:.2}", row.load_percent),
-            row.parts.len().to_string(),
-            count(row.parts.iter().map(|part| part.offered).sum()),
-            count(row.lost()),
-            known(mean),
-            known(max),
-            row.latency_slope_ns_per_hour.map_or(NONE.to_owned(), slope),
-            row.memory_slope_bytes_per_hour.map_or(NONE.to_owned(), |n| format!("{n:.0}")),
-            if row.memory_leak == Some(true) { "leak" } else { "" }.to_owned(),
-        ]);
-    }
-    let mut sections = vec![titled("Soak: one load, in parts one after the other", table)];
-    ending(&mut sections, results);
-    sections.join("\n")
+        Printed ["mean us"] = latency(row, |all| {
+            all.iter().map(|l| l.mean_ns).sum::<f64>() / all.len() as f64
+        });
+        Printed ["max us"] = latency(row, |all| all.iter().map(|l| l.max_ns).fold(0.0, f64::max));
+        Printed ["slope ns/h"] = row.latency_slope_ns_per_hour.map(slope);
+        Printed ["memory B/h"] = row.memory_slope_bytes_per_hour.map(|n| format!("{n:.0}"));
+        Text [""] = if row.memory_leak == Some(true) { "leak" } else { "" };
+    };
+    let title = "Soak: one load, in parts one after the other";
+    Sections::default().section(title, &Table::of(&results.tables.rows, &columns)).end(results)
+}
+
+/// Returns a figure of the latencies of all parts in microseconds; `None` if no frame arrived.
+fn latency(row: &soak::SoakRow, figure: fn(&[Latency]) -> f64) -> Option<String> {
+    let all: Vec<Latency> = row.parts.iter().filter_map(|part| part.latency).collect();
+    (!all.is_empty()).then(|| micros(figure(&all)))
 }
 
 /// A slope without the sign of a rounded zero.
@@ -131,25 +130,21 @@ const SD_MAX: f64 = 10.0;
 /// Returns the table of the numbers of several runs.
 #[must_use]
 pub fn summary(metrics: &[Metric]) -> String {
-    let numbers = ["runs", "mean", "sd %", "PV %"];
-    let mut table = head(&["test", "row", "metric"], &numbers, false);
-    let percent = |value: Option<f64>| value.map_or(NONE.to_owned(), |value| format!("{value:.3}"));
-    let mut wide = 0;
-    for metric in metrics.iter().filter(|metric| !is_detail(&metric.metric)) {
-        // An unknown deviation, of a mean of 0, is not above any limit.
-        wide += usize::from(metric.relative_deviation().is_some_and(|percent| percent > SD_MAX));
-        table.row([
-            metric.test.clone(),
-            metric.row(),
-            metric.metric.clone(),
-            metric.samples.len().to_string(),
-            number(metric.mean()),
-            percent(metric.relative_deviation()),
-            percent(metric.variation()),
-        ]);
-    }
+    let columns: [Column<&Metric>; 7] = columns! { metric =>
+        Text ["test"] = &*metric.test;
+        Made ["row"] = metric.row();
+        Text ["metric"] = &*metric.metric;
+        Printed ["runs"] = metric.samples.len().to_string();
+        Printed ["mean"] = number(metric.mean());
+        Printed ["sd %"] = metric.relative_deviation().map(|value| format!("{value:.3}"));
+        Printed ["PV %"] = metric.variation().map(|value| format!("{value:.3}"));
+    };
+    let shown: Vec<&Metric> = metrics.iter().filter(|metric| !is_detail(&metric.metric)).collect();
+    // An unknown deviation, of a mean of 0, is not above any limit.
+    let is_wide = |m: &&&Metric| m.relative_deviation().is_some_and(|percent| percent > SD_MAX);
+    let wide = shown.iter().filter(is_wide).count();
     let title = "All runs: mean, relative standard deviation, variation from the first to the last";
-    let mut text = titled(title, table);
+    let mut text = titled(title, &Table::of(&shown, &columns));
     if wide > 0 {
         text += &format!("{wide} with a deviation above {SD_MAX} % (RFC 8239, section 1.3)\n");
     }
@@ -159,27 +154,25 @@ pub fn summary(metrics: &[Metric]) -> String {
 /// Returns the table of a comparison without the numbers that did not change.
 #[must_use]
 pub fn compared(comparison: &Comparison) -> String {
-    let mut table = head(&["test", "row", "metric"], &["before", "now", "change %"], true);
-    let changed = |c: &&Compared| c.trend != Trend::NoChange;
-    for one in comparison.numbers.iter().filter(changed) {
-        table.row([
-            one.now.test.clone(),
-            one.now.row(),
-            one.now.metric.clone(),
-            one.before.map_or(NONE.to_owned(), number),
-            if one.now.samples.is_empty() { NONE.to_owned() } else { number(one.now.mean()) },
-            one.change_percent.map_or(NONE.to_owned(), |change| format!("{change:.2}")),
-            one.trend.to_string(),
-        ]);
-    }
-    // Numbers that did not change are counted and not listed: they are most of them.
+    let columns: [Column<&Compared>; 7] = columns! { one =>
+        Text ["test"] = &*one.now.test;
+        Made ["row"] = one.now.row();
+        Text ["metric"] = &*one.now.metric;
+        Printed ["before"] = one.before.map(number);
+        Printed ["now"] = (!one.now.samples.is_empty()).then(|| number(one.now.mean()));
+        Printed ["change %"] = one.change_percent.map(|change| format!("{change:.2}"));
+        Made [""] = one.trend.to_string();
+    };
     let all = &comparison.numbers;
-    let same = all.len() - all.iter().filter(changed).count();
+    let changed: Vec<_> = all.iter().filter(|one| one.trend != Trend::NoChange).collect();
+    let table = Table::of(&changed, &columns);
+    // Numbers that did not change are counted and not listed: they are most of them.
+    let same = all.len() - changed.len();
     let title = format!("Compared with {} ({})", comparison.dut, comparison.world);
     let mut text = match (all.is_empty(), table.is_empty()) {
         (true, _) => format!("{title}: no number is in both\n"),
         (_, true) => format!("{title}: no change of {same} numbers\n"),
-        _ => format!("{}{same} other numbers did not change\n", titled(&title, table)),
+        _ => format!("{}{same} other numbers did not change\n", titled(&title, &table)),
     };
     if all.iter().any(|one| one.trend == Trend::Unclear) {
         text += "unclear: run both with --runs 3 or more to tell changes from chance\n";

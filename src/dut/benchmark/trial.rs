@@ -209,6 +209,18 @@ impl<'a> Runner<'a> {
         self.took.extend((0..count).map(|_| Took { table, seconds }));
     }
 
+    /// Adds rows of the same trials to their table, and ends their measurement.
+    pub(crate) fn add<R>(
+        &mut self,
+        name: &'static str,
+        table: &mut Vec<R>,
+        rows: impl IntoIterator<Item = R>,
+    ) {
+        let before = table.len();
+        table.extend(rows);
+        self.rows(name, table.len() - before);
+    }
+
     /// Adds rows of another table that the trials of the last row gave, too.
     pub(crate) fn also(&mut self, table: &'static str, count: usize) {
         let seconds = self.took.last().map_or(0.0, |took| took.seconds);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 use text::packets::{self, Interface, Notes, Packet, Pcapng};
-use text::{Align, Table};
+use text::{Column, Table, columns};
 
 use crate::bench::RINGS;
 use crate::judge::{Measurement, Outcome};
@@ -38,17 +38,13 @@ pub fn repeat(results: &Results, file: &str, id: &str) -> String {
 
 /// Returns the table, with a line for each test that did not pass and the counts at the end.
 pub fn table(results: &Results) -> String {
-    let mut table = Table::new([
-        ("test", Align::Left),
-        ("title", Align::Left),
-        ("verdict", Align::Left),
-        ("s", Align::Right),
-    ]);
-    for test in &results.tests {
-        let verdict = test.outcome.name().to_owned();
-        table.row([test.id.into(), test.title.into(), verdict, format!("{:.1}", test.duration_s)]);
-    }
-    let mut text = table.to_string();
+    let columns: [Column<TestResult>; 4] = columns! { test =>
+        Text ["test"] = test.id;
+        Text ["title"] = test.title;
+        Text ["verdict"] = test.outcome.name();
+        Printed ["s"] = format!("{:.1}", test.duration_s);
+    };
+    let mut text = Table::of(&results.tests, &columns).to_string();
     // What passed needs no reason; everything else has one.
     let others = results.tests.iter().filter(|test| test.outcome != Outcome::Pass);
     for (n, test) in others.enumerate() {

@@ -16,7 +16,7 @@ use ground::units::{
 use schemars::JsonSchema;
 use secure::SecyPlan;
 use serde::{Deserialize, Serialize};
-use text::{Align, Table};
+use text::{Column, Table, columns};
 use wire::roce::U24;
 use wire::vlan::TAG_LEN;
 
@@ -419,14 +419,14 @@ impl fmt::Display for Setup {
         };
         let (lossless, lossy) = (names(self.lossless), names(self.lossy));
         writeln!(f, "lossless {lossless}; lossy {lossy}{flow_control}")?;
-        let columns = ["port", "location", "device's port", "rate", "mac"];
-        let mut table = Table::new(columns.map(|n| (n, Align::Left)));
-        for port in &self.ports {
-            let TesterPort { name, location, dut, rate, mac, .. } = port;
-            let [rate, mac] = [rate.to_string(), mac.to_string()];
-            table.row([name.clone(), location.clone(), dut.clone(), rate, mac]);
-        }
-        write!(f, "{table}")
+        let columns: [Column<TesterPort>; 5] = columns! { port =>
+            Text ["port"] = &*port.name;
+            Text ["location"] = &*port.location;
+            Text ["device's port"] = &*port.dut;
+            Made ["rate"] = port.rate.to_string();
+            Made ["mac"] = port.mac.to_string();
+        };
+        write!(f, "{}", Table::of(&self.ports, &columns))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use ::text::{Align, Column, Table, columns, count, scaled};
+use crate::sheet::{Medium, Sheet};
+use ::text::{Column, Kind, columns, count, scaled};
 use ground::printable;
 use ground::time::Duration;
 use ground::verdict::{Verdict, Verdicts};
@@ -141,25 +142,23 @@ const BEHIND: &[Column<ComparedRun>] = &columns! { run =>
     Text ["verdict"] = run.verdict.label();
 };
 
-/// Returns the table's head and its rows, for text and HTML.
-pub(super) fn sheet(comparison: &Comparison) -> (Vec<(String, Align)>, Vec<Vec<String>>) {
-    let hops = 1..=comparison.farthest();
-    let heading = |column: &Column<ComparedRun>| {
-        (column.field.heading.unwrap_or_default().to_owned(), column.field.kind.align())
-    };
-    let of_hop = |hop| (format!("pauses hop {hop}"), Align::Right);
-    let head = BEFORE.iter().map(heading).chain(hops.clone().map(of_hop));
-    let row = |run: &ComparedRun| {
-        let before = BEFORE.iter().map(|column| column.printed(run));
-        let paused = hops.clone().map(|hop| match run.paused(hop) {
-            Some((0, _)) => "0".to_owned(),
-            Some((pauses, span)) => format!("{} for {span}", count(pauses)),
-            None => "-".to_owned(),
-        });
-        before.chain(paused).chain(BEHIND.iter().map(|column| column.printed(run))).collect()
-    };
-    let rows = comparison.runs.iter().map(row).collect();
-    (head.chain(BEHIND.iter().map(heading)).collect(), rows)
+/// Returns the table, for text and HTML: the columns of hops are between the others.
+pub(super) fn sheet(comparison: &Comparison) -> Sheet {
+    let runs = &comparison.runs;
+    let [mut sheet, behind] = [BEFORE, BEHIND].map(|all| Medium::Terminal.sheet(all, runs));
+    for hop in 1..=comparison.farthest() {
+        sheet.head.push((format!("pauses hop {hop}").into(), Kind::Number));
+        for (row, run) in sheet.rows.iter_mut().zip(runs) {
+            row.push(match run.paused(hop) {
+                Some((0, _)) => "0".to_owned(),
+                Some((pauses, span)) => format!("{} for {span}", count(pauses)),
+                None => "-".to_owned(),
+            });
+        }
+    }
+    sheet.head.extend(behind.head);
+    sheet.rows.iter_mut().zip(behind.rows).for_each(|(row, behind)| row.extend(behind));
+    sheet
 }
 
 /// Describes congestion messages by kind.
@@ -174,10 +173,7 @@ fn sent(signals: &Signals) -> String {
 /// Prints the comparison as a table, with a legend and the failed checks.
 #[must_use]
 pub fn comparison_text(comparison: &Comparison) -> String {
-    let (head, rows) = sheet(comparison);
-    let mut table = Table::new(head.iter().map(|(name, align)| (name.as_str(), *align)));
-    rows.into_iter().for_each(|row| table.row(row));
-    let mut out = format!("{table}\n{LEGEND}\n");
+    let mut out = format!("{}\n{LEGEND}\n", sheet(comparison).whole());
     for run in &comparison.runs {
         for check in &run.failed {
             let (lab, name) = (&run.lab, run.name());

@@ -5,8 +5,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use ::text::Align::{Left, Right};
-use ::text::{Table, count, delay};
+use ::text::{Column, Table, columns, count, delay};
 use ground::printable;
 use ground::time::Duration;
 use ground::units::Cells;
@@ -139,41 +138,29 @@ impl MeasurementRow {
     }
 }
 
+/// Returns a figure of a measurement's delays.
+fn figure(row: &MeasurementRow, of: fn(&Delays) -> Option<u64>) -> Option<String> {
+    row.delays.as_ref().and_then(of).map(|ps| delay(ps as f64 / 1e3))
+}
+
 /// Prints measurements as a table, and the reasons of failures below it.
 #[must_use]
 pub fn measurements_text(measurements: &Measurements) -> String {
     if measurements.measurements.is_empty() {
         return "no measurement of a link has ended so far\n".into();
     }
-    let mut table = Table::new([
-        ("no", Right),
-        ("at", Right),
-        ("port", Left),
-        ("rounds", Right),
-        ("min", Right),
-        ("p50", Right),
-        ("p90", Right),
-        ("p99", Right),
-        ("max", Right),
-    ]);
-    for row in &measurements.measurements {
-        let of = |figure: fn(&Delays) -> Option<u64>| {
-            let ps = row.delays.as_ref().and_then(figure);
-            ps.map_or("-".into(), |ps| delay(ps as f64 / 1e3))
-        };
-        table.row([
-            row.number.to_string(),
-            format!("{:.1} s", row.at_ns as f64 / 1e9),
-            row.port.clone(),
-            row.rounds.to_string(),
-            of(|d| Some(d.min_ps)),
-            of(|d| d.p50_ps),
-            of(|d| d.p90_ps),
-            of(|d| Some(d.p99_ps)),
-            of(|d| Some(d.max_ps)),
-        ]);
-    }
-    let mut out = table.to_string();
+    let columns: [Column<MeasurementRow>; 9] = columns! { row =>
+        Printed ["no"] = row.number.to_string();
+        Printed ["at"] = format!("{:.1} s", row.at_ns as f64 / 1e9);
+        Text ["port"] = &*row.port;
+        Printed ["rounds"] = row.rounds.to_string();
+        Printed ["min"] = figure(row, |d| Some(d.min_ps));
+        Printed ["p50"] = figure(row, |d| d.p50_ps);
+        Printed ["p90"] = figure(row, |d| d.p90_ps);
+        Printed ["p99"] = figure(row, |d| Some(d.p99_ps));
+        Printed ["max"] = figure(row, |d| Some(d.max_ps));
+    };
+    let mut out = Table::of(&measurements.measurements, &columns).to_string();
     // Reasons are sentences, so they stand below the table, under the number of their row.
     for row in &measurements.measurements {
         if let Some(failure) = &row.failure {

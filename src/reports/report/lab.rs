@@ -3,8 +3,7 @@
 use super::protocols::agents_text;
 use super::sheet::Medium;
 use super::tester::tables as tester_tables;
-use ::text::Align::{Left, Right};
-use ::text::{Table, count, scaled};
+use ::text::{Column, Table, columns, count, scaled};
 use ground::printable;
 use ground::time::Duration;
 use ground::verdict::Verdict;
@@ -189,30 +188,22 @@ fn workload(of: &WorkloadOutcome) -> String {
 /// Returns the table of slowdowns of a lab with workloads.
 fn slowdowns(o: &Outcome) -> Option<Table> {
     let found = o.figures.slowdown.as_ref().filter(|_| !o.workloads.is_empty())?;
-    let mut table = Table::new([
-        ("messages up to", Left),
-        ("complete", Right),
-        ("unfinished", Right),
-        ("slowdown p50", Right),
-        ("p99", Right),
-        ("max", Right),
-    ]);
-    let number = |n: Option<f64>| n.map_or_else(|| "-".into(), |n| format!("{n:.2}"));
-    for bin in &found.bins {
+    type Row = (String, u64, u64, [Option<f64>; 3]);
+    let columns: [Column<Row>; 6] = columns! { (up_to, messages, unfinished, [p50, p99, max]) =>
+        Text ["messages up to"] = &**up_to;
+        Whole ["complete"] = *messages;
+        Whole ["unfinished"] = *unfinished;
+        Printed ["slowdown p50"] = p50.map(|n| format!("{n:.2}"));
+        Printed ["p99"] = p99.map(|n| format!("{n:.2}"));
+        Printed ["max"] = max.map(|n| format!("{n:.2}"));
+    };
+    let rows = found.bins.iter().map(|bin| {
         // The last bin has no upper bound.
         let up_to = bin.up_to_bytes.map_or_else(|| "more".into(), |n| scaled(n as f64, "B"));
-        table.row([
-            up_to,
-            count(bin.messages),
-            count(bin.unfinished),
-            number(bin.p50),
-            number(bin.p99),
-            number(bin.max),
-        ]);
-    }
-    let [p50, p99, max] = [found.p50, found.p99, found.max].map(number);
-    table.row(["all".into(), count(found.messages), count(found.unfinished), p50, p99, max]);
-    Some(table)
+        (up_to, bin.messages, bin.unfinished, [bin.p50, bin.p99, bin.max])
+    });
+    let all = ("all".into(), found.messages, found.unfinished, [found.p50, found.p99, found.max]);
+    Some(Table::of(&rows.chain([all]).collect::<Vec<Row>>(), &columns))
 }
 
 /// Prints a line per check with verdict, name and details, and a summary below.

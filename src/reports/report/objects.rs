@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use ::text::Align::Left;
-use ::text::Table;
+use ::text::{Column, Table, columns};
 use buffer::{BufferPlan, GroupKind, GroupPlan};
 use contracts::stats::{CongestionSnapshot, SwitchSnapshot};
 use ground::printable;
@@ -240,23 +240,17 @@ fn encoded(object: Object, value: ObjectValue) -> Value {
 pub fn objects_text(objects: &Objects) -> String {
     let mut out = String::new();
     if !objects.objects.is_empty() {
-        let mut table = Table::new([
-            ("object", Left),
-            ("at", Left),
-            ("value", Left),
-            ("default", Left),
-            ("range", Left),
-            ("access", Left),
-        ]);
-        for (row, at) in merged(&objects.objects) {
-            let Ok(object) = Object::named(&row.name) else { continue };
-            let default = object.default().map_or("-".into(), |value| object.kind().show(value));
-            let (range, access) = (object.kind().range(), object.access().word());
-            let cells =
-                [row.name.clone(), at, row.text.clone(), default, range, access.to_string()];
-            table.row(cells);
-        }
-        out += &table.to_string();
+        let columns: [Column<(&ObjectRow, String, Object)>; 6] = columns! { (row, at, object) =>
+            Text ["object"] = &*row.name;
+            Text ["at"] = &**at;
+            Text ["value"] = &*row.text;
+            Made ["default"] = default(*object);
+            Made ["range"] = object.kind().range();
+            Text ["access"] = object.access().word();
+        };
+        let rows = merged(&objects.objects).into_iter();
+        let rows = rows.filter_map(|(row, at)| Some((row, at, Object::named(&row.name).ok()?)));
+        out += &Table::of(&rows.collect::<Vec<_>>(), &columns).to_string();
     }
     for table in &objects.tables {
         if !out.is_empty() {
@@ -312,28 +306,21 @@ fn table_text(table: &ObjectTable) -> String {
 /// Describes the objects, without a switch.
 #[must_use]
 pub fn objects_described(wanted: impl Fn(&str) -> bool) -> Table {
-    let mut table = Table::new([
-        ("object", Left),
-        ("of", Left),
-        ("one per", Left),
-        ("default", Left),
-        ("range", Left),
-        ("access", Left),
-        ("meaning", Left),
-    ]);
-    for object in Object::all().filter(|object| wanted(object.name())) {
-        let default = object.default().map_or("-".into(), |value| object.kind().show(value));
-        table.row([
-            object.name().into(),
-            document(object.source()),
-            per(object.scope()).into(),
-            default,
-            object.kind().range(),
-            object.access().word().into(),
-            object.doc().into(),
-        ]);
-    }
-    table
+    let columns: [Column<Object>; 7] = columns! { object =>
+        Text ["object"] = object.name();
+        Made ["of"] = document(object.source());
+        Text ["one per"] = per(object.scope());
+        Made ["default"] = default(*object);
+        Made ["range"] = object.kind().range();
+        Text ["access"] = object.access().word();
+        Text ["meaning"] = object.doc();
+    };
+    let all = Object::all().filter(|object| wanted(object.name()));
+    Table::of(&all.collect::<Vec<_>>(), &columns)
+}
+
+fn default(object: Object) -> Option<String> {
+    object.default().map(|value| object.kind().show(value))
 }
 
 /// The same as JSON.

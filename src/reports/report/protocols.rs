@@ -1,44 +1,35 @@
 //! Text tables of the link protocols of ports, and of their MACsec.
 
-use ::text::Align::{Left, Right};
-use ::text::{Table, count, delay as time};
+use ::text::{Column, Table, columns, count, delay as time};
 use discovery::{Party, PeerState};
 use ground::printable;
-use results::{AgentsSummary, DcbxSummary, HeadroomSummary, MacsecSummary, TimesSummary};
+use results::{
+    AgentsSummary, DcbxSummary, MacsecSummary, NeedSummary, NeighbourSummary, TimesSummary,
+};
 
 /// Prints the neighbours of ports and the negotiated settings, or that there are none.
 #[must_use]
 pub fn neighbours_text<'a>(
     ports: impl Iterator<Item = (&'a str, &'a AgentsSummary)> + Clone,
 ) -> String {
-    let mut table = Table::new([
-        ("port", Left),
-        ("neighbour", Left),
-        ("its port", Left),
-        ("chassis", Left),
-        ("for", Right),
-        ("DCBX", Left),
-        ("description", Left),
-    ]);
-    for (port, agents) in ports.clone() {
-        for n in &agents.neighbours {
+    let columns: [Column<(&str, &NeighbourSummary)>; 7] = columns! { (port, n) =>
+        Text ["port"] = *port;
+        Text ["neighbour"] = &*n.system_name;
+        Text ["its port"] = &*n.port;
+        Text ["chassis"] = &*n.chassis;
+        Printed ["for"] = format!("{:.0} s", n.ttl_s);
+        Text ["DCBX"] = if n.dcbx { "yes" } else { "no" };
+        Text ["description"] = {
             // The port says more about the cable than the system does.
-            let description = match n.port_description.as_str() {
-                "" => n.system_description.clone(),
-                other => other.to_owned(),
-            };
-            table.row([
-                port.to_owned(),
-                n.system_name.clone(),
-                n.port.clone(),
-                n.chassis.clone(),
-                format!("{:.0} s", n.ttl_s),
-                if n.dcbx { "yes" } else { "no" }.to_owned(),
-                // The first line alone: descriptions of systems often have several.
-                description.lines().next().unwrap_or_default().to_owned(),
-            ]);
-        }
-    }
+            let all = [&n.port_description, &n.system_description];
+            let description = all.into_iter().find(|text| !text.is_empty());
+            // The first line alone: descriptions of systems often have several.
+            description.and_then(|text| text.lines().next()).unwrap_or_default()
+        };
+    };
+    let all = ports.clone();
+    let rows = all.flat_map(|(port, agents)| agents.neighbours.iter().map(move |n| (port, n)));
+    let table = Table::of(&rows.collect::<Vec<_>>(), &columns);
     let mut out =
         if table.is_empty() { "no LLDP neighbour so far\n".to_owned() } else { table.to_string() };
     for (port, agents) in ports {
@@ -99,61 +90,44 @@ const fn whose(from: Party) -> &'static str {
 /// Prints the headroom of ports and the measurements it is based on.
 #[must_use]
 pub fn headroom_text<'a>(ports: impl Iterator<Item = (&'a str, &'a AgentsSummary)>) -> String {
-    let mut table = Table::new([
-        ("port", Left),
-        ("headroom", Left),
-        ("bytes", Right),
-        ("cells", Right),
-        ("quanta", Right),
-        ("measured", Left),
-        ("rounds", Right),
-        ("min", Right),
-        ("mean", Right),
-        ("p99", Right),
-        ("max", Right),
-        ("+-", Right),
-        ("stamps", Left),
-    ]);
-    for (port, agents) in ports {
-        let state = agents.headroom.as_ref().map_or("computed", |h| found(h));
-        let need = agents.headroom.as_ref().and_then(|h| h.needs.as_ref());
-        let number = |of: Option<u64>| of.map_or_else(|| "-".into(), count);
+    /// A port and one of its measurements; only the first of a port has its headroom.
+    type Row<'a> = (&'a str, &'a AgentsSummary, bool, Option<(&'static str, &'a TimesSummary)>);
+    let columns: [Column<Row<'_>>; 13] = columns! { (port, agents, is_first, of) =>
+        Text ["port"] = if *is_first { *port } else { "" };
+        Text ["headroom"] = if *is_first { state(agents) } else { "" };
+        Printed ["bytes"] = if *is_first { need(agents, |n| n.bytes) } else { String::new() };
+        Printed ["cells"] = if *is_first { need(agents, |n| n.cells) } else { String::new() };
+        Printed ["quanta"] = if *is_first { need(agents, |n| n.quanta) } else { String::new() };
+        Text ["measured"] = of.map(|(name, _)| name);
+        Whole ["rounds"] = of.and_then(|(_, times)| times.rounds);
+        Printed ["min"] = of.map(|(_, times)| time(times.min_ns));
+        Printed ["mean"] = of.map(|(_, times)| time(times.mean_ns));
+        Printed ["p99"] = of.map(|(_, times)| time(times.p99_ns));
+        Printed ["max"] = of.map(|(_, times)| time(times.max_ns));
+        Printed ["+-"] = of.and_then(|(_, times)| times.uncertainty_ns).map(time);
+        Text ["stamps"] = &*agents.stamps.source;
+    };
+    let rows = ports.flat_map(|(port, agents)| {
         let all = [
             ("round trip", &agents.round_trip),
             ("peer's t3 - t2", &agents.turnaround),
             ("path delay", &agents.path_delay),
         ];
-        let mut measured: Vec<_> =
-            all.into_iter().filter_map(|(name, times)| Some((name, times.as_ref()?))).collect();
-        // The first measurement is in the row of the port; the others follow in rows of their own.
-        let first = (!measured.is_empty()).then(|| measured.remove(0));
-        let row = |first: Option<(&str, &TimesSummary)>, head: [String; 5]| {
-            let times = first.map_or_else(|| vec!["-".into(); 7], |(name, t)| figures(name, t));
-            let mut cells: Vec<_> = head.into_iter().chain(times).collect();
-            cells.push(agents.stamps.source.clone());
-            cells
-        };
-        let head = [
-            port.to_owned(),
-            state.to_owned(),
-            number(need.map(|n| n.bytes)),
-            number(need.map(|n| n.cells)),
-            number(need.map(|n| n.quanta)),
-        ];
-        table.row(row(first, head));
-        for more in measured {
-            // The port and its headroom are not repeated.
-            table.row(row(Some(more), Default::default()));
-        }
-    }
+        let mut measured =
+            all.into_iter().filter_map(|(name, times)| Some((name, times.as_ref()?)));
+        let first: Row<'_> = (port, agents, true, measured.next());
+        core::iter::once(first).chain(measured.map(move |of| (port, agents, false, Some(of))))
+    });
+    let table = Table::of(&rows.collect::<Vec<_>>(), &columns);
     if table.is_empty() {
         return "no port measures or answers measurements\n".to_owned();
     }
     table.to_string()
 }
 
-/// Describes the state of a port's headroom measurement.
-fn found(headroom: &HeadroomSummary) -> &str {
+/// Describes the state of a port's headroom.
+fn state(agents: &AgentsSummary) -> &str {
+    let Some(headroom) = &agents.headroom else { return "computed" };
     match headroom.state.as_str() {
         "found" if headroom.set => "measured",
         "found" => "too large",
@@ -163,14 +137,9 @@ fn found(headroom: &HeadroomSummary) -> &str {
     }
 }
 
-fn figures(name: &str, times: &TimesSummary) -> Vec<String> {
-    let (rounds, off) = (times.rounds.map(count), times.uncertainty_ns.map(time));
-    let dash = || "-".to_owned();
-    let spans = [times.min_ns, times.mean_ns, times.p99_ns, times.max_ns].map(time);
-    let mut cells = vec![name.to_owned(), rounds.unwrap_or_else(dash)];
-    cells.extend(spans);
-    cells.push(off.unwrap_or_else(dash));
-    cells
+fn need(agents: &AgentsSummary, amount: fn(&NeedSummary) -> u64) -> String {
+    let needs = agents.headroom.as_ref().and_then(|headroom| headroom.needs.as_ref());
+    needs.map_or_else(|| "-".into(), |needs| count(amount(needs)))
 }
 
 /// Prints both tables, below those of a switch; empty if no port has link protocols.
@@ -219,63 +188,59 @@ pub fn macsec_text<'a>(
 
 /// Returns a row per association, and one per channel without associations.
 fn associations<'a>(ports: impl Iterator<Item = (&'a str, &'a MacsecSummary)>) -> Table {
-    let mut t = Table::new([
-        ("macsec", Left),
-        ("suite", Left),
-        ("cipher", Left),
-        ("channel", Left),
-        ("way", Left),
-        ("an", Right),
-        ("next pn", Right),
-        ("state", Left),
-    ]);
-    // An association that has sent its last number has no next one.
-    let pn = |pn: Option<u64>| pn.map_or_else(|| "used up".to_owned(), count);
-    for (port, s) in ports {
-        let mut row = |sci: &str, way: &str, an: String, next: String, state: String| {
-            let (port, suite, cipher) = (port.to_owned(), s.cipher_suite.clone(), s.cipher.clone());
-            t.row([port, suite, cipher, sci.to_owned(), way.to_owned(), an, next, state]);
-        };
-        let none =
-            |row: &mut dyn FnMut(&str, &str, String, String, String), sci: &str, way: &str| {
-                row(sci, way, "-".into(), "-".into(), "no key".into());
-            };
+    /// Number, next packet number and state of an association.
+    type Keyed = (u8, Option<u64>, String);
+    type Row<'a> = (&'a str, &'a MacsecSummary, &'a str, &'static str, Option<Keyed>);
+    let columns: [Column<Row<'_>>; 8] = columns! { (port, summary, sci, way, sa) =>
+        Text ["macsec"] = *port;
+        Text ["suite"] = &*summary.cipher_suite;
+        Text ["cipher"] = &*summary.cipher;
+        Text ["channel"] = *sci;
+        Text ["way"] = *way;
+        Printed ["an"] = sa.as_ref().map(|(an, ..)| an.to_string());
+        // An association that has sent its last number has no next one.
+        Printed ["next pn"] =
+            sa.as_ref().map(|(_, pn, _)| pn.map_or_else(|| "used up".to_owned(), count));
         // A channel without keys has a row: it is configured, and carries nothing.
-        if s.transmit.associations.is_empty() {
-            none(&mut row, &s.transmit.sci, "tx");
-        }
-        for sa in &s.transmit.associations {
+        Text ["state"] = sa.as_ref().map_or("no key", |(.., state)| state);
+    };
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for (port, summary) in ports {
+        let transmit = summary.transmit.associations.iter().map(|sa| {
             let state = match (sa.in_use, sa.nearly_used_up) {
                 (true, false) => "in use",
                 // The time to install the next key is before the last number.
                 (true, true) => "in use, nearly used up",
                 (false, _) => "installed",
             };
-            row(&s.transmit.sci, "tx", sa.an.to_string(), pn(sa.next_pn), state.into());
-        }
-        for sc in &s.receive {
-            if sc.associations.is_empty() {
-                none(&mut row, &sc.sci, "rx");
-            }
-            for sa in &sc.associations {
-                let state = format!("lowest {}", count(sa.lowest_pn));
-                row(&sc.sci, "rx", sa.an.to_string(), pn(sa.next_pn), state);
-            }
+            (sa.an, sa.next_pn, state.to_owned())
+        });
+        let receive = summary.receive.iter().map(|channel| {
+            let of = channel.associations.iter();
+            let of = of.map(|sa| (sa.an, sa.next_pn, format!("lowest {}", count(sa.lowest_pn))));
+            (&*channel.sci, "rx", of.collect())
+        });
+        let transmit = (&*summary.transmit.sci, "tx", transmit.collect::<Vec<Keyed>>());
+        for (sci, way, keyed) in core::iter::once(transmit).chain(receive) {
+            let none = keyed.is_empty().then_some(None);
+            let all = keyed.into_iter().map(Some).chain(none);
+            rows.extend(all.map(|sa| (port, summary, sci, way, sa)));
         }
     }
-    t
+    Table::of(&rows, &columns)
 }
 
 /// Returns the counters that are not 0.
 fn counters<'a>(ports: impl Iterator<Item = (&'a str, &'a MacsecSummary)>) -> Table {
-    let mut t =
-        Table::new([("counter", Left), ("port", Left), ("channel", Left), ("count", Right)]);
-    for (port, summary) in ports {
-        for (channel, name, n) in summary.counted().filter(|(.., n)| **n > 0) {
-            t.row([name.to_owned(), port.to_owned(), channel.to_owned(), count(*n)]);
-        }
-    }
-    t
+    type Row<'a> = (&'a str, (&'a str, &'a str, &'a u64));
+    let columns: [Column<Row<'_>>; 4] = columns! { (port, (channel, name, n)) =>
+        Text ["counter"] = *name;
+        Text ["port"] = *port;
+        Text ["channel"] = *channel;
+        Whole ["count"] = **n;
+    };
+    let rows = ports.flat_map(|(port, summary)| summary.counted().map(move |of| (port, of)));
+    Table::of(&rows.filter(|(_, (.., n))| **n > 0).collect::<Vec<_>>(), &columns)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Searches and explorations of a lab as tables of 80 columns.
 
-use ::text::{Align, Table, count, delay, scaled};
+use crate::sheet::Sheet;
+use ::text::{Align, Kind, Table, count, measured};
 use ground::printable;
 use ground::verdict::{Verdict, Verdicts};
 use lab::explore::{Explored, Objective, Point, Sense};
@@ -90,17 +91,6 @@ pub(super) fn searched_summary(searched: &Searched) -> Vec<String> {
     lines
 }
 
-/// Returns a result with its unit.
-pub(super) fn shown(objective: &Objective, value: Option<f64>) -> String {
-    let Some(value) = value else { return "-".into() };
-    match objective.unit {
-        "ns" => delay(value),
-        "" if value.fract() == 0.0 && value >= 0.0 => count(value as u64),
-        "" => format!("{value:.3}"),
-        unit => scaled(value, unit),
-    }
-}
-
 /// Returns the points in the order of the table: by the first objective, the best first.
 pub(super) fn ordered(explored: &Explored, all: bool) -> Vec<&Point> {
     let mut points: Vec<&Point> =
@@ -118,27 +108,39 @@ pub(super) fn ordered(explored: &Explored, all: bool) -> Vec<&Point> {
     points
 }
 
+/// Returns the result of an objective with its unit.
+pub(super) fn shown(objective: &Objective, value: Option<f64>) -> String {
+    value.map_or_else(|| "-".into(), |value| measured(value, objective.unit))
+}
+
+/// Returns the table of the front, or of all points. `names` are the headings of the axes.
+pub(super) fn explored_sheet(explored: &Explored, names: &[&str], all: bool) -> Sheet {
+    let objectives = &explored.objectives;
+    let names = names.iter().copied().chain(objectives.iter().map(|o| o.name.as_str()));
+    let head = names.map(|name| (name.to_owned().into(), Kind::Number));
+    let row = |point: &Point| {
+        let results = objectives.iter().zip(&point.results);
+        let results = results.map(|(objective, value)| shown(objective, *value));
+        let mark = match (point.front, point.verdict) {
+            (true, _) => "front",
+            (false, Verdict::Fail) => "FAIL",
+            _ => "",
+        };
+        let mark = all.then(|| mark.to_owned());
+        point.values.iter().cloned().chain(results).chain(mark).collect()
+    };
+    Sheet {
+        head: head.chain(all.then(|| ("".into(), Kind::Text))).collect(),
+        rows: ordered(explored, all).into_iter().map(row).collect(),
+    }
+}
+
 /// Prints the front, or all points, with the number of runs. `names` are the headings of the axes.
 #[must_use]
 pub fn explored_text(explored: &Explored, names: &[&str], all: bool) -> String {
-    let axes = names.iter().map(|name| (*name, Align::Right));
-    let objectives = explored.objectives.iter().map(|o| (o.name.as_str(), Align::Right));
-    let mark = all.then_some(("", Align::Left));
-    let mut table = Table::new(axes.chain(objectives).chain(mark));
-    for point in ordered(explored, all) {
-        let mut cells = point.values.clone();
-        let results = explored.objectives.iter().zip(&point.results);
-        cells.extend(results.map(|(objective, value)| shown(objective, *value)));
-        if all {
-            cells.push(match (point.front, point.verdict) {
-                (true, _) => "front".into(),
-                (false, Verdict::Fail) => "FAIL".into(),
-                _ => String::new(),
-            });
-        }
-        table.row(cells);
-    }
-    let mut out = if table.is_empty() { String::new() } else { format!("{table}\n") };
+    let sheet = explored_sheet(explored, names, all);
+    let mut out =
+        if sheet.rows.is_empty() { String::new() } else { format!("{}\n", sheet.whole()) };
     for line in explored_summary(explored) {
         out += &printable::lines([line]);
     }

@@ -2,7 +2,7 @@
 //!
 //! Both media show the same names and numbers; columns for one of them only are marked.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 
 use super::data::flow_columns;
 use super::html::written;
@@ -27,7 +27,7 @@ pub(super) enum Medium {
 /// A table without its layout.
 #[derive(Debug)]
 pub(super) struct Sheet {
-    pub(super) head: Vec<(&'static str, Kind)>,
+    pub(super) head: Vec<(Cow<'static, str>, Kind)>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
@@ -44,7 +44,8 @@ impl Sheet {
         let mut all = Vec::with_capacity(self.rows.len());
         for row in &self.rows {
             let cells = self.head.iter().zip(row);
-            let cells = cells.map(|((name, _), cell)| ((*name).to_owned(), cell.as_str().into()));
+            let cells =
+                cells.map(|((name, _), cell)| (name.clone().into_owned(), cell.as_str().into()));
             all.push(serde_json::Value::Object(cells.collect()));
         }
         all.into()
@@ -52,15 +53,25 @@ impl Sheet {
 
     /// Returns the table for the terminal. A last line has the number of omitted rows.
     pub(super) fn table(&self) -> Table {
-        let mut table = Table::new(self.head.iter().map(|(name, kind)| (*name, kind.align())));
         let (shown, more) = self.shown();
-        shown.iter().for_each(|row| table.row(row.as_slice()));
+        let mut table = self.table_of(shown);
         if more > 0 {
             let mut cells = vec![String::new(); self.head.len()];
             // In the first column, which is never one of numbers.
             cells[0] = format!("... and {more} more, in the JSON");
             table.row(cells);
         }
+        table
+    }
+
+    /// Returns the table for the terminal with all rows.
+    pub(super) fn whole(&self) -> Table {
+        self.table_of(&self.rows)
+    }
+
+    fn table_of(&self, rows: &[Vec<String>]) -> Table {
+        let mut table = Table::new(self.head.iter().map(|(name, kind)| (&**name, kind.align())));
+        rows.iter().for_each(|row| table.row(row.as_slice()));
         table
     }
 }
@@ -107,7 +118,10 @@ impl Medium {
             shown.iter().map(|column| self.cell(&column.cell(row), column.field.unit)).collect()
         };
         Sheet {
-            head: shown.iter().filter_map(|c| Some((c.field.heading?, c.field.kind))).collect(),
+            head: shown
+                .iter()
+                .filter_map(|c| Some((c.field.heading?.into(), c.field.kind)))
+                .collect(),
             rows: rows.into_iter().map(|one| row(one.borrow())).collect(),
         }
     }
@@ -222,7 +236,7 @@ mod tests {
             Made ["terminal", Shown::Terminal] = "t".to_owned();
         };
         let sheet = Medium::Page.sheet(&columns, [1_u8, 2]);
-        assert_eq!(sheet.head, [("n", Kind::Whole), ("page", Kind::Text)]);
+        assert_eq!(sheet.head, [("n".into(), Kind::Whole), ("page".into(), Kind::Text)]);
         assert_eq!(sheet.rows, [["1", "p"], ["2", "p"]]);
         assert_eq!(Medium::Terminal.sheet(&columns, [1_u8]).rows, [["1", "t"]]);
     }

@@ -241,7 +241,7 @@ fn axes(studied: &Studied, lines: &[Line<'_>]) -> Vec<Column> {
     let axes = studied.axes.iter().filter(|axis| own.contains(axis.path.as_str()));
     // A group has runs of all seeds.
     for axis in axes.filter(|axis| !(is_grouped && axis.path == "seed")) {
-        let shown = if axis.path == "alpha" { alpha } else { plain };
+        let shown = |value: &Value| axis_value(&axis.path, value);
         let cells = lines.iter().map(|line| line.axis(&axis.path).map_or("-".into(), shown));
         let column = Column::new(&axis.name, Align::Right, cells);
         // Axes that go together may have the same values.
@@ -304,21 +304,16 @@ fn table(columns: &[Column]) -> Table {
     table
 }
 
-/// Formats a value of an axis.
-fn plain(value: &Value) -> String {
+/// Formats a value of an axis; an alpha as a fraction, as files have it.
+pub(super) fn axis_value(path: &str, value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// Formats an alpha, a power of two, as a fraction.
-fn alpha(value: &Value) -> String {
-    match value.as_f64() {
-        Some(alpha) if alpha >= 1.0 => format!("{alpha}"),
-        // Alphas are powers of two, so the fraction is exact.
-        Some(alpha) if alpha > 0.0 => format!("1/{}", 1.0 / alpha),
-        _ => plain(value),
+        other => match other.as_f64().filter(|_| path == "alpha") {
+            Some(alpha) if alpha >= 1.0 => format!("{alpha}"),
+            // Alphas are powers of two, so the fraction is exact.
+            Some(alpha) if alpha > 0.0 => format!("1/{}", 1.0 / alpha),
+            _ => other.to_string(),
+        },
     }
 }
 
@@ -397,7 +392,7 @@ mod tests {
         assert!(rows[0].ends_with("FAIL: 1 of 3") && rows.len() > 1, "{text}");
         assert!(text.contains("length  lost        p99  peak headroom  "), "{text}");
         assert!(text.contains("lost over seeds:\nlength  min  5 %  median  95 %  max\n"), "{text}");
-        assert_eq!(alpha(&json!(0.125)) + &alpha(&json!(2.0)), "1/82");
+        assert_eq!(axis_value("alpha", &json!(0.125)) + &axis_value("alpha", &json!(2.0)), "1/82");
         assert!(text.contains("PASS: 3") && text.contains("medians over seeds"), "{text}");
     }
 

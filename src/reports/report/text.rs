@@ -7,9 +7,8 @@ use console::Term;
 
 use super::protocols::{agents_text, macsec_text};
 use super::sheet::Medium;
-use ::text::Align::{Left, Right};
-use ::text::{Table, count, scaled};
-use contracts::stats::{PortCounters, PortSnapshot};
+use ::text::{Column, Table, columns, count, scaled};
+use contracts::stats::{PortCounters, PriorityCounters};
 use ground::printable;
 use ground::time::Duration;
 use ground::verdict::Verdict;
@@ -81,87 +80,59 @@ fn port_rates(now: &Summary, before: Option<&Summary>, n: usize, port: &PortSumm
 }
 
 fn ports(now: &Summary, before: Option<&Summary>) -> Table {
-    let mut t = Table::new([
-        ("port", Left),
-        ("link", Left),
-        ("rx frames", Right),
-        ("tx frames", Right),
-        ("rx bytes", Right),
-        ("tx bytes", Right),
-        ("rx rate", Right),
-        ("tx rate", Right),
-        ("dropped", Right),
-        ("missed", Right),
-        ("paused", Left),
-    ]);
-    for (n, p) in now.ports.iter().enumerate() {
-        let [rx, tx, ..] = port_rates(now, before, n, p);
-        let PortSnapshot { name, up, rate_bps, counters: of, .. } = &p.port;
-        let link = if *up { scaled(*rate_bps as f64, "b/s") } else { "down".into() };
-        let paused: Vec<_> = of.paused.iter().map(|p| p.get().to_string()).collect();
-        t.row([
-            name.clone(),
-            link,
-            count(of.rx_frames),
-            count(of.tx_frames),
-            count(of.rx_bytes),
-            count(of.tx_bytes),
-            scaled(rx, "b/s"),
-            scaled(tx, "b/s"),
-            count(of.drops.total()),
-            p.nic.missed().map_or_else(|| "unknown".into(), count),
-            match paused.is_empty() {
-                // Asked first: an empty set means nothing if it is not known.
-                _ if !p.knows("paused_priorities") => "unknown".into(),
-                true => "-".into(),
-                false => paused.join(","),
-            },
-        ]);
-    }
-    t
+    let columns: [Column<(&PortSummary, [f64; 4])>; 11] = columns! { (p, [rx, tx, ..]) =>
+        Text ["port"] = &*p.port.name;
+        Made ["link"] = if p.port.up { scaled(p.port.rate_bps as f64, "b/s") } else { "down".into() };
+        Whole ["rx frames"] = p.port.counters.rx_frames;
+        Whole ["tx frames"] = p.port.counters.tx_frames;
+        Printed ["rx bytes"] = count(p.port.counters.rx_bytes);
+        Printed ["tx bytes"] = count(p.port.counters.tx_bytes);
+        Printed ["rx rate"] = scaled(*rx, "b/s");
+        Printed ["tx rate"] = scaled(*tx, "b/s");
+        Whole ["dropped"] = p.port.counters.drops.total();
+        Printed ["missed"] = p.nic.missed().map_or_else(|| "unknown".into(), count);
+        Made ["paused"] = {
+            let paused = p.port.counters.paused.iter().map(|p| p.get().to_string());
+            // Asked first: an empty set means nothing if it is not known.
+            match p.knows("paused_priorities") {
+                false => "unknown".to_owned(),
+                true if p.port.counters.paused.is_empty() => "-".to_owned(),
+                true => paused.collect::<Vec<_>>().join(","),
+            }
+        };
+    };
+    let ports = now.ports.iter().enumerate();
+    let rows: Vec<_> = ports.map(|(n, p)| (p, port_rates(now, before, n, p))).collect();
+    Table::of(&rows, &columns)
 }
 
 fn priorities(now: &Summary) -> Table {
-    let mut t = Table::new([
-        ("port", Left),
-        ("prio", Right),
-        ("rx frames", Right),
-        ("tx frames", Right),
-        ("dropped", Right),
-        ("pfc rx", Right),
-        ("pfc tx", Right),
-        ("rx paused", Right),
-        ("tx paused", Right),
-        ("buffer peak", Right),
-        ("headroom peak", Right),
-        ("queue peak", Right),
-        ("ecn marked", Right),
-    ]);
-    for port in &now.ports {
-        // A device that does PFC itself shows the switch none of its pauses, so their number is unknown and not 0.
-        let known = |field: &str, text: String| match port.knows(field) {
-            true => text,
-            false => "unknown".into(),
-        };
-        for (priority, p) in port.port.counters.active() {
-            t.row([
-                port.port.name.clone(),
-                priority.to_string(),
-                count(p.rx_frames),
-                count(p.tx_frames),
-                count(p.dropped),
-                known("pfc_rx_frames", count(p.pfc_rx_frames)),
-                known("pfc_tx_frames", count(p.pfc_tx_frames)),
-                known("pfc_rx_paused_ns", span(p.pfc_rx_paused.as_nanos())),
-                known("pfc_tx_paused_ns", span(p.pfc_tx_paused.as_nanos())),
-                count(p.buffer_peak_bytes),
-                count(p.headroom_peak_bytes),
-                count(p.queue_peak_bytes),
-                count(p.ecn_marked),
-            ]);
-        }
-    }
-    t
+    type Row<'a> = (&'a PortSummary, usize, &'a PriorityCounters);
+    let columns: [Column<Row<'_>>; 13] = columns! { (port, priority, p) =>
+        Text ["port"] = &*port.port.name;
+        Printed ["prio"] = priority.to_string();
+        Whole ["rx frames"] = p.rx_frames;
+        Whole ["tx frames"] = p.tx_frames;
+        Whole ["dropped"] = p.dropped;
+        Printed ["pfc rx"] = known(port, "pfc_rx_frames", count(p.pfc_rx_frames));
+        Printed ["pfc tx"] = known(port, "pfc_tx_frames", count(p.pfc_tx_frames));
+        Printed ["rx paused"] = known(port, "pfc_rx_paused_ns", span(p.pfc_rx_paused.as_nanos()));
+        Printed ["tx paused"] = known(port, "pfc_tx_paused_ns", span(p.pfc_tx_paused.as_nanos()));
+        Whole ["buffer peak"] = p.buffer_peak_bytes;
+        Whole ["headroom peak"] = p.headroom_peak_bytes;
+        Whole ["queue peak"] = p.queue_peak_bytes;
+        Whole ["ecn marked"] = p.ecn_marked;
+    };
+    let rows = now.ports.iter().flat_map(|port| {
+        port.port.counters.active().map(move |(priority, counters)| (port, priority, counters))
+    });
+    Table::of(&rows.collect::<Vec<Row<'_>>>(), &columns)
+}
+
+/// Returns the text of a field. A device that does PFC itself shows the switch none of its pauses, so their number is
+/// unknown and not 0.
+fn known(port: &PortSummary, field: &str, text: String) -> String {
+    if port.knows(field) { text } else { "unknown".into() }
 }
 
 fn span(ns: u64) -> String {
@@ -233,14 +204,16 @@ fn checks_text(checks: &[CheckSummary], verdict: Verdict) -> String {
 
 /// Returns the counters as a table.
 fn congestion_table(of: &CongestionSummary) -> Table {
-    let mut table = Table::new([("congestion", Left), ("port", Left), ("count", Right)]);
+    let columns: [Column<(&str, &str, u64)>; 3] = columns! { (name, port, n) =>
+        Text ["congestion"] = *name;
+        Text ["port"] = *port;
+        Whole ["count"] = *n;
+    };
     // Counters of the switch have no port.
     let whole = of.switch.iter().chain(&of.tables).map(|of| ("", of));
     let ports = of.ports.iter().flat_map(|(name, of)| of.iter().map(|of| (name.as_str(), of)));
-    for (port, (name, n)) in whole.chain(ports).filter(|(_, (_, n))| **n > 0) {
-        table.row([name.clone(), port.to_owned(), count(*n)]);
-    }
-    table
+    let rows = whole.chain(ports).map(|(port, (name, n))| (name.as_str(), port, *n));
+    Table::of(&rows.filter(|(.., n)| *n > 0).collect::<Vec<_>>(), &columns)
 }
 
 /// The progress display on standard error, which leaves standard output to the results.

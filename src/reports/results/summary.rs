@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::checks::{self, CheckSummary, PollsSummary};
 use super::counters::{CongestionSummary, MacsecSummary};
 use super::protocols::AgentsSummary;
-use contracts::stats::{Drops, Fdb, NicCounters, PortSnapshot, SharedPool, Storms};
+use contracts::stats::{Drops, Fdb, NicCounters, PortSnapshot, SharedPool, Storms, SwitchSnapshot};
 use ground::described;
 use ground::time::Total;
 use ground::units::{PortId, PrioritySet};
@@ -180,7 +180,6 @@ impl Summary {
     /// Summary of `run`, `elapsed` after it began.
     pub fn new(run: &RunSnapshot, elapsed: impl Into<Total>) -> Self {
         let s = &run.switch;
-        let balance = s.balance();
         let congestion = s.congestion.as_deref();
         let ports = s.ports.iter().zip(&run.nics);
         // A run may not know the lossless priorities of its ports; then it has none.
@@ -199,14 +198,7 @@ impl Summary {
             lossless_lost_frames: run.lossless_lost.congestion,
             lossless_watchdog_frames: run.lossless_lost.watchdog,
             lossless_link_frames: run.lossless_lost.link,
-            // Frames that workers hand to each other are in both sums; frames on the way between
-            // two are the difference, and held.
-            balance: BalanceSummary {
-                came: balance.came.saturating_sub(s.taken),
-                went: balance.went.saturating_sub(s.taken),
-                held: s.held + s.given.saturating_sub(s.taken),
-                holds: balance.holds(),
-            },
+            balance: BalanceSummary::new(s),
             shared_pool: s.shared_pool,
             fdb: s.fdb,
             storms: s.storms(),
@@ -278,8 +270,24 @@ impl Summary {
     }
 }
 
+impl BalanceSummary {
+    /// Returns the balance of a switch.
+    pub fn new(s: &SwitchSnapshot) -> Self {
+        let balance = s.balance();
+        // Frames that workers hand to each other are in both sums; frames on the way between two are
+        // the difference, and held.
+        Self {
+            came: balance.came.saturating_sub(s.taken),
+            went: balance.went.saturating_sub(s.taken),
+            held: s.held + s.given.saturating_sub(s.taken),
+            holds: balance.holds(),
+        }
+    }
+}
+
 impl PortSummary {
-    fn new(port: &PortSnapshot, nic: NicCounters, lossless_priorities: PrioritySet) -> Self {
+    /// Returns the summary of a port, without what its device alone knows.
+    pub fn new(port: &PortSnapshot, nic: NicCounters, lossless_priorities: PrioritySet) -> Self {
         let mut port = port.clone();
         // A device had accepted the frames that it then failed to send.
         port.counters.tx_frames = port.counters.tx_frames.saturating_sub(nic.unsent());

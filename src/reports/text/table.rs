@@ -66,13 +66,13 @@ pub fn decimal(n: f64, places: usize) -> String {
     format!("{sign}{whole}{point}{rest}")
 }
 
-/// Formats a number with its unit: `ns`, `B`, `bit/s` or none.
+/// Formats a number with its unit: `ns`, `B`, `bit/s` (or `b/s`), or none.
 #[must_use]
 pub fn measured(n: f64, unit: &str) -> String {
     match unit {
         "ns" => delay(n),
         "B" => scaled(n, "B"),
-        "bit/s" => scaled(n, "b/s"),
+        "bit/s" | "b/s" => scaled(n, "b/s"),
         _ if n.fract() == 0.0 && n >= 0.0 => count(n as u64),
         _ => format!("{n:.3}"),
     }

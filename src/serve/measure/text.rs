@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::outcome::{Measurement, Outcome, PortCounts, Sum};
-use ::text::{Align, Table, count, delay as time, scaled};
+use ::text::{Column, Table, columns, count, delay as time, scaled};
 use ground::printable;
 use ground::statistics::Statistics;
+use headroom::Term;
 
 /// Counters that are shown even if they are zero.
 const ALWAYS: [&str; 2] = ["requests_sent", "responses_sent"];
@@ -116,7 +117,6 @@ fn silence(method: &str, heard: u64, ptp: &BTreeMap<&'static str, u64>) -> &'sta
 }
 
 fn one(outcome: &Outcome, m: &Measurement) -> String {
-    use Align::{Left, Right};
     let rate = scaled(outcome.rate_bps as f64, "b/s");
     // A rate that is assumed scales every term, so the text says where it comes from.
     let whose = match outcome.rate_from {
@@ -139,27 +139,29 @@ fn one(outcome: &Outcome, m: &Measurement) -> String {
         ring(m.in_ring_ns),
         not_counted(&m.not_counted),
     );
-    let heads = ["min", "mean", "p50", "p90", "p99", "max"].map(|name| (name, Right));
-    let mut times = Table::new([("", Left)].into_iter().chain(heads));
-    let mut row = |name: &str, s: &Statistics<f64>| {
-        let all = [s.min, s.mean, s.p50, s.p90, s.p99, s.max].map(time);
-        times.row([name.to_owned()].into_iter().chain(all).collect::<Vec<_>>());
+    let columns: [Column<(&str, Statistics<f64>)>; 7] = columns! { (name, s) =>
+        Text [""] = *name;
+        Printed ["min"] = time(s.min);
+        Printed ["mean"] = time(s.mean);
+        Printed ["p50"] = time(s.p50);
+        Printed ["p90"] = time(s.p90);
+        Printed ["p99"] = time(s.p99);
+        Printed ["max"] = time(s.max);
     };
     let delay = if outcome.method == "ptp" { "mean path delay" } else { "round trip" };
-    row(delay, &m.delay_ns);
-    if let Some(turnaround) = &m.turnaround_ns {
-        row("peer's t3 - t2", turnaround);
-    }
+    let turnaround = m.turnaround_ns.map(|turnaround| ("peer's t3 - t2", turnaround));
+    let times: Vec<_> = [(delay, m.delay_ns)].into_iter().chain(turnaround).collect();
+    let times = Table::of(&times, &columns);
     let _ = writeln!(out, "{times}");
-    let mut sum = Table::new([("headroom", Left), ("bits", Right), ("bytes", Right), ("", Left)]);
-    for term in &m.terms {
-        let bytes = format!("{:.1}", term.bits as f64 / 8.0);
+    let columns: [Column<Term>; 4] = columns! { term =>
+        Text ["headroom"] = term.name;
         // Adjustments may take off bits, and `count` groups the digits of unsigned numbers alone.
-        let sign = if term.bits < 0 { "-" } else { "" };
-        let bits = format!("{sign}{}", count(term.bits.unsigned_abs()));
-        sum.row([term.name.to_owned(), bits, bytes, term.source.to_owned()]);
-    }
-    let _ = write!(out, "{sum}");
+        Printed ["bits"] =
+            format!("{}{}", if term.bits < 0 { "-" } else { "" }, count(term.bits.unsigned_abs()));
+        Printed ["bytes"] = format!("{:.1}", term.bits as f64 / 8.0);
+        Text [""] = term.source;
+    };
+    let _ = write!(out, "{}", Table::of(&m.terms, &columns));
     let by = match outcome.statistic.as_str() {
         "max" => "the longest delay".to_owned(),
         "mean" => "the mean delay".to_owned(),

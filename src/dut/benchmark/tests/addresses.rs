@@ -8,14 +8,14 @@ use validate::trial::Trial;
 use super::{Wrong, example};
 use crate::mlrsearch::Irregular;
 use crate::plan::Plan;
-use crate::rfc2889::{self, Tables, Test};
-use crate::run::Run;
+use crate::rfc2889::{Tables, Test};
+use crate::run::{self, Run};
 use crate::table;
 
 const BRIDGE: &str = "benchmark/rfc2889.yaml";
 
 fn measured(plan: &Plan, bench: &mut dyn Bench, test: Test) -> Run<Tables> {
-    let (results, trouble) = rfc2889::run(plan, &[test], bench, &mut |_| true);
+    let (results, trouble) = run::run::<Tables>(plan, &[test], bench, &mut |_| true);
     assert_eq!(trouble, None);
     results
 }
@@ -74,7 +74,7 @@ fn trouble(change: fn(&Trial, &mut Report)) -> TrialError {
     let (mut plan, bench) = example(BRIDGE);
     plan.learning.addresses = 8;
     let mut bench = Wrong::counting(bench, change);
-    let (_, trouble) = rfc2889::run(&plan, &[Test::Addresses], &mut bench, &mut |_| true);
+    let (_, trouble) = run::run::<Tables>(&plan, &[Test::Addresses], &mut bench, &mut |_| true);
     trouble.expect("it is wrong")
 }
 

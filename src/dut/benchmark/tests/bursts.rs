@@ -10,7 +10,7 @@ use super::{example, written};
 use crate::mesh::{Mesh, Pattern};
 use crate::plan::Plan;
 use crate::trial::Stream;
-use crate::{rfc2889, table};
+use crate::{rfc2889, run, table};
 
 const LOSSLESS: &str = "benchmark/lossless.yaml";
 const SIZE: u32 = 1024;
@@ -90,7 +90,8 @@ virtual: {profile: {buffer: {total: 64KiB, profiles: {lossy: {shared: {dynamic_t
     let (plan, mut bench) =
         written(dut, "sizes: [1024]\ntrial: 500us\nwidth: 1%\nbursts: [1, 90]\n");
     assert_eq!(plan.bursts, [1, 90]);
-    let (results, trouble) = rfc2889::run(&plan, &[rfc2889::Test::Mesh], &mut bench, &mut |_| true);
+    let (results, trouble) =
+        run::run::<rfc2889::Tables>(&plan, &[rfc2889::Test::Mesh], &mut bench, &mut |_| true);
     assert_eq!(trouble, None);
     let of = |burst: u32| {
         let mut all = results.tables.mesh.iter();

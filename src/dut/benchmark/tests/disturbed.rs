@@ -15,7 +15,7 @@ use crate::journal::Journal;
 use crate::plan::{Plan, Soak};
 use crate::rfc2544::Test;
 use crate::testfolder::Folder;
-use crate::{lossless, rfc2544, rfc2889, rfc7640, rfc8239, search, soak};
+use crate::{lossless, rfc2544, rfc2889, rfc7640, rfc8239, run, search, soak};
 
 /// Procedures as values.
 type Run = fn(&Plan, &mut dyn Bench) -> (Value, Option<TrialError>);
@@ -28,25 +28,31 @@ fn value<R: serde::Serialize>(
 
 const PROCEDURES: &[(&str, Run)] = &[
     ("throughput", |plan, bench| {
-        value(rfc2544::run(plan, &[Test::Throughput], bench, &mut |_| true))
+        value(run::run::<rfc2544::Tables>(plan, &[Test::Throughput], bench, &mut |_| true))
     }),
-    ("loss", |plan, bench| value(rfc2544::run(plan, &[Test::Loss], bench, &mut |_| true))),
-    ("mesh", |plan, bench| value(rfc2889::run(plan, &[rfc2889::Test::Mesh], bench, &mut |_| true))),
+    ("loss", |plan, bench| {
+        value(run::run::<rfc2544::Tables>(plan, &[Test::Loss], bench, &mut |_| true))
+    }),
+    ("mesh", |plan, bench| {
+        value(run::run::<rfc2889::Tables>(plan, &[rfc2889::Test::Mesh], bench, &mut |_| true))
+    }),
     ("errors", |plan, bench| {
-        value(rfc2889::run(plan, &[rfc2889::Test::Errors], bench, &mut |_| true))
+        value(run::run::<rfc2889::Tables>(plan, &[rfc2889::Test::Errors], bench, &mut |_| true))
     }),
     ("burst hunt", |plan, bench| {
-        value(rfc7640::run(plan, &rfc7640::Test::ALL, bench, &mut |_| true))
+        value(run::run::<rfc7640::Tables>(plan, &[], bench, &mut |_| true))
     }),
     ("buffer", |plan, bench| {
-        value(rfc8239::run(plan, &[rfc8239::Test::Buffer], bench, &mut |_| true))
+        value(run::run::<rfc8239::Tables>(plan, &[rfc8239::Test::Buffer], bench, &mut |_| true))
     }),
     ("incast", |plan, bench| {
-        value(rfc8239::run(plan, &[rfc8239::Test::Incast], bench, &mut |_| true))
+        value(run::run::<rfc8239::Tables>(plan, &[rfc8239::Test::Incast], bench, &mut |_| true))
     }),
-    ("lossless", |plan, bench| value(lossless::run(plan, bench, &mut |_| true))),
-    ("soak", |plan, bench| value(soak::run(plan, bench, &mut |_| true))),
-    ("mlrsearch", |plan, bench| value(search::run(plan, bench, &mut |_| true))),
+    ("lossless", |plan, bench| {
+        value(run::run::<lossless::Tables>(plan, &[], bench, &mut |_| true))
+    }),
+    ("soak", |plan, bench| value(run::run::<soak::Tables>(plan, &[], bench, &mut |_| true))),
+    ("mlrsearch", |plan, bench| value(run::run::<search::Tables>(plan, &[], bench, &mut |_| true))),
 ];
 
 /// A device in virtual time that loses frames, on a busy machine.
@@ -244,7 +250,8 @@ fn throughput<F: FnMut(f64, u64) -> (u64, f64)>(
     bench: &mut Scripted<F>,
 ) -> (Option<f64>, Option<TrialError>) {
     let plan = bench.plan.clone();
-    let (results, trouble) = rfc2544::run(&plan, &[Test::Throughput], bench, &mut |_| true);
+    let (results, trouble) =
+        run::run::<rfc2544::Tables>(&plan, &[Test::Throughput], bench, &mut |_| true);
     let row = results.tables.throughput.first();
     (row.and_then(|row| Some(row.frames_per_second? / row.line_frames_per_second)), trouble)
 }
@@ -330,7 +337,7 @@ fn what_is_inconclusive_is_no_regression() {
 fn a_search_that_is_disturbed_leaves_no_row() {
     let (plan, device) = example("benchmark/mlrsearch.yaml");
     let mut bench = Busy::new(device, 1e9, DeviceCpu::Elsewhere, 1);
-    let (results, trouble) = search::run(&plan, &mut bench, &mut |_| true);
+    let (results, trouble) = run::run::<search::Tables>(&plan, &[], &mut bench, &mut |_| true);
     assert!(matches!(trouble, Some(TrialError::Disturbed(_))), "{trouble:?}");
     assert!(results.tables.rows.is_empty(), "{:?}", results.tables.rows);
 }

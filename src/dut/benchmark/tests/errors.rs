@@ -8,14 +8,14 @@ use validate::virtual_bench::VirtualBench;
 
 use super::Wrong;
 use crate::plan::Plan;
-use crate::rfc2889::{self, ErrorRow, Tables, Test};
-use crate::run::Run;
+use crate::rfc2889::{ErrorRow, Tables, Test};
+use crate::run::{self, Run};
 use crate::{file, table};
 
 const BRIDGE: &str = "benchmark/rfc2889.yaml";
 
 fn measured(plan: &Plan, bench: &mut dyn Bench, test: Test) -> Run<Tables> {
-    let (results, trouble) = rfc2889::run(plan, &[test], bench, &mut |_| true);
+    let (results, trouble) = run::run::<Tables>(plan, &[test], bench, &mut |_| true);
     assert_eq!(trouble, None);
     let text = table::rfc2889(&results);
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
@@ -99,7 +99,7 @@ fn a_device_that_loses_valid_frames_is_not_judged() {
         seen.records.retain(|r| r.way == Way::Sent || !matches!(r.what, What::Data { .. }));
     };
     let mut bench = Wrong::seeing(bench, drop);
-    let (_, trouble) = rfc2889::run(&plan, &[Test::Errors], &mut bench, &mut |_| true);
+    let (_, trouble) = run::run::<Tables>(&plan, &[Test::Errors], &mut bench, &mut |_| true);
     assert!(matches!(trouble, Some(TrialError::Error(why)) if why.contains("valid frames")));
 }
 

@@ -5,12 +5,12 @@ use validate::bench::Bench;
 
 use super::example;
 use crate::plan::Plan;
-use crate::rfc8239::{self, IncastRow, Tables, Test};
-use crate::run::Run;
+use crate::rfc8239::{IncastRow, Tables, Test};
+use crate::run::{self, Run};
 use crate::table;
 
 fn measured(plan: &Plan, bench: &mut dyn Bench) -> Run<Tables> {
-    let (results, trouble) = rfc8239::run(plan, &[Test::Incast], bench, &mut |_| true);
+    let (results, trouble) = run::run::<Tables>(plan, &[Test::Incast], bench, &mut |_| true);
     assert_eq!(trouble, None);
     let text = table::rfc8239(&results);
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");

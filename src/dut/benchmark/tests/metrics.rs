@@ -30,13 +30,13 @@ fn results<R: serde::Serialize>(
 #[test]
 fn every_number_of_a_run_is_there_once() {
     let all = [
-        results(|plan, bench, step| rfc2544::run(plan, &rfc2544::Test::ALL, bench, step).0),
-        results(|plan, bench, step| rfc2889::run(plan, &rfc2889::Test::ALL, bench, step).0),
-        results(|plan, bench, step| rfc7640::run(plan, &rfc7640::Test::ALL, bench, step).0),
-        results(|plan, bench, step| rfc8239::run(plan, &rfc8239::Test::ALL, bench, step).0),
-        results(|plan, bench, step| lossless::run(plan, bench, step).0),
-        results(|plan, bench, step| soak::run(plan, bench, step).0),
-        results(|plan, bench, step| search::run(plan, bench, step).0),
+        results(|plan, bench, step| run::run::<rfc2544::Tables>(plan, &[], bench, step).0),
+        results(|plan, bench, step| run::run::<rfc2889::Tables>(plan, &[], bench, step).0),
+        results(|plan, bench, step| run::run::<rfc7640::Tables>(plan, &[], bench, step).0),
+        results(|plan, bench, step| run::run::<rfc8239::Tables>(plan, &[], bench, step).0),
+        results(|plan, bench, step| run::run::<lossless::Tables>(plan, &[], bench, step).0),
+        results(|plan, bench, step| run::run::<soak::Tables>(plan, &[], bench, step).0),
+        results(|plan, bench, step| run::run::<search::Tables>(plan, &[], bench, step).0),
     ];
     for run in &all {
         assert_eq!(run.get("ended").unwrap_or(&json!(null)), &json!(null), "{run}");

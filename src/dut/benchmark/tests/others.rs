@@ -10,7 +10,7 @@ use crate::buffers::{self, Iteration};
 use crate::mlrsearch::Irregular;
 use crate::plan::{Plan, Soak};
 use crate::trial::Runner;
-use crate::{lossless, rfc2889, rfc8239, soak, table};
+use crate::{lossless, rfc2889, rfc8239, run, soak, table};
 
 /// Cells of the static threshold of priority 3, of its headroom, and of a frame of 1,024 bytes.
 const XOFF: f64 = 509.0;
@@ -41,7 +41,7 @@ fn the_buffer_of_a_lossless_class_is_that_of_the_configuration() {
     let (mut plan, mut bench) = example(LOSSLESS);
     plan.trial = Duration::from_millis(3);
     let (results, trouble) =
-        rfc8239::run(&plan, &[rfc8239::Test::Buffer], &mut bench, &mut |_| true);
+        run::run::<rfc8239::Tables>(&plan, &[rfc8239::Test::Buffer], &mut bench, &mut |_| true);
     assert_eq!(trouble, None);
     let rows = &results.tables.buffer;
     let of = |pattern: &'static str, tester: &'static str| {
@@ -79,8 +79,12 @@ fn frames_of_one_cell_show_the_buffer_within_two_cells() {
 #[test]
 fn all_ports_run_at_line_rate() {
     let (plan, mut bench) = example(LOSSLESS);
-    let (results, trouble) =
-        rfc8239::run(&lossy(plan), &[rfc8239::Test::LineRate], &mut bench, &mut |_| true);
+    let (results, trouble) = run::run::<rfc8239::Tables>(
+        &lossy(plan),
+        &[rfc8239::Test::LineRate],
+        &mut bench,
+        &mut |_| true,
+    );
     assert_eq!((trouble, results.tables.line_rate.len()), (None, 2));
     for row in &results.tables.line_rate {
         assert!(row.lost == 0 && row.held_back == 0, "{row:?}");
@@ -94,7 +98,7 @@ fn all_ports_run_at_line_rate() {
 fn head_of_line_blocking_of_a_lossless_class_costs_rate_and_of_a_lossy_one_nothing() {
     let (plan, mut bench) = example(LOSSLESS);
     let tests = [rfc8239::Test::Holb];
-    let (results, _) = rfc8239::run(&plan, &tests, &mut bench, &mut |_| true);
+    let (results, _) = run::run::<rfc8239::Tables>(&plan, &tests, &mut bench, &mut |_| true);
     let [row] = &results.tables.holb[..] else { panic!("{results:?}") };
     // The sender to both is paused for the congested port, and sends nothing to the free one then.
     assert!(
@@ -102,7 +106,7 @@ fn head_of_line_blocking_of_a_lossless_class_costs_rate_and_of_a_lossy_one_nothi
         "{row:?}"
     );
     assert!(row.back_pressure && row.uncongested_rate_percent.unwrap() < 95.0, "{row:?}");
-    let (results, _) = rfc8239::run(&lossy(plan), &tests, &mut bench, &mut |_| true);
+    let (results, _) = run::run::<rfc8239::Tables>(&lossy(plan), &tests, &mut bench, &mut |_| true);
     let [row] = &results.tables.holb[..] else { panic!("{results:?}") };
     assert!(row.uncongested_loss_percent == Some(0.0) && !row.back_pressure, "{row:?}");
     assert!((99.99..=100.0).contains(&row.uncongested_rate_percent.unwrap()), "{row:?}");
@@ -115,7 +119,7 @@ fn head_of_line_blocking_of_a_lossless_class_costs_rate_and_of_a_lossy_one_nothi
 fn a_microburst_fills_the_buffer() {
     let (plan, mut bench) = example(LOSSLESS);
     let (results, trouble) =
-        rfc8239::run(&plan, &[rfc8239::Test::Microburst], &mut bench, &mut |_| true);
+        run::run::<rfc8239::Tables>(&plan, &[rfc8239::Test::Microburst], &mut bench, &mut |_| true);
     let [row] = &results.tables.microburst[..] else { panic!("{results:?}") };
     assert_eq!((trouble, row.senders, row.receivers), (None, 3, 1));
     // Each of three senders fills a group of its own until that pauses it; the line takes a third of
@@ -129,7 +133,7 @@ fn a_device_with_two_ports_has_no_buffer_test() {
     let (mut plan, mut bench) = example("benchmark/rfc2544.yaml");
     plan.sizes = vec![1518];
     let tests = [rfc8239::Test::Buffer, rfc8239::Test::Microburst, rfc8239::Test::Holb];
-    let (results, trouble) = rfc8239::run(&plan, &tests, &mut bench, &mut |_| true);
+    let (results, trouble) = run::run::<rfc8239::Tables>(&plan, &tests, &mut bench, &mut |_| true);
     assert_eq!((trouble, results.trials, results.notes.len()), (None, 0, 4));
     assert!(results.notes[1].contains("it needs 3 ports of one rate, there are 2"));
 }
@@ -138,7 +142,7 @@ fn a_device_with_two_ports_has_no_buffer_test() {
 fn meshes_forward_what_they_are_offered() {
     let (plan, mut bench) = example(LOSSLESS);
     let plan = lossy(plan);
-    let (results, trouble) = rfc2889::run(&plan, &rfc2889::Test::ALL, &mut bench, &mut |_| true);
+    let (results, trouble) = run::run::<rfc2889::Tables>(&plan, &[], &mut bench, &mut |_| true);
     assert_eq!(trouble, None);
     let of = |pattern: &str| results.tables.mesh.iter().find(|row| row.pattern == pattern).unwrap();
     for pattern in ["pairs", "full mesh", "from 1"] {
@@ -162,7 +166,7 @@ fn meshes_forward_what_they_are_offered() {
 #[test]
 fn the_lossless_profile_tells_loss_from_pauses() {
     let (plan, mut bench) = example(LOSSLESS);
-    let (results, trouble) = lossless::run(&plan, &mut bench, &mut |_| true);
+    let (results, trouble) = run::run::<lossless::Tables>(&plan, &[], &mut bench, &mut |_| true);
     assert_eq!(trouble, None);
     let [row] = &results.tables.rows[..] else { panic!("{results:?}") };
     assert_eq!((row.senders, row.no_loss_percent), (3, Some(100.0)));
@@ -184,8 +188,12 @@ fn the_lossless_profile_tells_loss_from_pauses() {
 #[test]
 fn the_lossless_profile_needs_a_lossless_class_and_three_ports() {
     let (mut plan, mut bench) = example(LOSSLESS);
-    let says = |plan: &Plan, bench: &mut dyn Bench| match lossless::run(plan, bench, &mut |_| true)
-    {
+    let says = |plan: &Plan, bench: &mut dyn Bench| match run::run::<lossless::Tables>(
+        plan,
+        &[],
+        bench,
+        &mut |_| true,
+    ) {
         (_, Some(TrialError::Missing(why))) => why,
         other => panic!("{other:?}"),
     };
@@ -201,13 +209,13 @@ fn a_soak_has_a_slope_of_latency_and_keeps_the_parts_before_its_end() {
     plan.sizes = vec![512];
     let interval = plan.trial.div(8);
     plan.soak = Soak { load: 0.39, duration: interval.saturating_mul(5), interval };
-    let (results, trouble) = soak::run(&plan, &mut bench, &mut |_| true);
+    let (results, trouble) = run::run::<soak::Tables>(&plan, &[], &mut bench, &mut |_| true);
     let row = &results.tables.rows[0];
     assert_eq!((trouble, row.parts.len(), row.lost()), (None, 5, 0));
     assert_eq!(row.latency_slope_ns_per_hour, Some(0.0));
     fits(&table::soak(&results), &["slope ns/h"]);
     let mut left = 3;
-    let (results, trouble) = soak::run(&plan, &mut bench, &mut |_| {
+    let (results, trouble) = run::run::<soak::Tables>(&plan, &[], &mut bench, &mut |_| {
         left -= 1;
         left > 0
     });

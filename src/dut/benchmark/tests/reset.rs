@@ -8,15 +8,15 @@ use validate::virtual_bench::VirtualBench;
 
 use super::{Wrong, example};
 use crate::plan::Plan;
-use crate::rfc2544::{self, Tables, Test};
-use crate::run::Run;
+use crate::rfc2544::{Tables, Test};
+use crate::run::{self, Run};
 use crate::table;
 
 /// Time without forwarding of the example's device.
 const OUTAGE: Duration = Duration::from_millis(2);
 
 fn measured(plan: &Plan, bench: &mut dyn Bench) -> Run<Tables> {
-    let (results, trouble) = rfc2544::run(plan, &[Test::Reset], bench, &mut |_| true);
+    let (results, trouble) = run::run::<Tables>(plan, &[Test::Reset], bench, &mut |_| true);
     assert_eq!(trouble, None);
     results
 }
@@ -100,7 +100,7 @@ fn a_tester_that_is_too_slow_before_a_reset_measures_nothing() {
             (report.flows[0].frames_tx, report.flows[0].frames_rx) = (frames, frames);
         }
     });
-    let (_, trouble) = rfc2544::run(&plan, &[Test::Reset], &mut bench, &mut |_| true);
+    let (_, trouble) = run::run::<Tables>(&plan, &[Test::Reset], &mut bench, &mut |_| true);
     assert!(matches!(trouble, Some(TrialError::Disturbed(_))), "{trouble:?}");
 }
 

@@ -16,7 +16,7 @@ use super::example;
 use crate::journal::Journal;
 use crate::plan::{Plan, Soak};
 use crate::testfolder::Folder;
-use crate::{rfc2544, rfc8239, search, soak, table};
+use crate::{rfc2544, rfc8239, run, search, soak, table};
 
 /// A procedure, until `trials` trials are run.
 type Run = fn(&Plan, &mut dyn Bench, usize) -> (Value, Option<TrialError>);
@@ -39,13 +39,17 @@ fn value<R: serde::Serialize>(
 const RUNS: &[(&str, Run)] = &[
     ("rfc2544", |plan, bench, trials| {
         let only = [rfc2544::Test::Latency, rfc2544::Test::BackToBack];
-        value(rfc2544::run(plan, &only, bench, &mut until(trials)))
+        value(run::run::<rfc2544::Tables>(plan, &only, bench, &mut until(trials)))
     }),
     ("rfc8239", |plan, bench, trials| {
-        value(rfc8239::run(plan, &rfc8239::Test::ALL, bench, &mut until(trials)))
+        value(run::run::<rfc8239::Tables>(plan, &[], bench, &mut until(trials)))
     }),
-    ("soak", |plan, bench, trials| value(soak::run(plan, bench, &mut until(trials)))),
-    ("mlrsearch", |plan, bench, trials| value(search::run(plan, bench, &mut until(trials)))),
+    ("soak", |plan, bench, trials| {
+        value(run::run::<soak::Tables>(plan, &[], bench, &mut until(trials)))
+    }),
+    ("mlrsearch", |plan, bench, trials| {
+        value(run::run::<search::Tables>(plan, &[], bench, &mut until(trials)))
+    }),
 ];
 
 fn short(mut plan: Plan) -> Plan {
@@ -128,7 +132,7 @@ fn every_cut_of_a_journal_is_one_with_fewer_trials() {
     let path = dir.at("journal");
     let whole = {
         let mut journal = Journal::open(&path, "soak", &plan, "", &mut bench).unwrap();
-        soak::run(&plan, &mut journal, &mut |_| true)
+        run::run::<soak::Tables>(&plan, &[], &mut journal, &mut |_| true)
     };
     let all = fs::read(&path).unwrap();
     let first = all.iter().position(|octet| *octet == b'\n').unwrap();
@@ -138,7 +142,11 @@ fn every_cut_of_a_journal_is_one_with_fewer_trials() {
         let mut journal = Journal::open(&path, "soak", &plan, "", &mut bench).unwrap();
         let lines = all[..cut].iter().filter(|octet| **octet == b'\n').count();
         assert_eq!(journal.left(), lines.saturating_sub(1), "{cut}");
-        assert_eq!(soak::run(&plan, &mut journal, &mut |_| true), whole, "{cut}");
+        assert_eq!(
+            run::run::<soak::Tables>(&plan, &[], &mut journal, &mut |_| true),
+            whole,
+            "{cut}"
+        );
         assert_eq!(fs::read(&path).unwrap(), all, "{cut}");
     }
 }
@@ -151,12 +159,12 @@ fn trials_of_another_seed_are_not_taken() {
     let path = dir.at("journal");
     {
         let mut journal = Journal::open(&path, "soak", &plan, "", &mut bench).unwrap();
-        let (_, trouble) = soak::run(&plan, &mut journal, &mut until(2));
+        let (_, trouble) = run::run::<soak::Tables>(&plan, &[], &mut journal, &mut until(2));
         assert_eq!(trouble, Some(TrialError::Interrupted));
     }
     let mut journal = Journal::open(&path, "soak", &plan, "", &mut bench).unwrap();
     journal.reseed(99);
-    let (_, trouble) = soak::run(&plan, &mut journal, &mut |_| true);
+    let (_, trouble) = run::run::<soak::Tables>(&plan, &[], &mut journal, &mut |_| true);
     let Some(TrialError::Error(why)) = trouble else { panic!("{trouble:?}") };
     assert!(why.contains("has another trial here"), "{why}");
 }
@@ -203,7 +211,7 @@ fn a_soak_that_goes_on_has_the_memory_of_its_first_trials() {
     for trials in [2, usize::MAX] {
         let mut journal = Journal::open(&path, "soak", &plan, "", &mut bench).unwrap();
         assert_eq!(journal.left(), if trials == 2 { 0 } else { 2 });
-        let (results, _) = soak::run(&plan, &mut journal, &mut until(trials));
+        let (results, _) = run::run::<soak::Tables>(&plan, &[], &mut journal, &mut until(trials));
         let row = &results.tables.rows[0];
         let all: Vec<_> = row.parts.iter().map(|part| part.memory_bytes.unwrap()).collect();
         let expected: Vec<u64> = (1..=trials.min(5) as u64).map(|n| n * 1_000_000).collect();

@@ -11,8 +11,8 @@ use validate::virtual_bench::VirtualBench;
 use super::example;
 use crate::mlrsearch::Irregular;
 use crate::plan::Plan;
-use crate::rfc2544::{self, Tables, Test};
-use crate::run::Run;
+use crate::rfc2544::{Tables, Test};
+use crate::run::{self, Run};
 use crate::search;
 use crate::table;
 
@@ -22,7 +22,7 @@ fn slow_port() -> (Plan, VirtualBench) {
 }
 
 fn run(plan: &Plan, tests: &[Test], bench: &mut dyn Bench) -> (Run<Tables>, Option<TrialError>) {
-    rfc2544::run(plan, tests, bench, &mut |_| true)
+    run::run::<Tables>(plan, tests, bench, &mut |_| true)
 }
 
 /// Runs tests that must end well.
@@ -172,7 +172,7 @@ fn recovery_takes_as_long_as_the_full_buffer_drops_frames() {
 fn a_device_without_loss_has_no_burst_and_no_recovery() {
     let (plan, mut bench) = example("validate/virtual.yaml");
     let plan = Plan { sizes: vec![1518], ..plan };
-    let results = measured(&plan, &Test::ALL, &mut bench);
+    let results = measured(&plan, &[], &mut bench);
     let row = &results.tables.throughput[0];
     assert!(row.is_line_rate() && row.irregular == Some(Irregular::AtMaximum) && row.trials == 1);
     assert!(results.tables.back_to_back.is_empty() && results.tables.recovery.is_empty());
@@ -230,7 +230,7 @@ fn quick(plan: Plan) -> Plan {
 fn a_tester_that_is_too_slow_measures_nothing() {
     let plan = quick(slow_port().0);
     let mut bench = Told(|| Ok(report(1000, 1000)));
-    let (results, trouble) = run(&plan, &Test::ALL, &mut bench);
+    let (results, trouble) = run(&plan, &[], &mut bench);
     let Some(TrialError::Disturbed(why)) = trouble else { panic!("{trouble:?}") };
     assert!(why.contains("too slow") && why.contains("max_load"), "{why}");
     assert!(results.tables.throughput.is_empty() && results.ended == Some(why));
@@ -241,7 +241,7 @@ fn a_tester_that_is_too_slow_measures_nothing() {
 #[test]
 fn a_tester_that_sends_nothing_measures_nothing() {
     let plan = quick(slow_port().0);
-    let (_, trouble) = run(&plan, &Test::ALL, &mut Told(|| Ok(report(0, 0))));
+    let (_, trouble) = run(&plan, &[], &mut Told(|| Ok(report(0, 0))));
     assert_eq!(trouble, Some(TrialError::Error("the tester sent nothing".to_owned())));
 }
 
@@ -263,10 +263,11 @@ fn a_disturbed_trial_is_repeated_a_few_times() {
 fn an_ended_run_keeps_its_rows() {
     let (plan, mut bench) = slow_port();
     let mut left = 7;
-    let (results, trouble) = rfc2544::run(&plan, &[Test::Throughput], &mut bench, &mut |_| {
-        left -= 1;
-        left > 0
-    });
+    let (results, trouble) =
+        run::run::<Tables>(&plan, &[Test::Throughput], &mut bench, &mut |_| {
+            left -= 1;
+            left > 0
+        });
     assert_eq!(trouble, Some(TrialError::Interrupted));
     assert_eq!(
         (results.tables.throughput.len(), results.ended.as_deref()),
@@ -277,7 +278,7 @@ fn an_ended_run_keeps_its_rows() {
 #[test]
 fn a_search_with_several_goals_says_which_it_ended() {
     let (plan, mut bench) = example("benchmark/mlrsearch.yaml");
-    let (results, trouble) = search::run(&plan, &mut bench, &mut |_| true);
+    let (results, trouble) = run::run::<search::Tables>(&plan, &[], &mut bench, &mut |_| true);
     assert_eq!((trouble, results.tables.rows.len()), (None, 3));
     for row in &results.tables.rows {
         assert_eq!(row.result.irregular, None, "{row:?}");
@@ -295,7 +296,7 @@ fn a_search_with_several_goals_says_which_it_ended() {
 fn tables_fit_a_terminal() {
     let (mut plan, mut bench) = slow_port();
     plan.sizes = vec![1518];
-    let text = table::rfc2544(&measured(&plan, &Test::ALL, &mut bench));
+    let text = table::rfc2544(&measured(&plan, &[], &mut bench));
     for title in ["Throughput", "Latency", "Frame loss rate", "Back-to-back", "System recovery"] {
         assert!(text.contains(title), "{title} in\n{text}");
     }

@@ -5,15 +5,15 @@ use validate::bench::{Bench, TrialError};
 
 use super::{Wrong, example};
 use crate::plan::Plan;
-use crate::rfc7640::{self, Tables, Test};
-use crate::run::Run;
+use crate::rfc7640::{Tables, Test};
+use crate::run::{self, Run};
 use crate::table;
 
 /// Bytes that the group of a lossless priority at a port holds before it pauses, in frames of 1,024 bytes.
 const XOFF: f64 = 509.0 / 5.0 * 1024.0;
 
 fn measured(plan: &Plan, bench: &mut dyn Bench, test: Test) -> Run<Tables> {
-    let (results, trouble) = rfc7640::run(plan, &[test], bench, &mut |_| true);
+    let (results, trouble) = run::run::<Tables>(plan, &[test], bench, &mut |_| true);
     assert_eq!(trouble, None);
     let text = table::rfc7640(&results);
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
@@ -101,6 +101,6 @@ fn a_dead_device_accepts_nothing_and_a_slow_tester_is_not_judged() {
     let row = measured(&plan, &mut dead, Test::BurstHunt).tables.burst_hunt[0];
     assert!(row.bytes == 0 && row.latency.is_none() && row.lost_above > Some(0), "{row:?}");
     let mut slow = Wrong::counting(dead.device, |_, report| report.flows[0].frames_tx -= 1);
-    let (_, trouble) = rfc7640::run(&plan, &[Test::BurstHunt], &mut slow, &mut |_| true);
+    let (_, trouble) = run::run::<Tables>(&plan, &[Test::BurstHunt], &mut slow, &mut |_| true);
     assert!(matches!(trouble, Some(TrialError::Disturbed(_))), "{trouble:?}");
 }

@@ -3,13 +3,13 @@
 use ground::time::Duration;
 
 use super::{example, written};
-use crate::rfc8239::{self, Split, Tables, Test};
-use crate::run::Run;
+use crate::rfc8239::{Split, Tables, Test};
+use crate::run::{self, Run};
 use crate::table;
 
 fn measured(tests: &[Test], dut: &str, fields: &str) -> Run<Tables> {
     let (plan, mut bench) = written(dut, fields);
-    let (results, trouble) = rfc8239::run(&plan, tests, &mut bench, &mut |_| true);
+    let (results, trouble) = run::run::<Tables>(&plan, tests, &mut bench, &mut |_| true);
     assert_eq!(trouble, None);
     let text = table::rfc8239(&results);
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
@@ -51,7 +51,7 @@ fn nine_ports_are_enough_for_the_whole_set_and_four_are_not() {
     let nine = written(&small(9, "[]"), "priority: 0\nsizes: [512]\ntrial: 100us\ndrain: 100us\n");
     let tests = [Test::LineRate, Test::Microburst, Test::Holb];
     let (plan, mut bench) = nine;
-    let (results, trouble) = rfc8239::run(&plan, &tests, &mut bench, &mut |_| true);
+    let (results, trouble) = run::run::<Tables>(&plan, &tests, &mut bench, &mut |_| true);
     assert_eq!((trouble, &results.notes[..]), (None, &[][..]));
     let tables = &results.tables;
     assert!(tables.line_rate.iter().all(|row| row.lost == 0 && row.latency.is_some()));
@@ -65,7 +65,8 @@ fn nine_ports_are_enough_for_the_whole_set_and_four_are_not() {
     }
     let (mut plan, mut bench) = example("benchmark/rfc8239.yaml");
     plan.trial = Duration::from_micros(100);
-    let (results, _) = rfc8239::run(&plan, &[Test::Holb, Test::Buffer], &mut bench, &mut |_| true);
+    let (results, _) =
+        run::run::<Tables>(&plan, &[Test::Holb, Test::Buffer], &mut bench, &mut |_| true);
     for part in ["asks for 9 ports", "HOLB with quarters: not run", "port pairs: not run"] {
         assert!(results.notes.iter().any(|note| note.contains(part)), "{part}: {results:?}");
     }

@@ -50,7 +50,7 @@ pub(crate) fn gather(
     let elapsed = ended.at.since(Instant::ZERO);
     let flows = flows(plan, ended, window, recorder, nodes);
     let tester = tester(plan, ended, nodes);
-    let outcomes = node_outcomes(plan, ended, elapsed, recorder, nodes);
+    let outcomes = node_outcomes(plan, ended, recorder, nodes);
     // The checks are missing: they are judged from these results, which have to be complete first.
     let figures = Figures {
         steady: steady(plan, ended, window),
@@ -121,7 +121,6 @@ fn drop_outcome(drop: &FirstDrop, nodes: &[NodeOutcome]) -> DropOutcome {
 fn node_outcomes(
     plan: &LabPlan,
     ended: &Ended,
-    elapsed: Duration,
     recorder: &Recorder,
     nodes: &mut impl Population,
 ) -> Vec<NodeOutcome> {
@@ -134,7 +133,7 @@ fn node_outcomes(
         let agents = nodes.agents(id, ended.now);
         let agents = (&agents, local);
         if let Some(snapshot) = nodes.switch(id, ended.now) {
-            let switch = nodes::switch(id, snapshot, elapsed, recorder, &far, agents);
+            let switch = nodes::switch(id, snapshot, recorder, &far, agents);
             return NodeOutcome::Switch(switch);
         }
         let host = station(nodes, id);

@@ -6,14 +6,13 @@ use std::collections::BTreeMap;
 use crate::population::NodeAgents;
 use crate::record::{Onset, Recorder};
 use buffer::GroupKind;
-use contracts::stats::{Drops, NicCounters, SharedPool, Storms, SwitchSnapshot};
+use contracts::stats::{Drops, NicCounters, PortSnapshot, SharedPool, Storms, SwitchSnapshot};
 use ground::time::{Duration, Instant, Total};
-use ground::units::{BitsPerSec, PortId, PriorityGroup};
+use ground::units::{BitsPerSec, PortId, PriorityGroup, PrioritySet};
 use headroom::Accuracy;
 use host::{SfcmCounters, StationCounters};
 use link::AgentsSnapshot;
-use results::{AgentsSummary, BalanceSummary, MacsecSummary, PortSummary, Summary};
-use runtime::{LosslessLosses, RunSnapshot};
+use results::{AgentsSummary, BalanceSummary, MacsecSummary, PortSummary};
 use secure::SecySnapshot;
 use serde::Serialize;
 use sim::{NodeId, NodePlan};
@@ -172,20 +171,13 @@ impl NodeOutcome {
 pub(super) fn switch<'a>(
     id: NodeId,
     snapshot: SwitchSnapshot,
-    elapsed: Duration,
     recorder: &Recorder,
     far: &impl Fn(usize) -> Far<'a>,
     agents: (&NodeAgents, Instant),
 ) -> SwitchOutcome {
-    // Ports in memory drop nothing at the NIC; line losses are counted elsewhere.
-    let nics = vec![NicCounters::NO_DEVICE; snapshot.ports.len()];
-    let congestion = recorder.lossless_lost(id);
-    let lossless_lost = LosslessLosses { congestion, ..LosslessLosses::default() };
-    // A real switch's summary has more; what labs have instead is in results of their own.
-    let (lossless, polls) = (Vec::new(), Vec::new());
-    let run = RunSnapshot { switch: snapshot, nics, lossless_lost, lossless, polls };
-    let summary = Summary::new(&run, elapsed);
-    let port = |(n, summary): (usize, PortSummary)| {
+    let port = |(n, snapshot): (usize, &PortSnapshot)| {
+        // Ports in memory drop nothing at the NIC; line losses are counted elsewhere.
+        let summary = PortSummary::new(snapshot, NicCounters::NO_DEVICE, PrioritySet::EMPTY);
         let id_of = PortId::new(n as u16).expect("a switch's ports have ids");
         let found = port(agents.0, id_of, agents.1);
         let onsets = recorder.onsets(id, id_of).into_iter().flatten();
@@ -199,16 +191,17 @@ pub(super) fn switch<'a>(
             steps: found.steps,
         }
     };
-    let congestion = summary.congestion.into_iter().flat_map(|of| of.switch);
+    let congestion = snapshot.congestion.iter().flat_map(|of| of.of_switch());
+    let congestion = congestion.filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_owned(), n));
     SwitchOutcome {
-        name: summary.name,
-        ports: summary.ports.into_iter().enumerate().map(port).collect(),
-        drops: Box::new(summary.drops),
-        lossless_lost_frames: summary.lossless_lost_frames,
-        balance: summary.balance,
-        shared_pool: summary.shared_pool,
-        storms: summary.storms,
-        congestion: congestion.filter(|(_, n)| *n > 0).collect(),
+        ports: snapshot.ports.iter().enumerate().map(port).collect(),
+        drops: Box::new(snapshot.drops()),
+        lossless_lost_frames: recorder.lossless_lost(id),
+        balance: BalanceSummary::new(&snapshot),
+        shared_pool: snapshot.shared_pool,
+        storms: snapshot.storms(),
+        congestion: congestion.collect(),
+        name: snapshot.name,
     }
 }
 

@@ -8,9 +8,8 @@ use super::page;
 use super::parts::{self, LINES_MAX, card};
 use super::plot::{Axis, Line, Plot};
 use super::scale::{self, Unit};
-use crate::sheet::Sheet;
-use ::text::Kind;
-use ::text::count;
+use crate::sheet::Medium;
+use ::text::{Column, columns, count};
 use ground::verdict::Verdict;
 
 /// The contents of a report.
@@ -222,37 +221,28 @@ pub fn benchmark_html(p: &BenchmarkPage<'_>) -> String {
 }
 
 fn comparison(compared: &Comparison) -> Markup {
-    let head = vec![
-        ("trend", Kind::Text),
-        ("test", Kind::Text),
-        ("row", Kind::Text),
-        ("number", Kind::Text),
-        ("before", Kind::Number),
-        ("now", Kind::Number),
-        ("change %", Kind::Number),
-    ];
-    let number = |value: f64| match value.abs() < 1e3 {
-        true => format!("{value:.3}"),
-        false => count(value.round() as u64),
-    };
-    let row = |one: &Compared| {
-        let now = if one.now.samples.is_empty() { String::new() } else { number(one.now.mean()) };
-        vec![
-            one.trend.to_string(),
-            one.now.test.clone(),
-            one.now.row(),
-            one.now.metric.clone(),
-            one.before.map_or(String::new(), number),
-            now,
-            one.change_percent.map_or(String::new(), |change| format!("{:.2}", rounded(change))),
-        ]
+    let columns: [Column<Compared>; 7] = columns! { one =>
+        Made ["trend"] = one.trend.to_string();
+        Text ["test"] = &*one.now.test;
+        Made ["row"] = one.now.row();
+        Text ["number"] = &*one.now.metric;
+        Printed ["before"] = one.before.map_or_else(String::new, number);
+        Printed ["now"] =
+            if one.now.samples.is_empty() { String::new() } else { number(one.now.mean()) };
+        Printed ["change %"] = one.change_percent
+            .map_or_else(String::new, |change| format!("{:.2}", rounded(change)));
     };
     // A long table is cut.
-    let mut sorted: Vec<_> = compared.numbers.iter().collect();
+    let mut sorted: Vec<&Compared> = compared.numbers.iter().collect();
     sorted.sort_by_key(|one| one.trend);
-    let rows = sorted.into_iter().map(row).collect();
-    html! {
-        section.card { h2 { "Comparison" } (parts::table(&Sheet { head, rows })) }
+    let table = parts::table(&Medium::Page.sheet(&columns, sorted));
+    html! { section.card { h2 { "Comparison" } (table) } }
+}
+
+fn number(value: f64) -> String {
+    match value.abs() < 1e3 {
+        true => format!("{value:.3}"),
+        false => count(value.round() as u64),
     }
 }
 

@@ -10,7 +10,7 @@ use super::runs::RunSeries;
 use super::scale::{self, Unit};
 use super::{page, written};
 use crate::compare::{ComparedRun, Comparison, LEGEND, sheet};
-use ::text::{Align, count, scaled};
+use ::text::{count, scaled};
 
 /// The contents of a page.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +86,7 @@ pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
         }
         section.card {
             h2 { "Comparison" }
-            (table(c))
+            (parts::whole(&sheet(c)))
             p.small.soft { (LEGEND) }
             (failed(c))
             @for same in &c.same_traces { p { "Note: " (same.line()) } }
@@ -107,30 +107,6 @@ pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
         }
     };
     page(&title, &c.version, &body)
-}
-
-/// Renders the table of the terminal.
-fn table(c: &Comparison) -> Markup {
-    let (head, rows) = sheet(c);
-    let class = |align: Align| (align == Align::Right).then_some("n");
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="table" {
-            table {
-                thead { tr {
-                    @for (name, align) in &head { th class=[class(*align)] scope="col" { (name) } }
-                } }
-                tbody {
-                    @for row in &rows {
-                        tr {
-                            @for (cell, (_, align)) in row.iter().zip(&head) {
-                                td class=[class(*align)] { (cell) }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
 }
 
 fn failed(c: &Comparison) -> Markup {

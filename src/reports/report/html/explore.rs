@@ -3,8 +3,8 @@
 
 use maud::{Markup, html};
 
-use super::page;
-use crate::searches::{explored_summary, ordered, shown};
+use super::{page, parts};
+use crate::searches::{explored_sheet, explored_summary, shown};
 use lab::explore::{Explored, Objective, Point};
 
 /// Size of a plot and its margins.
@@ -33,7 +33,7 @@ pub fn explore_html(p: &ExplorePage<'_>) -> String {
         div.cards {
             @for n in 1..e.objectives.len() { (plot(p, n)) }
         }
-        section.card { h2 { "Pareto front" } (table(p)) }
+        section.card { h2 { "Pareto front" } (parts::whole(&explored_sheet(e, p.names, false))) }
         section.card {
             h2 { "Reproduce" }
             pre { code { (p.command) } }
@@ -116,30 +116,6 @@ fn frame(across: &Objective, up: &Objective, x: (f64, f64), y: (f64, f64)) -> Ma
             }
             text x=(left - 6.0) y=(base) text-anchor="end" { (label(up, y.0)) }
             text x=(left - 6.0) y="18" text-anchor="end" { (label(up, y.1)) }
-        }
-    }
-}
-
-fn table(p: &ExplorePage<'_>) -> Markup {
-    let e = p.explored;
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="table" {
-            table {
-                thead { tr {
-                    @for name in p.names { th.n scope="col" { (name) } }
-                    @for objective in &e.objectives { th.n scope="col" { (objective.name) } }
-                } }
-                tbody {
-                    @for point in ordered(e, false) {
-                        tr {
-                            @for value in &point.values { td.n { (value) } }
-                            @for (objective, value) in e.objectives.iter().zip(&point.results) {
-                                td.n { (shown(objective, *value)) }
-                            }
-                        }
-                    }
-                }
-            }
         }
     }
 }

@@ -7,8 +7,8 @@ use super::plot::variable;
 use super::rows::{Dot, LogAxis, Row, Rows};
 use super::written;
 use crate::sheet::{self, Medium, Sheet};
-use ::text::Kind;
-use ::text::count;
+use ::text::{Column, Kind, columns, count};
+use ground::time::Duration;
 use ground::verdict::Verdict;
 use lab::{Outcome, SwitchOutcome};
 
@@ -87,13 +87,27 @@ pub(super) fn latencies(mut flows: Vec<FlowLatency>, which: &str) -> Rows {
 }
 
 pub(super) fn table(sheet: &Sheet) -> Markup {
+    let (shown, more) = sheet.shown();
+    html! {
+        (rows(sheet, shown))
+        @if more > 0 {
+            p.small.soft { "and " (more) " more, in the JSON" }
+        }
+    }
+}
+
+/// Renders a table with all rows.
+pub(super) fn whole(sheet: &Sheet) -> Markup {
+    rows(sheet, &sheet.rows)
+}
+
+fn rows(sheet: &Sheet, rows: &[Vec<String>]) -> Markup {
     let class = |kind: Kind| match kind {
         Kind::Text => None,
         Kind::Whole | Kind::Number | Kind::Truth => Some("n"),
         Kind::Sentence => Some("wide"),
     };
     let classes: Vec<_> = sheet.head.iter().map(|(_, kind)| class(*kind)).collect();
-    let (shown, more) = sheet.shown();
     html! {
         div.scroll tabindex="0" role="region" aria-label="table" {
             table {
@@ -103,7 +117,7 @@ pub(super) fn table(sheet: &Sheet) -> Markup {
                     }
                 } }
                 tbody {
-                    @for row in shown {
+                    @for row in rows {
                         tr {
                             @for (cell, class) in row.iter().zip(&classes) {
                                 td class=[*class] { (cell) }
@@ -112,9 +126,6 @@ pub(super) fn table(sheet: &Sheet) -> Markup {
                     }
                 }
             }
-        }
-        @if more > 0 {
-            p.small.soft { "and " (more) " more, in the JSON" }
         }
     }
 }
@@ -185,12 +196,12 @@ fn one_switch(s: &SwitchOutcome, open: bool) -> Markup {
 
 /// Renders the injected faults and their effects.
 pub(super) fn faults(o: &Outcome) -> Option<Markup> {
-    let mut rows: Vec<_> =
-        o.faults.iter().map(|f| vec![written(f.at_ns), f.what.clone()]).collect();
-    rows.extend(
-        o.deadlocks
-            .iter()
-            .map(|d| vec![written(d.at.since_start()), format!("deadlock: {}", d.name)]),
-    );
-    some(&Sheet { head: vec![("at", Kind::Text), ("what", Kind::Sentence)], rows })
+    let columns: [Column<(Duration, String)>; 2] = columns! { (at, what) =>
+        Made ["at"] = written(*at);
+        Sentence ["what"] = what.clone();
+    };
+    let faults = o.faults.iter().map(|f| (f.at_ns, f.what.clone()));
+    let deadlocks =
+        o.deadlocks.iter().map(|d| (d.at.since_start(), format!("deadlock: {}", d.name)));
+    some(&Medium::Page.sheet(&columns, faults.chain(deadlocks)))
 }

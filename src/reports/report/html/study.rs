@@ -3,10 +3,9 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
 use super::sweep::{SweepAxis, SweepFigure, SweepPage, SweepRow, sweep_html};
 use crate::searches::{searched_summary, why};
+use crate::study::axis_value;
 use lab::study::{Found, Row, Searched, Studied, field};
 
 /// Figures that are shown first, if runs have them.
@@ -26,7 +25,7 @@ pub fn study_html(studied: &Studied, world: &str, command: &str) -> String {
     for axis in &studied.axes {
         let value = |row: &Row| {
             // Variants may lack an axis of the study.
-            row.axis(&axis.path).map_or_else(|| "–".into(), |value| shown(&axis.path, value))
+            row.axis(&axis.path).map_or_else(|| "–".into(), |value| axis_value(&axis.path, value))
         };
         axes.push(Values::new(&axis.name, axis.path == SEED, rows.iter().map(value)));
     }
@@ -95,22 +94,6 @@ impl Values {
 /// An axis of these values, if there are several.
 fn several(name: &str, values: impl Iterator<Item = String>) -> Option<Values> {
     Some(Values::new(name, false, values)).filter(|axis| axis.axis.values.len() > 1)
-}
-
-/// Formats a value of an axis; an alpha as a fraction, as files have it.
-fn shown(path: &str, value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => match number.as_f64().filter(|n| path == "alpha" && *n < 1.0) {
-            Some(alpha) if alpha > 0.0 && (1.0 / alpha).fract() == 0.0 => {
-                format!("1/{}", 1.0 / alpha)
-            }
-            // As the terminal has it: 4, not 4.0. Seeds are integers, of more digits than a float has.
-            _ if number.is_f64() => number.as_f64().unwrap_or(0.0).to_string(),
-            _ => number.to_string(),
-        },
-        other => other.to_string(),
-    }
 }
 
 /// Returns the names of the numbers that a run has, the most important first.
@@ -218,7 +201,7 @@ const LINES_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::searches::tests::searched;

@@ -6,10 +6,10 @@ use super::parts::{self, LINES_MAX, ROWS_MAX, card};
 use super::pauses::{PauseRow, Pauses, Span};
 use super::plot::{Axis, Line, Plot};
 use super::{page, scale};
-use crate::sheet::Sheet;
-use ::text::Kind;
+use crate::sheet::{Medium, Sheet};
+use ::text::{Column, columns};
 use ::validate::catalogue;
-use ::validate::evidence::{self, conformance, repeat};
+use ::validate::evidence::{self, Conformance, conformance, repeat};
 use ::validate::judge::{Measurement, Outcome};
 use ::validate::observation::Way;
 use ::validate::setup::Setup;
@@ -154,62 +154,51 @@ fn one(p: &ValidationPage<'_>, test: &TestResult) -> Markup {
 
 /// Returns the table of judged values.
 fn values(measurements: &[Measurement]) -> Sheet {
-    let head = vec![
-        ("verdict", Kind::Text),
-        ("value", Kind::Number),
-        ("at least", Kind::Number),
-        ("at most", Kind::Number),
-        ("+-", Kind::Number),
-        ("unit", Kind::Text),
-        ("what", Kind::Sentence),
-    ];
-    let number = |value: Option<f64>| match value.filter(|value| value.is_finite()) {
+    let columns: [Column<Measurement>; 7] = columns! { m =>
+        Text ["verdict"] = m.outcome.name();
+        Printed ["value"] = number(Some(m.value));
+        Printed ["at least"] = number(m.limits.at_least);
+        Printed ["at most"] = number(m.limits.at_most);
+        Printed ["+-"] = number(Some(m.uncertainty).filter(|u| *u > 0.0));
+        Text ["unit"] = m.unit;
+        Sentence ["what"] = m.what.clone();
+    };
+    // Failures come first: a long table is cut.
+    let mut sorted: Vec<&Measurement> = measurements.iter().collect();
+    sorted.sort_by_key(|m| core::cmp::Reverse(m.outcome));
+    Medium::Page.sheet(&columns, sorted)
+}
+
+fn number(value: Option<f64>) -> String {
+    match value.filter(|value| value.is_finite()) {
         Some(value) if value.fract() == 0.0 => format!("{value:.0}"),
         Some(value) => format!("{value:.3}"),
         None => String::new(),
-    };
-    // Failures come first: a long table is cut.
-    let mut sorted: Vec<_> = measurements.iter().collect();
-    sorted.sort_by_key(|m| core::cmp::Reverse(m.outcome));
-    let row = |m: &&Measurement| {
-        vec![
-            m.outcome.name().to_owned(),
-            number(Some(m.value)),
-            number(m.limits.at_least),
-            number(m.limits.at_most),
-            number(Some(m.uncertainty).filter(|u| *u > 0.0)),
-            m.unit.to_owned(),
-            m.what.clone(),
-        ]
-    };
-    Sheet { head, rows: sorted.iter().map(row).collect() }
+    }
 }
 
 fn files(files: &[evidence::File]) -> Sheet {
-    let head = vec![("file", Kind::Text), ("bytes", Kind::Number), ("SHA-256", Kind::Text)];
-    let row = |file: &evidence::File| {
-        vec![file.name.clone(), file.bytes.to_string(), file.sha256.clone()]
+    let columns: [Column<evidence::File>; 3] = columns! { file =>
+        Text ["file"] = &*file.name;
+        Printed ["bytes"] = file.bytes.to_string();
+        Text ["SHA-256"] = &*file.sha256;
     };
-    Sheet { head, rows: files.iter().map(row).collect() }
+    Medium::Page.sheet(&columns, files)
 }
 
 fn statement(results: &Results) -> Sheet {
-    let head = vec![
-        ("support", Kind::Text),
-        ("requirement", Kind::Sentence),
-        ("clause", Kind::Sentence),
-        ("tests", Kind::Sentence),
-    ];
-    let test = |(id, outcome): &(&str, Option<Outcome>)| {
-        format!("{id} {}", outcome.map_or("not run", Outcome::name))
+    let columns: [Column<Conformance>; 4] = columns! { line =>
+        Text ["support"] = line.support;
+        Sentence ["requirement"] = line.requirement.to_owned();
+        Sentence ["clause"] = line.clause.to_owned();
+        Sentence ["tests"] = {
+            let test = |(id, outcome): &(&str, Option<Outcome>)| {
+                format!("{id} {}", outcome.map_or("not run", Outcome::name))
+            };
+            line.tests.iter().map(test).collect::<Vec<_>>().join(", ")
+        };
     };
-    let lines = conformance(results);
-    let row = |line: &::validate::evidence::Conformance| {
-        let tests: Vec<_> = line.tests.iter().map(test).collect();
-        let cells = [line.support, line.requirement, line.clause];
-        cells.iter().map(|cell| (*cell).to_owned()).chain([tests.join(", ")]).collect()
-    };
-    Sheet { head, rows: lines.iter().map(row).collect() }
+    Medium::Page.sheet(&columns, conformance(results))
 }
 
 /// Renders the plots of a trial, which zoom together.

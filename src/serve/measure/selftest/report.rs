@@ -12,7 +12,7 @@ use ground::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use ::text::{Align, Table, count, scaled};
+use ::text::{Column, Table, columns, scaled};
 
 /// Value of [`Report::form`]: changes with every change that a reader of reports would notice.
 pub const FORM: &str = "sluice-nic-report/1";
@@ -301,21 +301,13 @@ pub fn text(report: &Report) -> String {
     report.lines.iter().for_each(|one| line(&mut out, one));
     // Rates depend on this machine's CPU as much as on the NIC, so they have no verdict.
     if !report.rates.is_empty() {
-        let right = |name| (name, Align::Right);
-        let mut table = Table::new([
-            right("bytes"),
-            right("sent/s"),
-            right("received/s"),
-            right("on the line"),
-        ]);
-        for rate in &report.rates {
-            table.row([
-                count(rate.frame_bytes.into()),
-                count(rate.sent_per_second as u64),
-                count(rate.received_per_second as u64),
-                scaled(rate.line_bps, "b/s"),
-            ]);
-        }
+        let columns: [Column<SizeRate>; 4] = columns! { rate =>
+            Whole ["bytes"] = u64::from(rate.frame_bytes);
+            Whole ["sent/s"] = rate.sent_per_second as u64;
+            Whole ["received/s"] = rate.received_per_second as u64;
+            Printed ["on the line"] = scaled(rate.line_bps, "b/s");
+        };
+        let table = Table::of(&report.rates, &columns);
         let _ = write!(out, "\nrates by one thread, observed, not judged\n{table}");
     }
     let number = |found| report.lines.iter().filter(|line| line.verdict == found).count();
