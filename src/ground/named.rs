@@ -2,18 +2,18 @@
 //! feature `files`, and the command line with `arguments`. A build of the data plane alone has neither.
 
 /// Declares an enum whose values have names. A value's documentation is its description in schemas and on
-/// the command line.
+/// the command line. `pub enum Type as "Name"` has another name in schemas.
 #[macro_export]
 macro_rules! named {
     (
         $(#[$meta:meta])*
-        pub enum $Type:ident {
+        pub enum $Type:ident $(as $schema:literal)? {
             $($(#[$($attr:tt)+])* $Value:ident = $name:literal,)+
         }
     ) => {
         $crate::named_in_files! {
             $(#[$meta])*
-            pub enum $Type { $($(#[$($attr)+])* $Value = $name,)+ }
+            pub enum $Type $(as $schema)? { $($(#[$($attr)+])* $Value = $name,)+ }
         }
 
         impl $Type {
@@ -39,7 +39,7 @@ macro_rules! named {
 macro_rules! named_in_files {
     (
         $(#[$meta:meta])*
-        pub enum $Type:ident {
+        pub enum $Type:ident $(as $schema:literal)? {
             $($(#[$($attr:tt)+])* $Value:ident = $name:literal,)+
         }
     ) => {
@@ -48,6 +48,7 @@ macro_rules! named_in_files {
         // A crate that uses the macro need not depend on serde and schemars.
         #[serde(crate = "ground::serde")]
         #[schemars(crate = "ground::schemars")]
+        $(#[schemars(rename = $schema)])?
         pub enum $Type {
             $($(#[$($attr)+])* #[serde(rename = $name)] $Value,)+
         }
@@ -60,7 +61,7 @@ macro_rules! named_in_files {
 macro_rules! named_in_files {
     (
         $(#[$meta:meta])*
-        pub enum $Type:ident {
+        pub enum $Type:ident $(as $schema:literal)? {
             $($(#[$($attr:tt)+])* $Value:ident = $name:literal,)+
         }
     ) => {

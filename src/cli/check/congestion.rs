@@ -35,8 +35,42 @@ struct Shown {
     text: String,
 }
 
+/// Returns the objects of a port or a queue whose names begin with `prefix`: the last part of the name with
+/// its unit, and the value. Times are shown as `time` does.
+pub fn settings(
+    plan: &CongestionPlan,
+    place: At,
+    prefix: &str,
+    time: fn(Duration) -> Json,
+) -> Json {
+    let ports = place.port.map_or(0, PortId::index) + 1;
+    let mut fields = Vec::new();
+    for object in Object::all().filter(|object| object.name().starts_with(prefix)) {
+        let Some(value) = get(plan, ports, object, place) else { continue };
+        let name = object.name().rsplit('.').next().unwrap_or_default();
+        let (unit, shown) = match (object.kind(), value) {
+            (Kind::Number { unit, .. }, ObjectValue::Number(n)) => match unit {
+                // A time that is 0 by default, and is 0, is none.
+                Unit::Picoseconds if n == 0 && object.default() == Some(value) => continue,
+                Unit::Picoseconds => ("_ns", time(Duration::from_picos(n.unsigned_abs()))),
+                Unit::Share => ("", share_of_parts(n as u32).into()),
+                Unit::Octets => ("_bytes", as_json(value).into()),
+                Unit::Percent => ("_percent", as_json(value).into()),
+                Unit::Centiseconds => ("_cs", as_json(value).into()),
+                Unit::BitsPerSecond => ("_bps", as_json(value).into()),
+                Unit::One => ("", as_json(value).into()),
+            },
+            _ => ("", as_json(value).into()),
+        };
+        fields.push((format!("{name}{unit}").into(), shown));
+    }
+    Json::Object(fields)
+}
+
 /// Detection at one queue.
 struct Queue<'a> {
+    plan: &'a CongestionPlan,
+    place: At,
     port: &'a str,
     class: usize,
     /// Detection, and the class of congesting frames.
@@ -183,7 +217,7 @@ fn as_json(value: ObjectValue) -> Value {
 
 impl<'a> Queue<'a> {
     /// Returns None without detection.
-    fn new(plan: &CongestionPlan, port: &'a str, n: usize, class: usize) -> Option<Self> {
+    fn new(plan: &'a CongestionPlan, port: &'a str, n: usize, class: usize) -> Option<Self> {
         // `sfcMonitoredQueues` is a bit mask of classes.
         let monitored = |mask: u8| mask >> class & 1 == 1;
         let isolation = plan.isolation.as_ref().and_then(|plan| {
@@ -196,32 +230,34 @@ impl<'a> Queue<'a> {
         let qcn = plan.qcn.as_ref().and_then(|plan| plan.points[n][class]);
         // A queue that detects nothing has no row.
         let any = isolation.is_some() || sfc.is_some() || fast_cnp.is_some() || qcn.is_some();
-        any.then_some(Self { port, class, isolation, sfc, fast_cnp, qcn })
+        let id = u16::try_from(n).ok().and_then(PortId::new);
+        let place = At { port: id, class: Some(TrafficClass::ALL[class]) };
+        any.then_some(Self { plan, place, port, class, isolation, sfc, fast_cnp, qcn })
     }
 
     fn json(&self) -> Json {
+        let own = |prefix| settings(self.plan, self.place, prefix, Json::from);
         let isolation = self.isolation.map(|(watch, congesting)| {
-            detect(&watch.detect).and(object! {
-                congesting_class: congesting,
-                low_bytes: watch.low,
-                cim_above_bytes: watch.cim_above,
-            })
+            let class = object! { congesting_class: congesting };
+            detect(&watch.detect).and(class).and(own("congestion_isolation.queues."))
         });
-        let sfc = self.sfc.map(|m| detect(&m.detect).and(object! { target_bytes: m.target }));
+        let sfc = self.sfc.map(|_| own("sfc.queues."));
+        let fast_cnp = self.fast_cnp.map(|_| own("fast_cnp.queues."));
         let qcn = self.qcn.map(|point| {
-            object! {
+            // The MIB has other names for these.
+            let standard = object! {
                 set_point_bytes: point.set_point,
                 weight: point.weight,
                 sample_base_bytes: point.sample_base,
-                jitter_percent: point.jitter,
-            }
+            };
+            standard.and(own("qcn.queues."))
         });
         object! {
             port: self.port,
             class: self.class,
             isolation: some(isolation),
             sfc: some(sfc),
-            fast_cnp: some(self.fast_cnp.as_ref().map(detect)),
+            fast_cnp: some(fast_cnp),
             qcn: some(qcn),
         }
     }

@@ -1,5 +1,6 @@
 //! Link protocols and MACsec of ports, as tables and JSON show them. Keys are left out.
 
+use super::congestion;
 use super::render::{Json, few, grouped_table, object, or_dash, some};
 use crate::discovery::{AdminStatus, DcbxPfcPlan, DcbxPlan, EtsTable, LldpPlan, PfcForm, Selector};
 use crate::headroom::Formula;
@@ -7,6 +8,8 @@ use crate::headroom::measure::MeasurePlan;
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::link::{AgentsPlan, AutoPlan};
 use crate::secure::{An, PfcAccept, SaPlan, SciForm, SecyPlan, Validate};
+use crate::switch::managed::At;
+use crate::switch::{CongestionPlan, PortMeasurement};
 use crate::wire::headroom::{
     Adjustment, Compensation, KindCodes, LengthField, Piggyback, TimeUnit,
 };
@@ -15,9 +18,13 @@ use ::text::Table;
 
 /// Returns the link protocols of one port. Times are in nanoseconds, with fractions.
 pub fn json(plan: &AgentsPlan) -> Json {
+    let port = Some(vec![PortMeasurement::of(plan)]);
+    let port = CongestionPlan { measurement: port, ..CongestionPlan::default() };
+    let own = |prefix| congestion::settings(&port, At::default(), prefix, Json::from);
+    let auto = |plan| auto(plan).and(own("headroom.auto."));
     object! {
         headroom: some(plan.auto.as_ref().map(auto)),
-        measurement: some(plan.measure.as_ref().map(measurement)),
+        measurement: some(plan.measure.as_ref().map(|plan| measurement(plan, own("measurement.")))),
         ptp: some(plan.peer_delay.as_ref().map(ptp)),
         lldp: some(plan.lldp.as_ref().map(lldp)),
         dcbx: some(plan.dcbx.as_ref().map(dcbx)),
@@ -39,17 +46,12 @@ fn auto(plan: &AutoPlan) -> Json {
     }
 }
 
-fn measurement(plan: &MeasurePlan) -> Json {
+/// Returns a measurement; `requests` has the parameters of requests, which are absent where the port only
+/// answers.
+fn measurement(plan: &MeasurePlan, requests: Json) -> Json {
     let initiate = plan.initiate;
-    object! {
-        respond: plan.respond,
-        // The parameters of requests are absent where the port only answers.
-        initiate: initiate.is_some(),
-        rounds: some(initiate.map(|i| i.rounds)),
-        requests: some(initiate.map(|i| i.requests_max)),
-        spacing_min_ns: some(initiate.map(|i| i.spacing_min)),
-        spacing_max_ns: some(initiate.map(|i| i.spacing_max)),
-        period_ns: some(initiate.and_then(|i| i.period)),
+    let parts = object! { respond: plan.respond, initiate: initiate.is_some() };
+    parts.and(requests).and(object! {
         piggyback: initiate.is_some_and(|i| i.piggyback),
         times: match plan.dialect.unit {
             TimeUnit::Nanoseconds => "ns",
@@ -74,7 +76,7 @@ fn measurement(plan: &MeasurePlan) -> Json {
             Compensation::InResponse => "response",
         },
         reaction_ns: some(plan.compensation.map(Adjustment::nanos)),
-    }
+    })
 }
 
 fn ptp(plan: &PeerDelayPlan) -> Json {

@@ -1,6 +1,7 @@
 //! The two forms of resolved plans: JSON, whose objects keep the order of their fields, and tables in
 //! which equal items share a row.
 
+use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Serialize, Serializer};
@@ -16,14 +17,14 @@ pub enum Json {
     Absent,
     Value(Value),
     List(Vec<Json>),
-    Object(Vec<(&'static str, Json)>),
+    Object(Vec<(Cow<'static, str>, Json)>),
 }
 
 /// Makes an object: `object! { name: value, .. }`.
 macro_rules! object {
     ($($name:ident: $value:expr),+ $(,)?) => {
         $crate::cli::check::render::Json::Object(vec![
-            $((stringify!($name), $crate::cli::check::render::Json::from($value))),+
+            $((stringify!($name).into(), $crate::cli::check::render::Json::from($value))),+
         ])
     };
 }
@@ -41,11 +42,15 @@ pub fn list(items: impl Iterator<Item = Json>) -> Json {
 }
 
 impl Json {
-    /// Appends the fields of `more` to an object.
+    /// Appends the fields of `more` that an object does not have to it.
     pub fn and(self, more: Self) -> Self {
         match (self, more) {
             (Self::Object(mut fields), Self::Object(more)) => {
-                fields.extend(more);
+                for (name, value) in more {
+                    if fields.iter().all(|(other, _)| *other != name) {
+                        fields.push((name, value));
+                    }
+                }
                 Self::Object(fields)
             }
             (value, _) => value,
@@ -188,8 +193,8 @@ mod tests {
         let none = None::<u8>;
         let value =
             object! { z: 1_u8, left_out: some(none), null: none, empty: list([].into_iter()) };
-        let value =
-            value.and(object! { a: [Duration::from_picos(1_500)], set: PrioritySet::EMPTY });
+        let value = value
+            .and(object! { a: [Duration::from_picos(1_500)], z: 2_u8, set: PrioritySet::EMPTY });
         let text = serde_json::to_string(&value).unwrap();
         assert_eq!(text, r#"{"z":1,"null":null,"a":[1.5],"set":[]}"#);
     }

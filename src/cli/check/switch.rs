@@ -7,10 +7,11 @@ use crate::buffer::{GroupKind, GroupPlan, SharedLimit};
 use crate::config::quantity::{Length, LinkRate, Size, Span};
 use crate::config::{Core, DevicePlan, HeadroomCheck, SwitchFile};
 use crate::headroom::{DelayInputs, Extender, Fec, Phy, SoftwareTerms};
-use crate::pfc::{FlowControl, StormAction, WatchdogPlan};
+use crate::pfc::FlowControl;
 use crate::runtime::Placement;
 use crate::schedule::ClassPlan;
-use crate::switch::{PortPlan, SwitchPlan, Trust};
+use crate::switch::managed::At;
+use crate::switch::{CongestionPlan, PortPlan, SwitchPlan};
 use crate::time::Duration;
 use crate::units::{Cells, PRIORITIES, PrioritySet, share_of_parts};
 
@@ -215,16 +216,6 @@ pub fn vlans(port: &PortPlan, tagged: bool) -> Vec<u16> {
     members.map(|m| m.vid.get()).collect()
 }
 
-pub const fn trust(port: &PortPlan) -> &'static str {
-    match port.classify.trust {
-        Trust::Pcp => "pcp",
-        Trust::Dscp => "dscp",
-        Trust::PcpThenDscp => "pcp_then_dscp",
-        Trust::DscpThenPcp => "dscp_then_pcp",
-        Trust::Port => "port",
-    }
-}
-
 fn port_json(file: &SwitchFile, index: usize, port: &PortPlan) -> Json {
     let (flow_control, send, obey) = flow_control(port);
     object! {
@@ -234,7 +225,7 @@ fn port_json(file: &SwitchFile, index: usize, port: &PortPlan) -> Json {
         rate_bps: port.rate,
         shaped: port.shaped,
         hardware_pfc: some(hardware_pfc(&file.devices[index], port)),
-        trust: trust(port),
+        trust: port.classify.trust.name(),
         pvid: port.vlan.pvid.map(|v| v.get()),
         untagged: vlans(port, false),
         tagged: vlans(port, true),
@@ -292,13 +283,12 @@ fn queue_json(port: &PortPlan, n: usize) -> Json {
             not_ect: ecn.not_ect.name(),
         }
     });
-    let watchdog = port.watchdog[n].as_ref().map(|dog| {
-        object! {
-            // Rounded up: a watchdog that acts at once is none with a time of 0.
-            detection_ns: dog.detection.as_picos().div_ceil(1_000),
-            restoration_ns: dog.restoration.as_picos().div_ceil(1_000),
-            action: action(dog),
-        }
+    let watchdog = port.watchdog[n].map(|dog| {
+        let plan = CongestionPlan { watchdog: Some(vec![Some(dog)]), ..CongestionPlan::default() };
+        // Rounded up: a watchdog that acts at once is none with a time of 0.
+        let whole = |time: Duration| time.as_picos().div_ceil(1_000).into();
+        let objects = congestion::settings(&plan, At::default(), "watchdog.", whole);
+        objects.and(object! { action: dog.action.name() })
     });
     object! {
         queue: n,
@@ -308,14 +298,6 @@ fn queue_json(port: &PortPlan, n: usize) -> Json {
         limit: limit(port.queue_limits[n]),
         ecn: some(ecn),
         watchdog: some(watchdog),
-    }
-}
-
-pub const fn action(dog: &WatchdogPlan) -> &'static str {
-    match dog.action {
-        StormAction::Drop => "drop",
-        StormAction::Forward => "forward",
-        StormAction::Alert => "alert",
     }
 }
 

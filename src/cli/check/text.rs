@@ -4,8 +4,7 @@ use std::fmt;
 
 use super::render::{gather, or_dash, ranges};
 use super::switch::{
-    Division, Group, action, congestion, flow_control, limit, names, queue_priorities, set, trust,
-    vlans,
+    Division, Group, congestion, flow_control, limit, names, queue_priorities, set, vlans,
 };
 use super::{congestion, protocols};
 use crate::buffer::GroupKind;
@@ -123,7 +122,7 @@ fn ports(file: &SwitchFile) -> Table {
             p.rate.to_string(),
             if p.shaped { "yes" } else { "no" }.into(),
             vlans_text(p),
-            trust(p).into(),
+            p.classify.trust.name().into(),
             flow,
             time(p.pfc.quanta.at(p.rate)),
             time(p.pfc.refresh),
@@ -235,6 +234,6 @@ fn ecn(port: &PortPlan, queue: usize) -> String {
 fn watchdog(port: &PortPlan, queue: usize) -> String {
     or_dash(port.watchdog[queue].map(|w| {
         let (on, off) = (whole(w.detection), whole(w.restoration));
-        format!("{} after {on}, off after {off}", action(&w))
+        format!("{} after {on}, off after {off}", w.action.name())
     }))
 }

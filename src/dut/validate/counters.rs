@@ -153,6 +153,26 @@ fn since(now: &BTreeMap<Counter, u64>, base: &BTreeMap<Counter, u64>) -> BTreeMa
     now.iter().filter_map(since).collect()
 }
 
+/// A counter of a port, or of one of its priorities.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CounterPlace {
+    pub port: Port,
+    pub priority: Option<Priority>,
+    pub counter: Counter,
+}
+
+impl Counter {
+    /// Returns this counter of a port.
+    pub const fn at(self, port: Port) -> CounterPlace {
+        CounterPlace { port, priority: None, counter: self }
+    }
+
+    /// Returns this counter of a priority of a port.
+    pub const fn of(self, port: Port, priority: Priority) -> CounterPlace {
+        CounterPlace { port, priority: Some(priority), counter: self }
+    }
+}
+
 impl Counters {
     /// Returns the counters since `base`. One that is less than before was cleared, so it is unknown.
     pub fn since(&self, base: &Self) -> Self {

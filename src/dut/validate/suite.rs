@@ -515,7 +515,9 @@ mod tests {
 
     /// Runs V-R04 with a defect and retries, in a world where the machine disturbs these trials.
     fn busy(
-        (defect, world, retry): (&str, &'static str, u32),
+        defect: &str,
+        world: &'static str,
+        retry: u32,
         disturbed: core::ops::Range<usize>,
         progress: impl FnMut(usize, usize, &Test) -> bool,
     ) -> Results {
@@ -530,21 +532,21 @@ mod tests {
 
     #[test]
     fn an_inconclusive_test_is_repeated_in_real_time_and_the_last_time_counts() {
-        let ends = |how, disturbed| {
-            let results = busy(how, disturbed, |_, _, _| true);
+        let ends = |defect, world, retry, disturbed| {
+            let results = busy(defect, world, retry, disturbed, |_, _, _| true);
             let test = results.tests.last().unwrap();
             assert_eq!(test.id, "V-R04");
             (test.outcome, test.attempts)
         };
         use Outcome::{Fail, Inconclusive, Pass};
-        assert_eq!(ends(("", "real", 1), 0..1), (Pass, 2));
-        assert_eq!(ends(("", "real", 1), 0..9), (Inconclusive, 2));
-        assert_eq!(ends(("", "real", 0), 0..1), (Inconclusive, 1));
-        assert_eq!(ends(("", VIRTUAL, 5), 0..1), (Inconclusive, 1));
+        assert_eq!(ends("", "real", 1, 0..1), (Pass, 2));
+        assert_eq!(ends("", "real", 1, 0..9), (Inconclusive, 2));
+        assert_eq!(ends("", "real", 0, 0..1), (Inconclusive, 1));
+        assert_eq!(ends("", VIRTUAL, 5, 0..1), (Inconclusive, 1));
         // A failure stands: it is not repeated until it passes, and one of the second time counts.
         let bad = "{defect: {on: s1, kind: ignores-zero-time}}";
-        assert_eq!(ends((bad, "real", 5), 0..0), (Fail, 1));
-        assert_eq!(ends((bad, "real", 5), 0..1), (Fail, 2));
+        assert_eq!(ends(bad, "real", 5, 0..0), (Fail, 1));
+        assert_eq!(ends(bad, "real", 5, 0..1), (Fail, 2));
     }
 
     #[test]
@@ -566,7 +568,7 @@ mod tests {
     #[test]
     fn a_run_that_is_ended_before_a_repetition_is_interrupted() {
         let mut calls = 0;
-        let results = busy(("", "real", 3), 0..1, |_, _, _| {
+        let results = busy("", "real", 3, 0..1, |_, _, _| {
             calls += 1;
             calls < 3
         });

@@ -8,6 +8,7 @@
 //!
 //! All errors of a file are reported at once, each with file, line, column, field and remedy.
 
+pub mod changes;
 mod plan;
 pub mod raw;
 mod resolve;
@@ -20,8 +21,9 @@ mod testfolder;
 mod tests;
 
 pub use ::file::{
-    ConfigError, Finding, Mark, Warning, de, hex_octets, key_of, memory, names, quantity, read_key,
-    read_key_from, read_text, schema_of, sparse, tree, unknown_name, without_nulls, word_or,
+    ConfigError, Finding, Mark, Warning, de, forms, hex_octets, key_of, memory, names, quantity,
+    read_key, read_key_from, read_text, schema_of, sparse, tree, unknown_name, without_nulls,
+    word_or,
 };
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Machine, SwitchFile, WorkerPlan};
 pub use raw::Core;

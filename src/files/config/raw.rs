@@ -14,8 +14,8 @@ mod values;
 pub use self::congestion::{
     Aqm, Centiseconds, CimDialect, CongestionIsolation, CongestionLocator, FastCnp, FastCnpQueue,
     IsolationPeer, IsolationQueue, MessageLimit, PausePolicy, PortFastCnp, PortIsolation, PortQcn,
-    PortSfc, Qcn, QcnQueue, QpEntry, QueueMapSaid, SendersSaid, Setting, Settings, Sfc, SfcMeter,
-    SfcProxy, SfcProxyAccept, SfcProxyCache, SfcQueue, SourceQpSaid, TrafficClasses, out_of_range,
+    PortSfc, Qcn, QcnQueue, QpEntry, QueueMap, Senders, Setting, Settings, Sfc, SfcMeter, SfcProxy,
+    SfcProxyAccept, SfcProxyCache, SfcQueue, SourceQp, TrafficClasses, out_of_range,
 };
 pub use self::discovery::{
     Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxObeys, DcbxPfc, DcbxPfcForm, DcbxPlace,
@@ -30,8 +30,8 @@ pub use measurement::{
     StatisticName,
 };
 pub use port::{
-    Action, Core, Ecn, Link, Maps, MarkPoint, Pause, Pfc, PhyName, Port, Queue, Refresh, Shaping,
-    Vlan, Watchdog,
+    Core, Ecn, Link, Maps, MarkPoint, Pause, Pfc, PhyName, Port, Queue, Refresh, Shaping, Vlan,
+    Watchdog,
 };
 pub use switch::{AttachedKind, SfcmForm, Trust};
 pub use values::{EtherTypeName, HexText, MacsecSci, Range, VlanRange};

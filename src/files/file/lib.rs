@@ -6,6 +6,7 @@
 
 pub mod de;
 mod error;
+mod forms;
 mod key_file;
 pub mod memory;
 pub mod quantity;

@@ -7,13 +7,7 @@
 
 pub use crate::quantity_text::Threshold;
 
-use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, Visitor};
-
+use crate::forms;
 use ground::printable::excerpt;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, parts_of};
@@ -280,73 +274,9 @@ impl Quantity for Length {
     }
 }
 
-/// Deserializes any quantity from text or from a number in the base unit.
-struct Reader<Q>(PhantomData<Q>);
-
-impl<Q: Quantity> Visitor<'_> for Reader<Q> {
-    type Value = Q;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Q::EXPECTED)
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Q, E> {
-        parse(text).map_err(E::custom)
-    }
-
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Q, E> {
-        // As text, so that numbers and texts have one set of rules.
-        parse(&n.to_string()).map_err(E::custom)
-    }
-
-    fn visit_f64<E: de::Error>(self, n: f64) -> Result<Q, E> {
-        // The shortest text that parses to the same number is the text in the file.
-        parse(&n.to_string()).map_err(E::custom)
-    }
-}
-
-/// Implements the serde and schema traits; a blanket implementation is not allowed.
-macro_rules! readable {
-    ($($name:ty),*) => {$(
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                d.deserialize_any(Reader::<Self>(PhantomData))
-            }
-        }
-
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                Cow::Borrowed(<Self as Quantity>::NAME)
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                let text = json_schema!({
-                    "type": "string", "pattern": <Self as Quantity>::PATTERN
-                });
-                if <Self as Quantity>::BASE.is_none() {
-                    return text;
-                }
-                json_schema!({ "anyOf": [{ "type": "number", "minimum": 0 }, text] })
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                parse(text)
-            }
-        }
-    )*};
-}
-
 /// A signed span of time in whole nanoseconds, `-20ns`, `1.5us`; at most 1 s either way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Signed(pub i32);
-
-impl Signed {
-    const EXPECTED: &str = "a signed span of time; write 20ns, -20ns or -1.5us";
-}
 
 impl std::str::FromStr for Signed {
     type Err = String;
@@ -369,38 +299,44 @@ impl std::str::FromStr for Signed {
     }
 }
 
-impl<'de> Deserialize<'de> for Signed {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Text;
+/// Implements reading and the schema of quantities; those with a base unit may be bare numbers.
+macro_rules! readable {
+    ($($name:ident: $json:tt;)*) => {$(
+        impl std::str::FromStr for $name {
+            type Err = String;
 
-        impl Visitor<'_> for Text {
-            type Value = Signed;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(Signed::EXPECTED)
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Signed, E> {
-                text.parse().map_err(E::custom)
+            fn from_str(text: &str) -> Result<Self, String> {
+                parse(text)
             }
         }
 
-        d.deserialize_any(Text)
-    }
+        forms! {
+            $name as <$name as Quantity>::NAME, <$name as Quantity>::EXPECTED =>
+                text, whole, float;
+                |_| $json
+        }
+    )*};
+    (number or text: $($name:ident),*) => {
+        readable! { $($name: {
+            "anyOf": [
+                { "type": "number", "minimum": 0 },
+                { "type": "string", "pattern": $name::PATTERN }
+            ]
+        };)* }
+    };
+    (text: $($name:ident),*) => {
+        readable! { $($name: { "type": "string", "pattern": $name::PATTERN };)* }
+    };
 }
 
-impl JsonSchema for Signed {
-    fn schema_name() -> Cow<'static, str> {
-        Cow::Borrowed("Signed")
-    }
+readable!(number or text: Size, Span, Ratio, Length);
+readable!(text: Rate, LinkRate);
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let pattern = r"^[+-]?[0-9][0-9_]*(\.[0-9]+)? *(ns|us|µs|ms|s)$";
-        json_schema!({ "type": "string", "pattern": pattern })
-    }
+forms! {
+    Signed as "Signed", "a signed span of time; write 20ns, -20ns or -1.5us" =>
+        text;
+        |_| { "type": "string", "pattern": r"^[+-]?[0-9][0-9_]*(\.[0-9]+)? *(ns|us|µs|ms|s)$" }
 }
-
-readable!(Size, Rate, LinkRate, Span, Ratio, Length);
 
 /// Formats bytes: in a binary unit if that is exact, to one decimal from 10 KiB on, otherwise as a
 /// plain number.

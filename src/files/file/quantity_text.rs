@@ -1,14 +1,12 @@
 //! Quantities as text: the shortest one that parses to the same value. A queue length is one of two quantities, bytes
 //! or a share of the port's buffer, so it is here.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 
 use super::quantity::{Length, LinkRate, Rate, Ratio, Signed, Size, Span};
+use crate::forms;
 
 /// Formats `n` in the largest of `units` (each with its scale, largest first) that divides it.
 fn whole(n: u64, units: &[(u64, &str)]) -> String {
@@ -153,41 +151,15 @@ impl Serialize for Threshold {
     }
 }
 
-impl<'de> Deserialize<'de> for Threshold {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Text;
-
-        impl Visitor<'_> for Text {
-            type Value = Threshold;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a size, or a share of the port's buffer; write 100KB or 25%")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Threshold, E> {
-                text.parse().map_err(E::custom)
-            }
-
-            fn visit_u64<E: de::Error>(self, bytes: u64) -> Result<Threshold, E> {
-                self.visit_str(&bytes.to_string())
-            }
+forms! {
+    Threshold as "Threshold", "a size, or a share of the port's buffer; write 100KB or 25%" =>
+        text, whole;
+        |generator| {
+            "anyOf": [
+                generator.subschema_for::<Size>(),
+                { "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *%$" }
+            ]
         }
-
-        d.deserialize_any(Text)
-    }
-}
-
-impl JsonSchema for Threshold {
-    fn schema_name() -> Cow<'static, str> {
-        Cow::Borrowed("Threshold")
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let size = generator.subschema_for::<Size>();
-        json_schema!({
-            "anyOf": [size, { "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *%$" }]
-        })
-    }
 }
 
 #[cfg(test)]

@@ -35,7 +35,8 @@ fn fillers() -> [String; 6] {
 /// # Panics
 /// A message is longer, or too few texts are refused.
 pub fn hold(
-    (golden, folder): (&str, &str),
+    golden: &str,
+    folder: &str,
     schema: Option<&Value>,
     least: usize,
     said: impl Fn(&str) -> Vec<String>,

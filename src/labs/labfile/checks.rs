@@ -7,9 +7,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::{Many, Short, Wanted};
+use config::forms;
 use config::quantity::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A check: a word, or a mapping.
@@ -159,39 +159,6 @@ impl std::str::FromStr for Allowance {
     }
 }
 
-struct AllowanceReader;
-
-impl Visitor<'_> for AllowanceReader {
-    type Value = Allowance;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a tolerance, such as 1% or a number")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Allowance, E> {
-        text.parse().map_err(E::custom)
-    }
-
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Allowance, E> {
-        Ok(Allowance::Number(n as f64))
-    }
-
-    fn visit_i64<E: de::Error>(self, n: i64) -> Result<Allowance, E> {
-        self.visit_str(&n.to_string())
-    }
-
-    // By way of text, so that the range is checked in one place.
-    fn visit_f64<E: de::Error>(self, n: f64) -> Result<Allowance, E> {
-        self.visit_str(&n.to_string())
-    }
-}
-
-impl<'de> Deserialize<'de> for Allowance {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(AllowanceReader)
-    }
-}
-
 impl Serialize for Allowance {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -202,19 +169,15 @@ impl Serialize for Allowance {
     }
 }
 
-impl JsonSchema for Allowance {
-    fn schema_name() -> Cow<'static, str> {
-        "Allowance".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+forms! {
+    Allowance as "Allowance", "a tolerance, such as 1% or a number" =>
+        text, number;
+        |_| {
             "anyOf": [
                 { "type": "number", "minimum": 0 },
                 { "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *%?$" }
             ]
-        })
-    }
+        }
 }
 
 /// The sweep of a lab file. It is taken out of the file before the rest is resolved.
@@ -222,6 +185,7 @@ impl JsonSchema for Allowance {
 #[serde(transparent)]
 pub struct Sweep(pub serde_json::Value);
 
+// Written out, as a sweep is read as a tree: its keys are paths of fields.
 impl JsonSchema for Sweep {
     fn inline_schema() -> bool {
         true
@@ -285,6 +249,7 @@ fn values() -> Schema {
 #[serde(transparent)]
 pub struct Search(pub serde_json::Value);
 
+// Written out for the same reason.
 impl JsonSchema for Search {
     fn inline_schema() -> bool {
         true

@@ -108,9 +108,9 @@ pub struct Fault {
     pub kind: Option<FaultKind>,
 }
 
+// The schema is that of the file's form; `FaultKind` exists in the program alone.
 impl JsonSchema for Fault {
     fn schema_name() -> Cow<'static, str> {
-        // The schema is that of the file's form; `FaultKind` exists in the program alone.
         Fields::schema_name()
     }
 

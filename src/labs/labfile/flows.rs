@@ -1,15 +1,13 @@
 //! Flows, in the terms of the Open Traffic Generator's model, and a traffic generator on hosts of a lab.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
 use super::{Bytes, Chosen, OnOff, Short, Transport, Wanted};
+use config::forms;
 use config::quantity::{Rate, Ratio, Size, Span};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A flow, or one for each pair of sender and receiver. A single flow has the name given here.
@@ -195,75 +193,9 @@ impl std::str::FromStr for FlowRateText {
     }
 }
 
-struct RateReader;
-
-impl Visitor<'_> for RateReader {
-    type Value = FlowRateText;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(FlowRateLong::WANTED)
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<FlowRateText, E> {
-        text.parse().map_err(E::custom)
-    }
-
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<FlowRateText, E> {
-        // Always an error: a number without a unit. The text has the better message.
-        self.visit_str(&n.to_string())
-    }
-
-    fn visit_f64<E: de::Error>(self, n: f64) -> Result<FlowRateText, E> {
-        self.visit_str(&n.to_string())
-    }
-}
-
-impl<'de> Deserialize<'de> for FlowRateText {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(RateReader)
-    }
-}
-
 impl Serialize for FlowRateText {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(self)
-    }
-}
-
-impl JsonSchema for FlowRateText {
-    fn schema_name() -> Cow<'static, str> {
-        "FlowRateText".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": r"^[0-9][0-9_]*(\.[0-9]+)? *(%|[kKMGT]?(bps|b/s|pps)?)$" })
-    }
-}
-
-struct DurationReader;
-
-impl<'de> Visitor<'de> for DurationReader {
-    type Value = FlowDuration;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`continuous`, {frames: 1000}, {seconds: 1ms} or {bytes: 20MB}")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<FlowDuration, E> {
-        match text {
-            "continuous" => Ok(FlowDuration::Continuous),
-            _ => Err(E::invalid_type(de::Unexpected::Str(text), &self)),
-        }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<FlowDuration, A::Error> {
-        Amount::deserialize(MapAccessDeserializer::new(map)).map(FlowDuration::Amount)
-    }
-}
-
-impl<'de> Deserialize<'de> for FlowDuration {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(DurationReader)
     }
 }
 
@@ -276,15 +208,19 @@ impl Serialize for FlowDuration {
     }
 }
 
-impl JsonSchema for FlowDuration {
-    fn schema_name() -> Cow<'static, str> {
-        "FlowDuration".into()
-    }
+forms! {
+    // A number without a unit is always an error, and the text has the better message.
+    FlowRateText as "FlowRateText", FlowRateLong::WANTED =>
+        text, whole, float;
+        |_| {
+            "type": "string",
+            "pattern": r"^[0-9][0-9_]*(\.[0-9]+)? *(%|[kKMGT]?(bps|b/s|pps)?)$"
+        }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let amount = generator.subschema_for::<Amount>();
-        json_schema!({ "anyOf": [{ "const": "continuous" }, amount] })
-    }
+    FlowDuration as "FlowDuration", "`continuous`, {frames: 1000}, {seconds: 1ms} or {bytes: 20MB}" =>
+        word => |text| (text == "continuous").then_some(Ok(FlowDuration::Continuous)),
+        map Amount => FlowDuration::Amount;
+        |generator| { "anyOf": [{ "const": "continuous" }, generator.subschema_for::<Amount>()] }
 }
 
 /// A traffic generator: a configuration of the Open Traffic Generator model whose ports are hosts.

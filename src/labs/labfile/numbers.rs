@@ -1,12 +1,9 @@
 //! Number types that only labs have: probabilities as small as bit error ratios, clock drift, and
 //! propagation delay.
 
-use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use config::forms;
 use serde::{Serialize, Serializer};
 
 /// A probability, `1e-12`, `0.1%`; 0 to 1.
@@ -127,43 +124,38 @@ impl std::str::FromStr for NsPerMetre {
     }
 }
 
-/// Reads a number from text or from a bare number.
-struct Reader<T>(PhantomData<T>, &'static str);
-
-impl<T: std::str::FromStr<Err = String>> Visitor<'_> for Reader<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.1)
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-        text.parse().map_err(E::custom)
-    }
-
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<T, E> {
-        self.visit_str(&n.to_string())
-    }
-
-    fn visit_i64<E: de::Error>(self, n: i64) -> Result<T, E> {
-        self.visit_str(&n.to_string())
-    }
-
-    fn visit_f64<E: de::Error>(self, n: f64) -> Result<T, E> {
-        // With an exponent, which keeps all digits of a small number.
-        self.visit_str(&format!("{n:e}"))
-    }
-}
-
-/// Implements serde's traits for each type; a blanket implementation is not allowed.
-macro_rules! readable {
-    ($($name:ty: $wanted:literal;)*) => {$(
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                d.deserialize_any(Reader(PhantomData, $wanted))
-            }
+forms! {
+    Chance as "Chance", "a chance such as 1e-12 or 0.1%" =>
+        text, number;
+        |_| {
+            "anyOf": [
+                { "type": "number", "minimum": 0, "maximum": 1 },
+                { "type": "string", "pattern": r"^[0-9.]+(e-?[0-9]+)? *%?$" }
+            ]
         }
 
+    Drift as "Drift", "a drift such as 50ppm or -20ppm" =>
+        text, number;
+        |_| {
+            "anyOf": [
+                { "const": 0 },
+                { "type": "string", "pattern": r"^[+-]?[0-9.]+ *(ppm|ppb)$" }
+            ]
+        }
+
+    NsPerMetre as "NsPerMetre", "fibre, copper or a number of nanoseconds" =>
+        text, number;
+        |_| {
+            "anyOf": [
+                { "type": "number", "minimum": 3, "maximum": 10 },
+                { "enum": ["fibre", "copper"] }
+            ]
+        }
+}
+
+/// Writes numbers as people write them.
+macro_rules! written {
+    ($($name:ident)*) => {$(
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 s.collect_str(self)
@@ -172,56 +164,7 @@ macro_rules! readable {
     )*};
 }
 
-readable! {
-    Chance: "a chance such as 1e-12 or 0.1%";
-    Drift: "a drift such as 50ppm or -20ppm";
-    NsPerMetre: "fibre, copper or a number of nanoseconds";
-}
-
-impl JsonSchema for NsPerMetre {
-    fn schema_name() -> Cow<'static, str> {
-        "NsPerMetre".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "anyOf": [
-                { "type": "number", "minimum": 3, "maximum": 10 },
-                { "enum": ["fibre", "copper"] }
-            ]
-        })
-    }
-}
-
-impl JsonSchema for Chance {
-    fn schema_name() -> Cow<'static, str> {
-        "Chance".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "anyOf": [
-                { "type": "number", "minimum": 0, "maximum": 1 },
-                { "type": "string", "pattern": r"^[0-9.]+(e-?[0-9]+)? *%?$" }
-            ]
-        })
-    }
-}
-
-impl JsonSchema for Drift {
-    fn schema_name() -> Cow<'static, str> {
-        "Drift".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "anyOf": [
-                { "const": 0 },
-                { "type": "string", "pattern": r"^[+-]?[0-9.]+ *(ppm|ppb)$" }
-            ]
-        })
-    }
-}
+written! { Chance Drift NsPerMetre }
 
 #[cfg(test)]
 mod tests {

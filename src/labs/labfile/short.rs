@@ -16,7 +16,8 @@ pub trait Wanted {
 }
 
 /// A scalar, or a mapping with more fields.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
 pub enum Short<S, L> {
     Short(S),
     Long(L),
@@ -27,7 +28,8 @@ pub enum Short<S, L> {
 pub struct Many<T>(pub Vec<T>);
 
 /// A number of items, or a list.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
 pub enum Members<T> {
     Count(u32),
     List(Vec<T>),
@@ -151,30 +153,12 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
     }
 }
 
-impl<A: Serialize, B: Serialize> Serialize for Short<A, B> {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Short(short) => short.serialize(s),
-            Self::Long(long) => long.serialize(s),
-        }
-    }
-}
-
 impl<T: Serialize> Serialize for Many<T> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self.0.as_slice() {
             // A single one is written as it may be read: without a list.
             [one] => one.serialize(s),
             list => list.serialize(s),
-        }
-    }
-}
-
-impl<T: Serialize> Serialize for Members<T> {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Count(n) => n.serialize(s),
-            Self::List(list) => list.serialize(s),
         }
     }
 }

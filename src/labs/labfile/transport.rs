@@ -1,8 +1,13 @@
 //! Transports of flows, and reactions of hosts to the congestion messages of switches.
 
-use super::{Bytes, Load, Short, Wanted};
+use super::{Load, Short, Wanted};
+use config::changes;
 use config::quantity::{Rate, Ratio, Size, Span};
-use config::raw::{Centiseconds, SendersSaid};
+use config::raw::{Centiseconds, Senders};
+use congestion::DcqcnPlan;
+use congestion::qcn::ReactionPlan;
+use ground::time::Duration;
+use ground::units::Bytes;
 use host::{Operation, Recovery, SfcPause};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,7 +100,7 @@ pub struct Tcp {
 pub struct Messages {
     /// Length of each message in bytes, at least 1, or a distribution from which each length is
     /// drawn: `websearch`, `hadoop`, `{cdf: FILE}` or `{points: [...]}`.
-    pub bytes: Bytes,
+    pub bytes: super::Bytes,
     /// Interval between messages; a message waits for those before it. Default: `0s`, back to back.
     pub every: Option<Span>,
     /// Number of messages, at least 1; with `load` or `pattern: random` that of each sender. Default:
@@ -124,10 +129,9 @@ pub enum DcqcnName {
     Mellanox,
 }
 
+changes! {
 /// DCQCN parameters: a preset, with changes.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Dcqcn {
+pub struct Dcqcn of DcqcnPlan {
     /// Preset. Default: `sigcomm15`.
     pub preset: Option<DcqcnName>,
     /// Gain g of alpha, above 0 up to 1. Default: the preset's.
@@ -135,27 +139,28 @@ pub struct Dcqcn {
     /// Initial alpha, before the first CNP. Default: the preset's.
     pub initial_alpha: Option<Ratio>,
     /// Time without a CNP until alpha decays (K). Default: the preset's.
-    pub alpha_period: Option<Span>,
+    pub alpha_period: Option<Span> => ..,
     /// Interval of timed rate increases (T). Default: the preset's.
-    pub increase_period: Option<Span>,
+    pub increase_period: Option<Span> => ..,
     /// Byte count between counted rate increases (B). Default: the preset's.
-    pub increase_bytes: Option<Size>,
+    pub increase_bytes: Option<Size> => ..,
     /// Number of increases in fast recovery, each half way to the target rate (F). Default: the
     /// preset's.
-    pub recoveries: Option<u32>,
+    pub recoveries: Option<u32> => ..,
     /// Rate step of additive increase (R_AI). Default: the preset's.
-    pub additive: Option<Rate>,
+    pub additive: Option<Rate> => ..,
     /// Rate step of hyper increase (R_HAI). Default: the preset's.
     pub hyper: Option<Rate>,
     /// Minimum rate. Default: the preset's.
-    pub min_rate: Option<Rate>,
+    pub min_rate: Option<Rate> => ..,
     /// Minimum interval between two decreases. Default: the preset's.
-    pub decrease_period: Option<Span>,
+    pub decrease_period: Option<Span> => ..,
     /// Largest decrease at one time, 1% to 100% of the rate, in whole percent. Default: the
     /// preset's.
     pub decrease_max: Option<Ratio>,
     /// True if each decrease sets the target rate to the rate before it. Default: the preset's.
-    pub clamp_target: Option<bool>,
+    pub clamp_target: Option<bool> => ..,
+}
 }
 
 impl Wanted for Dcqcn {
@@ -198,7 +203,7 @@ pub struct HostSfc {
     pub max_flow_life: Option<Centiseconds>,
     /// Accepted senders, by source IP address: `anybody`, `nobody`, or a list of networks and
     /// addresses. Default: `anybody`, because messages carry the address of the flow's destination.
-    pub accept: Option<SendersSaid>,
+    pub accept: Option<Senders>,
 }
 
 /// QCN reaction points of a host, as a word.
@@ -212,36 +217,38 @@ pub enum QcnWord {
     Standard,
 }
 
+changes! {
 /// Reaction points of a host (802.1Q 32.10 to 32.15): the standard's defaults, with changes. Names
 /// in brackets are those of IEEE8021-CN-MIB.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HostQcn {
+pub struct HostQcn of ReactionPlan {
+    // A longer interval would never expire.
     /// Interval of timed rate increases, 1 us to 10 s (ieee8021CnRpgTimeReset). Default: `15ms`.
-    pub time_reset: Option<Span>,
+    pub time_reset: Option<Span> => Duration::from_micros(1)..=Duration::from_secs(10),
     /// Byte count between counted rate increases, 2 to 2^40 (ieee8021CnRpgByteReset). Default:
     /// `150000`.
-    pub byte_reset: Option<Size>,
+    pub byte_reset: Option<Size> => Bytes(2)..=Bytes(1 << 40),
     /// Number of increases in fast recovery, 1 to 1000 (ieee8021CnRpgThreshold). Default: `5`.
-    pub threshold: Option<u32>,
+    pub threshold: Option<u32> => 1..=1_000,
     /// Maximum rate of a flow (ieee8021CnRpgMaxRate). Default: the link's rate.
     pub max_rate: Option<Rate>,
     /// Rate step of active increase (ieee8021CnRpgAiRate). Default: `5M`.
-    pub active: Option<Rate>,
+    pub active: Option<Rate> => ..,
     /// Rate step of hyper-active increase, multiplied by the number of hyper-active stages that
     /// both timer and byte counter have completed (ieee8021CnRpgHaiRate). Default: `50M`.
-    pub hyper: Option<Rate>,
+    pub hyper: Option<Rate> => ..,
+    // Below 6 the strongest feedback would cut the rate to zero.
     /// Decrease of the rate for one step of feedback, as a negative power of two, 6 to 31
     /// (ieee8021CnRpgGd). Default: `7`, 1/128.
-    pub gain: Option<u8>,
+    pub gain: Option<u8> => 6..=31,
     /// Minimum decrease factor: smallest part of the rate that remains after one decrease, in whole
     /// percent, 1% to 100% (ieee8021CnRpgMinDecFac). Default: `50%`.
-    pub keep_min: Option<Ratio>,
+    pub keep_min: Option<Ratio> => 1..=100,
     /// Minimum rate of a flow (ieee8021CnRpgMinRate). Default: `5M`.
-    pub min_rate: Option<Rate>,
+    pub min_rate: Option<Rate> => ..,
     /// Random variation of timers and byte counters around their base, in whole percent, 0% to 99%.
     /// Default: `15%`.
-    pub jitter: Option<Ratio>,
+    pub jitter: Option<Ratio> => 0..=99,
+}
 }
 
 impl Wanted for HostSfc {

@@ -1,19 +1,17 @@
 //! Workloads: sizes of messages, offered load, ON and OFF periods, and random choices of hosts.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::path::PathBuf;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{Many, Short, Wanted};
+use config::forms;
 use config::quantity::{Ratio, Size, Span};
 
 /// A length in bytes, or a distribution from which each length is drawn.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
 pub enum Bytes {
     /// The same for all.
     Fixed(Size),
@@ -88,7 +86,8 @@ pub enum OnOffTimes {
 }
 
 /// Hosts: one, a list, a range of names, or some of these at random.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
 pub enum Chosen {
     /// Names and ranges of names.
     Listed(Many<String>),
@@ -149,137 +148,32 @@ impl Default for Bytes {
     }
 }
 
-struct BytesReader;
-
-impl<'de> Visitor<'de> for BytesReader {
-    type Value = Bytes;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a size (64KB), `websearch`, `hadoop`, {cdf: FILE} or {points: [...]}")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Bytes, E> {
-        match text {
-            "websearch" => Ok(Bytes::Published(Published::Websearch)),
-            "hadoop" => Ok(Bytes::Published(Published::Hadoop)),
+forms! {
+    Bytes as "Bytes", "a size (64KB), `websearch`, `hadoop`, {cdf: FILE} or {points: [...]}" =>
+        word => |text| match text {
+            "websearch" => Some(Ok(Bytes::Published(Published::Websearch))),
+            "hadoop" => Some(Ok(Bytes::Published(Published::Hadoop))),
             // A word is a misspelt name of a distribution, and a size begins with a digit.
-            _ if text.starts_with(|c: char| c.is_ascii_alphabetic()) => {
-                Err(E::invalid_value(de::Unexpected::Str(text), &self))
-            }
-            _ => text.parse().map(Bytes::Fixed).map_err(E::custom),
+            _ if text.starts_with(|c: char| c.is_ascii_alphabetic()) => None,
+            _ => Some(text.parse().map(Bytes::Fixed)),
+        },
+        number, map Distribution => Bytes::Own;
+        |generator| {
+            "anyOf": [
+                generator.subschema_for::<Size>(),
+                generator.subschema_for::<Published>(),
+                generator.subschema_for::<Distribution>()
+            ]
         }
-    }
 
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Bytes, E> {
-        self.visit_str(&n.to_string())
-    }
-
-    fn visit_i64<E: de::Error>(self, n: i64) -> Result<Bytes, E> {
-        self.visit_str(&n.to_string())
-    }
-
-    fn visit_f64<E: de::Error>(self, n: f64) -> Result<Bytes, E> {
-        self.visit_str(&n.to_string())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Bytes, A::Error> {
-        Distribution::deserialize(MapAccessDeserializer::new(map)).map(Bytes::Own)
-    }
-}
-
-impl<'de> Deserialize<'de> for Bytes {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(BytesReader)
-    }
-}
-
-impl Serialize for Bytes {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Fixed(size) => size.serialize(s),
-            Self::Published(name) => name.serialize(s),
-            Self::Own(own) => own.serialize(s),
+    Chosen as "Chosen",
+        "a host, a range such as `h1..h16`, a list of both, or {random: 8, of: h1..h64}" =>
+        scalar String => Chosen::from, list Vec<String> => Chosen::from,
+        map RandomNames => Chosen::Random;
+        inline |generator| {
+            "anyOf": [
+                generator.subschema_for::<Many<String>>(),
+                generator.subschema_for::<RandomNames>()
+            ]
         }
-    }
-}
-
-impl JsonSchema for Bytes {
-    fn schema_name() -> Cow<'static, str> {
-        "Bytes".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let size = generator.subschema_for::<Size>();
-        let published = generator.subschema_for::<Published>();
-        let own = generator.subschema_for::<Distribution>();
-        json_schema!({ "anyOf": [size, published, own] })
-    }
-}
-
-struct ChosenReader;
-
-impl<'de> Visitor<'de> for ChosenReader {
-    type Value = Chosen;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "a host, a range such as `h1..h16`, a list of both, or {random: 8, of: h1..h64}",
-        )
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Chosen, E> {
-        Ok(text.to_owned().into())
-    }
-
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Chosen, E> {
-        // Refused by the reader of texts, in its words.
-        String::deserialize(de::value::U64Deserializer::new(n)).map(Chosen::from)
-    }
-
-    fn visit_i64<E: de::Error>(self, n: i64) -> Result<Chosen, E> {
-        String::deserialize(de::value::I64Deserializer::new(n)).map(Chosen::from)
-    }
-
-    fn visit_f64<E: de::Error>(self, n: f64) -> Result<Chosen, E> {
-        String::deserialize(de::value::F64Deserializer::new(n)).map(Chosen::from)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Chosen, A::Error> {
-        Vec::<String>::deserialize(SeqAccessDeserializer::new(seq)).map(Chosen::from)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Chosen, A::Error> {
-        RandomNames::deserialize(MapAccessDeserializer::new(map)).map(Chosen::Random)
-    }
-}
-
-impl<'de> Deserialize<'de> for Chosen {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(ChosenReader)
-    }
-}
-
-impl Serialize for Chosen {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Listed(list) => list.serialize(s),
-            Self::Random(random) => random.serialize(s),
-        }
-    }
-}
-
-impl JsonSchema for Chosen {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Chosen".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let listed = generator.subschema_for::<Many<String>>();
-        let random = generator.subschema_for::<RandomNames>();
-        json_schema!({ "anyOf": [listed, random] })
-    }
 }

@@ -19,6 +19,7 @@ pub use watchdog::{StormEvent, Watchdog};
 pub use ground::units::PauseVector;
 
 use ground::memory::fetch;
+use ground::named;
 use ground::time::{Duration, Instant, Total};
 use ground::units::{BitsPerSec, Bytes, PRIORITIES, Priority, PrioritySet, Quanta};
 
@@ -99,20 +100,26 @@ impl PfcPlan {
     }
 }
 
-/// Action on a queue that a pause storm has stopped for too long (SONiC's `pfcwd`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StormAction {
-    /// Frames in and for the queue are dropped until the storm is over.
-    Drop,
-    /// Pauses for the queue are ignored until the storm is over.
-    Forward,
-    /// The storm is counted and reported only.
-    Alert,
+named! {
+    /// Action on a queue in a storm.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum StormAction as "Action" {
+        /// Drops its frames.
+        #[default]
+        Drop = "drop",
+        /// Ignores the pauses.
+        Forward = "forward",
+        /// Counts and reports.
+        Alert = "alert",
+    }
 }
 
-/// The storm watchdog of one queue.
+/// The storm watchdog of one queue, or of all queues of a port. All but the action can be changed in a
+/// running switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WatchdogPlan {
+    /// True if it runs.
+    pub enabled: bool,
     /// Time that a queue with frames in it must be paused without sending one (100 to 5000 ms in
     /// SONiC; any span here).
     pub detection: Duration,
@@ -120,6 +127,17 @@ pub struct WatchdogPlan {
     pub restoration: Duration,
     /// Action during the storm.
     pub action: StormAction,
+}
+
+impl WatchdogPlan {
+    /// Drops the frames of a queue that is stopped for 200 ms, SONiC's default, until no pause was
+    /// received for twice as long.
+    pub const DEFAULT: Self = Self {
+        enabled: true,
+        detection: Duration::from_millis(200),
+        restoration: Duration::from_millis(400),
+        action: StormAction::Drop,
+    };
 }
 
 /// The storm watchdogs of one port, by traffic class.

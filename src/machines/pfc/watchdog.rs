@@ -57,16 +57,21 @@ impl Queue {
     }
 }
 
+/// Panics if a time is zero.
+fn assert_sound(plan: WatchdogPlan) {
+    assert!(
+        plan.detection > Duration::ZERO && plan.restoration > Duration::ZERO,
+        "a watchdog needs time to detect and to restore"
+    );
+}
+
 impl Watchdog {
     /// Creates a watchdog for the classes that have a plan.
     #[must_use]
     pub fn new(plans: &WatchdogPlans) -> Self {
         let queues = plans.map(|plan| {
             plan.map(|plan| {
-                assert!(
-                    plan.detection > Duration::ZERO && plan.restoration > Duration::ZERO,
-                    "a watchdog needs time to detect and to restore"
-                );
+                assert_sound(plan);
                 let (never, zero) = (Instant::NEVER, Instant::ZERO);
                 Queue { plan, blocked_since: never, last_pfc: zero, stormed_since: never }
             })
@@ -109,20 +114,19 @@ impl Watchdog {
         TrafficClass::ALL.into_iter().filter(move |class| released >> class.get() & 1 == 1)
     }
 
-    /// Changes the times of all queues. They count for running storms and blocked queues too, from when
-    /// these began.
+    /// Changes the plan of all queues but for their actions. Times count for running storms and blocked
+    /// queues too, from when these began. Returns the queues that are released because the watchdog is
+    /// stopped, as [`Watchdog::set_enabled`] does.
     ///
     /// # Panics
     /// If a time is zero.
-    pub fn set_times(&mut self, detection: Duration, restoration: Duration) {
-        assert!(
-            detection > Duration::ZERO && restoration > Duration::ZERO,
-            "a watchdog needs time to detect and to restore"
-        );
+    pub fn set_plan(&mut self, plan: WatchdogPlan) -> impl Iterator<Item = TrafficClass> + use<> {
+        assert_sound(plan);
         for queue in self.queues.iter_mut().flatten() {
-            queue.plan = WatchdogPlan { detection, restoration, ..queue.plan };
+            queue.plan = WatchdogPlan { action: queue.plan.action, ..plan };
         }
         self.find_earliest();
+        self.set_enabled(plan.enabled)
     }
 
     /// Reports if the queue of `class` is paused with frames waiting. A frame that it sends, and

@@ -14,6 +14,7 @@ use ground::time::Duration;
 use ground::units::{Dscp, Mac, PRIORITIES, PortId, Priority};
 use headroom::measure::InitiatePlan;
 use link::{AgentsPlan, Method, Preference, Statistic};
+use pfc::WatchdogPlan;
 use wire::cim;
 use wire::roce::U24;
 use wire::sfcm::Locator;
@@ -32,26 +33,15 @@ pub struct CongestionPlan {
     /// Quantized Congestion Notification (802.1Q Clauses 30 to 33).
     pub qcn: Option<QuantizedPlan>,
     /// Storm watchdogs by [`PortId`], `None` where a port has none; those of
-    /// [`PortPlan::watchdog`](super::PortPlan::watchdog) with their queues and actions. `None` if no
-    /// port has one.
-    pub watchdog: Option<Vec<Option<PortWatchdog>>>,
+    /// [`PortPlan::watchdog`](super::PortPlan::watchdog), which has the queues. `None` if no port has
+    /// one.
+    pub watchdog: Option<Vec<Option<WatchdogPlan>>>,
     /// Link measurements by [`PortId`], `None` where a port initiates none; those of
     /// [`PortPlan::agents`](super::PortPlan::agents). `None` if no port initiates any.
     pub measurement: Option<Vec<Option<PortMeasurement>>>,
     /// Device at the other end of each port, by [`PortId`]; [`Attached::default`] for missing
     /// entries.
     pub ports: Vec<Attached>,
-}
-
-/// Parameters of a port's storm watchdog that may change while the switch runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PortWatchdog {
-    /// True if it runs.
-    pub enabled: bool,
-    /// See [`WatchdogPlan::detection`](pfc::WatchdogPlan::detection).
-    pub detection: Duration,
-    /// See [`WatchdogPlan::restoration`](pfc::WatchdogPlan::restoration).
-    pub restoration: Duration,
 }
 
 /// Parameters of a port's link measurement that may change while the switch runs.
@@ -106,7 +96,7 @@ impl CongestionPlan {
     }
 
     /// Returns the parameters of a port's storm watchdog, where the port has one.
-    pub fn port_watchdog(&self, port: PortId) -> Option<PortWatchdog> {
+    pub fn port_watchdog(&self, port: PortId) -> Option<WatchdogPlan> {
         *self.watchdog.as_ref()?.get(port.index())?
     }
 

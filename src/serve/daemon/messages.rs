@@ -199,7 +199,7 @@ pub struct MacsecInstall {
     /// Association number, 0 to 3.
     pub an: u8,
     /// Key, 32 or 64 hexadecimal digits.
-    #[serde(deserialize_with = "HexText::said")]
+    #[serde(deserialize_with = "HexText::typed")]
     pub key: HexText,
     /// Packet number of the first frame sent, or the lowest accepted; 1 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@
 
 use super::{congestion, storm};
 use crate::bench::TrialError;
-use crate::counters::{Counter, Counters};
+use crate::counters::{Counter, CounterPlace, Counters};
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
 use crate::setup::XonCount;
@@ -100,7 +100,7 @@ fn each_priority(cx: &mut Context<'_>, name: &str, time: Quanta) -> Result<bool,
         let what = format!("counted {name}, priority {priority}");
         let sent = frames_for(priority);
         if time > Quanta(0) {
-            judge_pfc(cx, &what, &counters, Place::of(b, priority, Counter::PfcRx), sent);
+            judge_pfc(cx, &what, &counters, Counter::PfcRx.of(b, priority), sent);
         } else {
             judge_xon(cx, &what, &counters, b, priority);
         }
@@ -119,48 +119,24 @@ fn together(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let (_, counters) = cx.count_over(trial)?;
     for priority in Priority::ALL {
         let what = format!("counted XOFF for all priorities, priority {priority}");
-        judge_pfc(cx, &what, &counters, Place::of(b, priority, Counter::PfcRx), FRAMES);
+        judge_pfc(cx, &what, &counters, Counter::PfcRx.of(b, priority), FRAMES);
     }
-    judge_total(
-        cx,
-        &counters,
-        Place::total(b, Counter::PfcRxAll),
-        "XOFF for all priorities",
-        FRAMES,
-    );
+    judge_total(cx, &counters, Counter::PfcRxAll.at(b), "XOFF for all priorities", FRAMES);
     Ok(())
-}
-
-/// A counter of a port, or of one of its priorities.
-#[derive(Clone, Copy)]
-struct Place {
-    port: Port,
-    priority: Option<Priority>,
-    counter: Counter,
-}
-
-impl Place {
-    const fn of(port: Port, priority: Priority, counter: Counter) -> Self {
-        Self { port, priority: Some(priority), counter }
-    }
-
-    const fn total(port: Port, counter: Counter) -> Self {
-        Self { port, priority: None, counter }
-    }
 }
 
 /// Judges a total of a port; not every device has one.
 fn judge_total(
     cx: &mut Context<'_>,
     counters: &Counters,
-    Place { port, counter, .. }: Place,
+    total: CounterPlace,
     name: &str,
     frames: u32,
 ) {
-    if counters.get(port, None, counter).is_some() {
+    if counters.get(total.port, None, total.counter).is_some() {
         let what = format!("counted frames in total, {name}");
         let limits = Limits::exactly(f64::from(frames));
-        cx.judge_counter(what, counters, ((port, None), counter), limits);
+        cx.judge_counter(what, counters, total, limits);
     }
 }
 
@@ -169,9 +145,10 @@ fn judge_pfc(
     cx: &mut Context<'_>,
     what: &str,
     counters: &Counters,
-    Place { port, priority, counter }: Place,
+    place: CounterPlace,
     sent: u32,
 ) {
+    let CounterPlace { port, priority, counter } = place;
     let sent = f64::from(sent);
     let is_lossless = priority.is_some_and(|priority| cx.setup.lossless.contains(priority));
     // A priority without PFC need not have a counter.
@@ -179,7 +156,7 @@ fn judge_pfc(
         return;
     }
     let limits = if is_lossless { Limits::exactly(sent) } else { Limits::at_most(sent) };
-    cx.judge_counter(what, counters, ((port, priority), counter), limits);
+    cx.judge_counter(what, counters, place, limits);
 }
 
 /// Judges frames that resume a priority, as the device documents them.
@@ -204,13 +181,13 @@ fn judge_xon(
             return;
         }
     };
-    judge_pfc(cx, what, counters, Place::of(port, priority, Counter::PfcRx), in_all);
+    judge_pfc(cx, what, counters, Counter::PfcRx.of(port, priority), in_all);
     if let Some(sent) = apart {
         judge_pfc(
             cx,
             &format!("{what}, apart"),
             counters,
-            Place::of(port, priority, Counter::PfcRxXon),
+            Counter::PfcRxXon.of(port, priority),
             sent,
         );
     }
@@ -225,9 +202,9 @@ fn judge_pause(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let (_, counters) = cx.count_over(trial)?;
     for priority in cx.setup.lossless.iter() {
         let what = format!("PAUSE frames counted as PFC of priority {priority}");
-        judge_pfc(cx, &what, &counters, Place::of(b, priority, Counter::PfcRx), 0);
+        judge_pfc(cx, &what, &counters, Counter::PfcRx.of(b, priority), 0);
     }
-    judge_total(cx, &counters, Place::total(b, Counter::PfcRxAll), "PAUSE frames", 0);
+    judge_total(cx, &counters, Counter::PfcRxAll.at(b), "PAUSE frames", 0);
     if let Some(n) = counters.get(b, None, Counter::PauseRx) {
         let clause = "802.1Q 36.1.1 is silent about counting PAUSE where PFC is on";
         cx.policy("PAUSE frames counted as PAUSE", n as f64, "", clause);
@@ -246,8 +223,8 @@ fn judge_storm(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let trial = control_trial(cx, name, [(octets, frames)], every)?;
     let (_, counters) = cx.count_over(trial)?;
     let what = format!("counted pauses of priority {priority} in a storm");
-    judge_pfc(cx, &what, &counters, Place::of(b, priority, Counter::PfcRx), frames);
-    judge_total(cx, &counters, Place::total(b, Counter::PfcRxAll), "storm", frames);
+    judge_pfc(cx, &what, &counters, Counter::PfcRx.of(b, priority), frames);
+    judge_total(cx, &counters, Counter::PfcRxAll.at(b), "storm", frames);
     Ok(())
 }
 
@@ -277,9 +254,9 @@ fn judge_sent(cx: &mut Context<'_>) -> Result<(), TrialError> {
         cx.skip(what, "the device does not fill up and pause A");
         return Ok(());
     }
-    judge_pfc(cx, &what, &counters, Place::of(a, priority, Counter::PfcTx), pauses as u32);
+    judge_pfc(cx, &what, &counters, Counter::PfcTx.of(a, priority), pauses as u32);
     let all = observed.pauses(a).count() as u32;
-    judge_total(cx, &counters, Place::total(a, Counter::PfcTxAll), "pauses of the device", all);
+    judge_total(cx, &counters, Counter::PfcTxAll.at(a), "pauses of the device", all);
     Ok(())
 }
 
@@ -316,10 +293,9 @@ fn not_data(cx: &mut Context<'_>) -> Result<(), TrialError> {
     // The frames by which the device learns addresses are data, too.
     let data = observed.tally(FlowId(0)).sent + u64::from(LEARNING);
     let limits = Limits::exactly(data as f64);
-    let at = (b, None);
-    cx.judge_counter("counted data frames at B", &counters, (at, Counter::RxOk), limits);
+    cx.judge_counter("counted data frames at B", &counters, Counter::RxOk.at(b), limits);
     let limits = Limits::at_most(DROPPED_MAX);
-    cx.judge_counter("counted drops at B", &counters, (at, Counter::RxDrop), limits);
+    cx.judge_counter("counted drops at B", &counters, Counter::RxDrop.at(b), limits);
     Ok(())
 }
 
@@ -378,7 +354,7 @@ fn judge_duty(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<boo
     let wanted = quanta.at(cx.setup.rate).saturating_mul(periods).as_nanos_f64();
     let limits = Limits::around(wanted, wanted * DEVIATION);
     let what = format!("counted time of priority {priority}, paused for {duty} %");
-    cx.judge_counter(what, &counters, ((b, Some(priority)), Counter::Paused), limits);
+    cx.judge_counter(what, &counters, Counter::Paused.of(b, priority), limits);
     Ok(counters.get(b, Some(priority), Counter::Paused).is_some())
 }
 
@@ -471,13 +447,13 @@ fn judge_overload(cx: &mut Context<'_>) -> Result<(), TrialError> {
             at_most: Some((sent + learning) as f64),
         };
         let what = format!("counted data frames from {}", cx.port(port).name);
-        cx.judge_counter(what, &counters, ((port, None), Counter::RxOk), limits);
+        cx.judge_counter(what, &counters, Counter::RxOk.at(port), limits);
     }
     // A frame that is learnt from is flooded to all ports but its own.
     let copies = learning * (cx.setup.ports.len() as u64 - 1);
     let limits =
         Limits { at_least: Some(received as f64), at_most: Some((received + copies) as f64) };
-    cx.judge_counter("counted data frames to C", &counters, ((c, None), Counter::TxOk), limits);
+    cx.judge_counter("counted data frames to C", &counters, Counter::TxOk.at(c), limits);
     Ok(())
 }
 
@@ -506,6 +482,6 @@ fn judge_link_failure(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let wanted = sent + u64::from(LEARNING) + 1;
     let limits = Limits::exactly(wanted as f64);
     let what = "counted data frames from A before and after a link failure";
-    cx.judge_counter(what, &counters, ((a, None), Counter::RxOk), limits);
+    cx.judge_counter(what, &counters, Counter::RxOk.at(a), limits);
     Ok(())
 }

@@ -449,8 +449,8 @@ fn judge_counted(
     let what = format!("counted as rejected: {name}");
     match counters {
         Ok(counters) => {
-            let (at, limits) = ((pair.b, None), Limits::exactly(count as f64));
-            cx.judge_counter(what, &counters, (at, Counter::MacsecRejected), limits);
+            let rejected = Counter::MacsecRejected.at(pair.b);
+            cx.judge_counter(what, &counters, rejected, Limits::exactly(count as f64));
         }
         Err(why) => cx.skip(what, &why.to_string()),
     }

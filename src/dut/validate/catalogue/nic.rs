@@ -187,8 +187,8 @@ fn judge_stopped(
     // The frames of the tester end in the NIC, so only its own counter tells of a drop.
     match counters {
         Ok(counters) => {
-            let at = ((port, None), Counter::RxDrop);
-            cx.judge_counter(what, &counters, at, Limits::exactly(0.0));
+            let dropped = Counter::RxDrop.at(port);
+            cx.judge_counter(what, &counters, dropped, Limits::exactly(0.0));
         }
         Err(why) => cx.skip(what, &why.to_string()),
     }

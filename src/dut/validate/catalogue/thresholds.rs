@@ -374,7 +374,7 @@ fn judge_fill(
     for (counter, wanted) in [(counter, wanted), (Counter::HeadroomPeak, held - shared)] {
         let limits = Limits::around(wanted as f64, margin);
         let what = format!("{} of priority {priority} with {held} bytes held", counter.name());
-        cx.judge_counter(what, &counters, ((a, Some(priority)), counter), limits);
+        cx.judge_counter(what, &counters, counter.of(a, priority), limits);
     }
     Ok(())
 }

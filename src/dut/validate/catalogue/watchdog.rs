@@ -336,7 +336,7 @@ fn empty_queue(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let storms = counters
         .as_ref()
         .map_err(Clone::clone)
-        .and_then(|counters| cx.counter(counters, (b, Some(priority)), Counter::StormsDetected));
+        .and_then(|counters| cx.counter(counters, Counter::StormsDetected.of(b, priority)));
     let counted = format!("counted storms of priority {priority} for an empty queue");
     let none = Limits::exactly(0.0);
     if dog.idle {

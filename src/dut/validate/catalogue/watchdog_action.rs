@@ -301,7 +301,7 @@ fn all_queues(cx: &mut Context<'_>) -> Result<(), TrialError> {
         let what = format!("counted storms of priority {priority} at {}", cx.port(port).name);
         match &counters {
             Ok(counters) => {
-                let storms = ((port, Some(priority)), Counter::StormsDetected);
+                let storms = Counter::StormsDetected.of(port, priority);
                 cx.judge_counter(what, counters, storms, Limits::exactly(1.0));
             }
             Err(why) => cx.skip(what, &why.to_string()),

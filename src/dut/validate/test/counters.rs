@@ -2,11 +2,10 @@
 
 use super::Context;
 use crate::bench::{Capability, TrialError};
-use crate::counters::{Counter, Counters};
+use crate::counters::{CounterPlace, Counters};
 use crate::judge::Limits;
 use crate::observation::Observation;
-use crate::trial::{Port, Trial};
-use ground::units::Priority;
+use crate::trial::Trial;
 
 impl Context<'_> {
     /// Runs a trial, and returns the differences of the device's counters over it as well.
@@ -42,12 +41,8 @@ impl Context<'_> {
     ///
     /// # Errors
     /// The device has no such counter.
-    pub fn counter(
-        &self,
-        counters: &Counters,
-        (port, priority): (Port, Option<Priority>),
-        counter: Counter,
-    ) -> Result<u64, TrialError> {
+    pub fn counter(&self, counters: &Counters, place: CounterPlace) -> Result<u64, TrialError> {
+        let CounterPlace { port, priority, counter } = place;
         counters.get(port, priority, counter).ok_or_else(|| {
             let of =
                 priority.map(|priority| format!(" of priority {priority}")).unwrap_or_default();
@@ -63,11 +58,11 @@ impl Context<'_> {
         &mut self,
         what: impl Into<String>,
         counters: &Counters,
-        (at, counter): ((Port, Option<Priority>), Counter),
+        place: CounterPlace,
         limits: Limits,
     ) {
-        match self.counter(counters, at, counter) {
-            Ok(n) => self.judge(what, n as f64, limits, 0.0, counter.unit()),
+        match self.counter(counters, place) {
+            Ok(n) => self.judge(what, n as f64, limits, 0.0, place.counter.unit()),
             Err(why) => self.skip(what, &why.to_string()),
         }
     }

@@ -7,25 +7,22 @@ mod notifications;
 mod sfc;
 
 pub use isolation::{
-    CimDialect, CongestionIsolation, IsolationPeer, IsolationQueue, PortIsolation, QueueMapSaid,
+    CimDialect, CongestionIsolation, IsolationPeer, IsolationQueue, PortIsolation, QueueMap,
 };
 pub use notifications::{
-    FastCnp, FastCnpQueue, PortFastCnp, PortQcn, Qcn, QcnQueue, QpEntry, SourceQpSaid,
+    FastCnp, FastCnpQueue, PortFastCnp, PortQcn, Qcn, QcnQueue, QpEntry, SourceQp,
 };
 pub use sfc::{
     PausePolicy, PortSfc, Sfc, SfcMeter, SfcProxy, SfcProxyAccept, SfcProxyCache, SfcQueue,
 };
 
-use std::borrow::Cow;
-use std::fmt;
+use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::quantity::{Rate, Ratio, Size, Span};
-use ::file::word_or;
+use ::file::{forms, word_or};
 use congestion::sfc::CENTISECOND;
 use ground::time::Duration;
 use switch::managed::{Kind, ObjectValue, Unit};
@@ -76,7 +73,7 @@ macro_rules! settings {
     };
 }
 
-use settings;
+pub(super) use settings;
 
 macro_rules! numbers {
     ($($type:ty),*) => {$(
@@ -197,7 +194,7 @@ pub struct MessageLimit {
 
 /// Senders whose messages are accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum SendersSaid {
+pub enum Senders {
     /// None.
     Nobody,
     /// All.
@@ -212,7 +209,8 @@ pub enum SendersSaid {
 pub struct Centiseconds(pub Duration);
 
 /// Traffic classes: a bit mask, or a list.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(untagged)]
 pub enum TrafficClasses {
     /// Bit n for class n.
     Mask(u64),
@@ -221,66 +219,43 @@ pub enum TrafficClasses {
 }
 
 word_or! {
-    SendersSaid "Senders" enum "anybody" Anybody | "nobody" Nobody or list Vec<String> as Only:
+    Senders "Senders" enum "anybody" Anybody | "nobody" Nobody or list Vec<String> as Only:
         "`anybody`, `nobody` or a list of networks such as `[10.0.0.0/8]`";
 }
 
-struct CentisecondsReader;
+impl FromStr for Centiseconds {
+    type Err = String;
 
-impl Visitor<'_> for CentisecondsReader {
-    type Value = Centiseconds;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("centiseconds, such as 100, or a span of time with its unit, such as 500us")
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let span = match text.parse::<u64>() {
+            // The objects have 32 bits, more than the 100 days that a duration may have.
+            Ok(n) => format!("{n}0ms")
+                .parse::<Span>()
+                .map_err(|_| format!("{n} centiseconds are over 100 days")),
+            Err(_) => text.parse(),
+        };
+        span.map(|Span(span)| Self(span))
     }
+}
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Centiseconds, E> {
-        match text.trim().parse::<u64>() {
-            Ok(n) => self.visit_u64(n),
-            Err(_) => text.parse().map(|Span(span)| Centiseconds(span)).map_err(E::custom),
+forms! {
+    Centiseconds as "Centiseconds",
+        "centiseconds, such as 100, or a span of time with its unit, such as 500us" =>
+        text, whole;
+        |generator| {
+            "anyOf": [{ "type": "integer", "minimum": 0 }, generator.subschema_for::<Span>()]
         }
-    }
 
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Centiseconds, E> {
-        // The objects have 32 bits, more than the 100 days that a duration may have.
-        let span = format!("{n}0ms").parse::<Span>();
-        let span = span.map_err(|_| E::custom(format!("{n} centiseconds are over 100 days")))?;
-        Ok(Centiseconds(span.0))
-    }
-}
-
-struct ClassesReader;
-
-impl<'de> Visitor<'de> for ClassesReader {
-    type Value = TrafficClasses;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a bit mask such as 0x18, or a list of traffic classes such as `[3, 4]`")
-    }
-
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<TrafficClasses, E> {
-        Ok(TrafficClasses::Mask(n))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<TrafficClasses, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(TrafficClasses::List)
-    }
-}
-
-/// Implements deserialization by a visitor.
-macro_rules! read_by {
-    ($($name:ty: $reader:expr;)*) => {$(
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                d.deserialize_any($reader)
-            }
+    TrafficClasses as "TrafficClasses",
+        "a bit mask such as 0x18, or a list of traffic classes such as `[3, 4]`" =>
+        whole => |n| Some(TrafficClasses::Mask(n)), list Vec<u8> => TrafficClasses::List;
+        |generator| {
+            "anyOf": [
+                { "type": "integer", "minimum": 0, "maximum": 255 },
+                generator.subschema_for::<Vec<u8>>()
+            ]
         }
-    )*};
-}
-
-read_by! {
-    Centiseconds: CentisecondsReader;
-    TrafficClasses: ClassesReader;
 }
 
 impl Serialize for Centiseconds {
@@ -288,37 +263,5 @@ impl Serialize for Centiseconds {
         let (all, one) = (self.0.as_picos(), CENTISECOND.as_picos());
         // A bare number is in the object's unit; other times need one.
         if all % one == 0 { s.serialize_u64(all / one) } else { Span(self.0).serialize(s) }
-    }
-}
-
-impl Serialize for TrafficClasses {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Mask(n) => s.serialize_u64(*n),
-            Self::List(list) => list.serialize(s),
-        }
-    }
-}
-
-impl JsonSchema for Centiseconds {
-    fn schema_name() -> Cow<'static, str> {
-        "Centiseconds".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let span = generator.subschema_for::<Span>();
-        json_schema!({ "anyOf": [{ "type": "integer", "minimum": 0 }, span] })
-    }
-}
-
-impl JsonSchema for TrafficClasses {
-    fn schema_name() -> Cow<'static, str> {
-        "TrafficClasses".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let list = generator.subschema_for::<Vec<u8>>();
-        let mask = json_schema!({ "type": "integer", "minimum": 0, "maximum": 255 });
-        json_schema!({ "anyOf": [mask, list] })
     }
 }

@@ -2,39 +2,46 @@
 //! port's place in the network, and source flow control.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Range;
+use crate::changes;
 use crate::quantity::Span;
 use ::file::word_or;
-use discovery::{Device, FamilyWidth, Orientation, Precedence};
+use discovery::{Device, FamilyWidth, LldpPlan, Orientation, Precedence};
+use ground::time::Duration;
 
+/// Range of the intervals of LLDP (802.1AB-2016 9.2.5).
+const LLDP_INTERVALS: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(3_600);
+
+changes! {
 /// LLDP of the port (IEEE 802.1AB).
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Lldp {
+pub struct Lldp of LldpPlan {
     /// Direction: sends and receives (`tx_rx`), only sends (`tx`), only receives (`rx`), or is
     /// disabled (`off`, to override `defaults`). Default: `tx_rx`.
     pub admin: Option<LldpAdmin>,
     /// Time between LLDPDUs, 1 to 3600 whole seconds. Default: `30s` (802.1AB 9.2.5.7).
-    pub interval: Option<Span>,
+    pub interval: Option<Span> => LLDP_INTERVALS,
     /// Lifetime of the advertised information in intervals, 1 to 100. Default: `4`.
-    pub hold: Option<u8>,
+    pub hold: Option<u8> => 1..=100,
     /// Time between LLDPDUs after a new neighbour is detected, 1 to 3600 whole seconds. Default:
     /// `1s`.
-    pub fast_interval: Option<Span>,
+    pub fast_interval: Option<Span> => LLDP_INTERVALS,
     /// Number of LLDPDUs at the fast interval, 1 to 8. Default: `4`.
-    pub fast_count: Option<u8>,
+    pub fast_count: Option<u8> => 1..=8,
     /// Largest number of LLDPDUs sent back to back (txCreditMax), 1 to 10. Default: `5`.
-    pub credit: Option<u8>,
+    pub credit: Option<u8> => 1..=10,
     /// System name, up to 255 bytes. Default: the switch's (the host's) name.
     pub system_name: Option<String>,
     /// System description, up to 255 bytes. Default: this program's name and version.
     pub system_description: Option<String>,
     /// Port identifier, 1 to 255 bytes. Default: the port's name in this file.
     pub port_id: Option<String>,
+}
 }
 
 /// Direction of LLDP.

@@ -1,15 +1,14 @@
 //! Automatic headroom of a port and the measurements that it uses.
 
-use std::borrow::Cow;
-use std::fmt;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use ::file::{forms, word_or};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::congestion::settings;
+use crate::changes;
 use crate::quantity::{Length, Signed, Span};
 use headroom::Formula;
+use headroom::peer_delay::PeerDelayPlan;
 use link::{Method, Statistic};
 use wire::headroom::{Compensation, KindCodes, LengthField, Piggyback, Readings, TimeUnit};
 
@@ -21,6 +20,14 @@ pub enum Headroom {
     Computed,
     /// Calculated at first, then set from the port's measurements.
     Auto(AutoHeadroom),
+}
+
+/// The words of `headroom`.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum HeadroomWord {
+    Computed,
+    Auto,
 }
 
 /// The mapping form of `headroom`.
@@ -110,7 +117,7 @@ pub enum MethodChoice {
     List(Vec<Method>),
 }
 
-file::word_or! {
+word_or! {
     MethodChoice "MethodChoice" enum "auto" Auto | "round_trip" RoundTrip | "ptp" Ptp
         or list Vec<Method> as List:
         "`auto`, `round_trip`, `ptp`, or a list of methods in order of preference";
@@ -120,10 +127,9 @@ file::word_or! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StatisticName(pub Statistic);
 
+settings! {
 /// Request/response measurement of the link (P802.1Qdt). The port answers requests if this section
 /// is present, or if its automatic headroom uses the measurement.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Measurement {
     /// True to answer the peer's requests. Default: `true`.
     pub respond: Option<bool>,
@@ -132,7 +138,7 @@ pub struct Measurement {
     pub initiate: Option<bool>,
     /// Number of round trips in a measurement, 1 to 256 (N of the proposal, which has no defaults).
     /// Default: `100`.
-    pub rounds: Option<u16>,
+    pub rounds: Option<u16> => "rounds",
     /// Largest number of requests in a measurement, from `rounds` to 256; the measurement fails if
     /// they do not suffice (M). Default: `200`, or 256 if `rounds` is more.
     pub requests: Option<u16>,
@@ -141,7 +147,7 @@ pub struct Measurement {
     pub spacing_min: Option<Span>,
     /// Time after which the next request is sent without waiting for a response, 1 us to 10 s, not
     /// below `spacing_min` (T). Default: `500us`.
-    pub spacing_max: Option<Span>,
+    pub spacing_max: Option<Span> => "spacing_max",
     /// Time from the end of a measurement to the next, 1 us to 10 days. Default: never; the port
     /// measures when its link comes up, and on command.
     pub period: Option<Span>,
@@ -180,24 +186,25 @@ pub struct Measurement {
     /// PFC TLV. Default: `sluice`.
     pub dialect: Option<Readings>,
 }
+}
 
+changes! {
 /// PTP peer delay (IEEE 1588 11.4). The port answers requests if this section is present, or if its
 /// automatic headroom uses peer delay.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Ptp {
+pub struct Ptp of PeerDelayPlan {
     /// True to answer the peer's requests, in two steps. Default: `true`.
-    pub respond: Option<bool>,
+    pub respond: Option<bool> => ..,
     /// True to send requests too, as PTP ports do. Default: `true`.
     pub initiate: Option<bool>,
     /// Time between requests, 1 us to 100 s. Default: `1s`, as in IEEE 1588.
     pub interval: Option<Span>,
     /// Number of exchanges per result, 1 to 256. Default: `8`.
-    pub rounds: Option<u16>,
+    pub rounds: Option<u16> => 1..=256,
     /// PTP domain, 0 to 239. Default: `0`.
-    pub domain: Option<u8>,
+    pub domain: Option<u8> => 0..=239,
     /// PTP profile: `ieee1588` or `ieee802_1as`. Default: `ieee1588`.
     pub profile: Option<PtpProfile>,
+}
 }
 
 /// PTP profile (majorSdoId).
@@ -223,89 +230,32 @@ impl Serialize for Headroom {
     }
 }
 
-struct HeadroomReader;
-
-impl<'de> Visitor<'de> for HeadroomReader {
-    type Value = Headroom;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`computed`, `auto`, or a mapping such as `{auto: {method: ptp}}`")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Headroom, E> {
-        match text {
-            "computed" => Ok(Headroom::Computed),
-            "auto" => Ok(Headroom::Auto(AutoHeadroom::default())),
-            _ => Err(E::unknown_variant(text, &["computed", "auto"])),
-        }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Headroom, A::Error> {
-        HeadroomLong::deserialize(MapAccessDeserializer::new(map))
-            .map(|long| Headroom::Auto(long.auto))
-    }
-}
-
-impl<'de> Deserialize<'de> for Headroom {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(HeadroomReader)
-    }
-}
-
-impl JsonSchema for Headroom {
-    fn schema_name() -> Cow<'static, str> {
-        Cow::Borrowed("Headroom")
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let auto = generator.subschema_for::<AutoHeadroom>();
-        json_schema!({
-            "anyOf": [
-                { "enum": ["computed", "auto"] },
-                {
-                    "type": "object",
-                    "properties": { "auto": auto },
-                    "required": ["auto"],
-                    "additionalProperties": false
-                }
-            ]
-        })
-    }
-}
-
 impl Serialize for StatisticName {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(&self.0)
     }
 }
 
-struct StatisticReader;
+forms! {
+    Headroom as "Headroom", "`computed`, `auto`, or a mapping such as `{auto: {method: ptp}}`" =>
+        text HeadroomWord => |word| match word {
+            HeadroomWord::Computed => Headroom::Computed,
+            HeadroomWord::Auto => Headroom::Auto(AutoHeadroom::default()),
+        },
+        map HeadroomLong => |long| Headroom::Auto(long.auto);
+        |generator| {
+            "anyOf": [
+                { "enum": ["computed", "auto"] },
+                {
+                    "type": "object",
+                    "properties": { "auto": generator.subschema_for::<AutoHeadroom>() },
+                    "required": ["auto"],
+                    "additionalProperties": false
+                }
+            ]
+        }
 
-impl Visitor<'_> for StatisticReader {
-    type Value = StatisticName;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`max`, `mean` (or `letter`), or a percentile from `p1` to `p99`")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<StatisticName, E> {
-        let invalid = |_| E::invalid_value(de::Unexpected::Str(text), &self);
-        text.parse().map(StatisticName).map_err(invalid)
-    }
-}
-
-impl<'de> Deserialize<'de> for StatisticName {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(StatisticReader)
-    }
-}
-
-impl JsonSchema for StatisticName {
-    fn schema_name() -> Cow<'static, str> {
-        Cow::Borrowed("StatisticName")
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(max|mean|letter|p[1-9][0-9]?)$" })
-    }
+    StatisticName as "StatisticName", "`max`, `mean` (or `letter`), or a percentile from `p1` to `p99`" =>
+        word => |text| text.parse().map(|statistic| Ok(StatisticName(statistic))).ok();
+        |_| { "type": "string", "pattern": "^(max|mean|letter|p[1-9][0-9]?)$" }
 }

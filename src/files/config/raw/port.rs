@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::congestion::{CongestionLocator, PortFastCnp, PortIsolation, PortQcn, PortSfc};
+use super::congestion::{
+    CongestionLocator, PortFastCnp, PortIsolation, PortQcn, PortSfc, settings,
+};
 use super::discovery::{Dcbx, Lldp};
 use super::macsec::Macsec;
 use super::measurement::{Headroom, Measurement, Ptp};
@@ -14,6 +16,7 @@ use crate::quantity::{Length, LinkRate, Ratio, Size, Span, Threshold};
 use ::file::word_or;
 use congestion::NotEct;
 use headroom::Fec;
+use pfc::StormAction;
 use switch::{AttachedKind, Trust};
 
 /// A port. Only `device` is required.
@@ -284,13 +287,12 @@ pub struct Pause {
     pub refresh: Refresh,
 }
 
+settings! {
 /// Storm watchdog (SONiC's pfcwd).
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Watchdog {
     /// True to start it with the switch; `sluice ctl set watchdog.enabled` changes it at run time.
     /// Default: `true`.
-    pub enabled: Option<bool>,
+    pub enabled: Option<bool> => "enabled",
     /// Time that a queue with frames must be paused, without sending any, to be in a storm.
     /// Default: `200ms`; SONiC accepts 100 ms to 5 s.
     pub detection: Option<Span>,
@@ -298,20 +300,8 @@ pub struct Watchdog {
     pub restoration: Option<Span>,
     /// Action on a queue in a storm: `drop` its frames, `forward` them in spite of the pause, or
     /// `alert` only. Default: `drop`, which keeps the storm from spreading.
-    pub action: Option<Action>,
+    pub action: Option<StormAction>,
 }
-
-/// Action on a queue in a storm.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    /// Drops its frames.
-    #[default]
-    Drop,
-    /// Ignores the pauses.
-    Forward,
-    /// Counts and reports.
-    Alert,
 }
 
 /// An egress queue.

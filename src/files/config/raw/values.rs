@@ -9,6 +9,7 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use ::file::forms;
 use ground::printable::excerpt;
 use secure::Sak;
 
@@ -60,50 +61,22 @@ impl std::str::FromStr for Range {
     }
 }
 
-struct RangeReader;
-
-impl Visitor<'_> for RangeReader {
-    type Value = Range;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number or a range such as 0-2")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Range, E> {
-        text.parse().map_err(E::custom)
-    }
-
-    // An item of a list is a number; keys of mappings arrive as text.
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Range, E> {
-        n.to_string().parse().map_err(E::custom)
-    }
-}
-
-impl<'de> Deserialize<'de> for Range {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(RangeReader)
-    }
-}
-
 impl Serialize for Range {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(self)
     }
 }
 
-impl JsonSchema for Range {
-    fn schema_name() -> Cow<'static, str> {
-        Cow::Borrowed("Range")
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+forms! {
+    // An item of a list is a number; keys of mappings arrive as text.
+    Range as "Range", "a number or a range such as 0-2" =>
+        text, whole;
+        |_| {
             "anyOf": [
                 { "type": "integer", "minimum": 0, "maximum": 4094 },
                 { "type": "string", "pattern": "^[0-9]+(-[0-9]+)?$" }
             ]
-        })
-    }
+        }
 }
 
 /// SCI: the identifier of a secure channel (802.1AE 9.9).
@@ -129,7 +102,7 @@ impl HexText {
 
     /// Deserializes digits from formats with typed values, such as JSON: a value of another type is
     /// refused with a message that does not quote it.
-    pub fn said<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+    pub fn typed<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         d.deserialize_any(HexReader)
     }
 
@@ -158,6 +131,7 @@ impl fmt::Debug for HexText {
     }
 }
 
+// By hand, as a key must not be copied, and its digits must be in no error.
 struct HexReader;
 
 /// Message about digits without quotes, which YAML may read as a number.
@@ -223,34 +197,6 @@ pub struct EtherTypeName(pub u16);
 const NAMES: [(&str, u16); 4] =
     [("lldp", 0x88cc), ("eapol", 0x888e), ("ptp", 0x88f7), ("slow", 0x8809)];
 
-struct EtherTypeReader;
-
-impl Visitor<'_> for EtherTypeReader {
-    type Value = EtherTypeName;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`lldp`, `eapol`, `ptp`, `slow` or an EtherType such as 0x88cc")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<EtherTypeName, E> {
-        let found = NAMES.iter().find(|(name, _)| *name == text);
-        found
-            .map(|(_, n)| EtherTypeName(*n))
-            .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
-    }
-
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<EtherTypeName, E> {
-        let wrong = || E::invalid_value(de::Unexpected::Unsigned(n), &self);
-        u16::try_from(n).map(EtherTypeName).map_err(|_| wrong())
-    }
-}
-
-impl<'de> Deserialize<'de> for EtherTypeName {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(EtherTypeReader)
-    }
-}
-
 impl Serialize for EtherTypeName {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match NAMES.iter().find(|(_, n)| *n == self.0) {
@@ -260,17 +206,14 @@ impl Serialize for EtherTypeName {
     }
 }
 
-impl JsonSchema for EtherTypeName {
-    fn schema_name() -> Cow<'static, str> {
-        "EtherTypeName".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+forms! {
+    EtherTypeName as "EtherTypeName", "`lldp`, `eapol`, `ptp`, `slow` or an EtherType such as 0x88cc" =>
+        word => |text| Some(Ok(EtherTypeName(NAMES.iter().find(|(name, _)| *name == text)?.1))),
+        whole => |n| u16::try_from(n).map(EtherTypeName).ok();
+        |_| {
             "anyOf": [
                 { "enum": ["lldp", "eapol", "ptp", "slow"] },
                 { "type": "integer", "minimum": 1536, "maximum": 65535 }
             ]
-        })
-    }
+        }
 }

@@ -5,7 +5,7 @@ mod notifications;
 mod parts;
 mod sfc;
 
-pub use parts::{life, longest, senders, udp_port};
+pub use parts::{Section, life, longest, senders, settings, udp_port};
 
 use super::protocols::late_host;
 use super::{Cx, Draft, Place};
@@ -15,7 +15,7 @@ use congestion::isolation::QueueMap;
 use ground::time::Duration;
 use ground::units::PRIORITIES;
 use pfc::{FlowControl, WatchdogPlan};
-use switch::{Attached, AttachedKind, CongestionPlan, PortMeasurement, PortWatchdog};
+use switch::{Attached, AttachedKind, CongestionPlan, PortMeasurement};
 use wire::sfcm::Locator;
 
 /// Sections of the file for the whole switch.
@@ -77,15 +77,13 @@ pub(super) fn congestion(
 }
 
 /// Watchdog of each port that watches a queue; None if no port does.
-fn watchdogs(drafts: &[Draft<'_>]) -> Option<Vec<Option<PortWatchdog>>> {
+fn watchdogs(drafts: &[Draft<'_>]) -> Option<Vec<Option<WatchdogPlan>>> {
     let watchdog_of = |draft: &Draft<'_>| {
-        // All queues of a port have the same times.
-        let WatchdogPlan { detection, restoration, .. } =
-            *draft.plan.watchdog.iter().flatten().next()?;
-        let enabled = draft.raw.watchdog.as_ref()?.enabled.unwrap_or(true);
+        // All queues of a port have the same plan.
+        let plan = draft.plan.watchdog.iter().flatten().next();
         // A time of zero was reported; no watchdog can have it.
-        let is_valid = detection > Duration::ZERO && restoration > Duration::ZERO;
-        is_valid.then_some(PortWatchdog { enabled, detection, restoration })
+        let is_valid = |plan: &&WatchdogPlan| plan.detection.min(plan.restoration) > Duration::ZERO;
+        plan.filter(is_valid).copied()
     };
     let ports: Vec<_> = drafts.iter().map(watchdog_of).collect();
     ports.iter().any(Option::is_some).then_some(ports)

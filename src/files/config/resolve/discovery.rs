@@ -24,14 +24,8 @@ use wire::headroom::Adjustment;
 use wire::lldp::TEXT_MAX;
 use wire::sfcm;
 
-/// Unit of the defaults and ranges of 802.1AB-2016 9.2.5.
+/// Unit of the intervals of LLDP.
 const SECOND: Duration = Duration::from_secs(1);
-const INTERVALS: (Duration, Duration) = (SECOND, Duration::from_secs(3_600));
-const INTERVAL_DEFAULT: Duration = Duration::from_secs(30);
-const HOLD_DEFAULT: u8 = 4;
-const FAST_INTERVAL_DEFAULT: Duration = Duration::from_secs(1);
-const FAST_COUNT_DEFAULT: u8 = 4;
-const CREDIT_DEFAULT: u8 = 5;
 /// Default encapsulation length of congestion isolation messages (802.1Qcz 49.4.1.2.6).
 const ENCAPSULATION_DEFAULT: u16 = 48;
 const ENCAPSULATION_MAX: u16 = 512;
@@ -78,34 +72,19 @@ pub(super) fn lldp(
     let port_id = text("port_id", &raw.port_id, port.names.0.to_owned(), 1);
     let system_name = text("system_name", &raw.system_name, port.names.1.to_owned(), 0);
     let system_description = text("system_description", &raw.system_description, system, 0);
-    let mut interval = |field, raw: Option<Span>, default| {
-        let (place, span) = (place.key(field), raw.map_or(default, |s| s.0));
-        // Shorter spans are out of the range below, and reported once.
-        if span.as_picos() % SECOND.as_picos() != 0 && span > SECOND {
-            cx.error(&place, format!("{span} is no whole number of seconds, as LLDP counts them"));
+    for (field, raw) in [("interval", raw.interval), ("fast_interval", raw.fast_interval)] {
+        // Shorter spans are out of the range, and reported once.
+        let parted = |span: &Span| span.0.as_picos() % SECOND.as_picos() != 0 && span.0 > SECOND;
+        if let Some(Span(span)) = raw.filter(parted) {
+            let what = format!("{span} is no whole number of seconds, as LLDP counts them");
+            cx.error(&place.key(field), what);
         }
-        cx.ranged(&place, span, INTERVALS, default)
-    };
-    let every = interval("interval", raw.interval, INTERVAL_DEFAULT);
-    let fast_interval = interval("fast_interval", raw.fast_interval, FAST_INTERVAL_DEFAULT);
-    let mut count = |field, raw: Option<u8>, most, default| {
-        cx.ranged(&place.key(field), raw.unwrap_or(default), (1, most), default)
-    };
-    Some(LldpPlan {
-        admin,
-        mac: port.macs.0,
-        // All ports of a system have its address as chassis, by which neighbours know that it is one.
-        chassis: port.macs.1,
-        port_id,
-        system_name,
-        system_description,
-        role: port.role,
-        interval: every,
-        hold: count("hold", raw.hold, 100, HOLD_DEFAULT),
-        fast_interval,
-        fast_count: count("fast_count", raw.fast_count, 8, FAST_COUNT_DEFAULT),
-        credit: count("credit", raw.credit, 10, CREDIT_DEFAULT),
-    })
+    }
+    // All ports of a system have its address as chassis, by which neighbours know that it is one.
+    let standard = LldpPlan::new(port.macs.0, port.macs.1, port_id);
+    let mut plan = LldpPlan { admin, system_name, system_description, role: port.role, ..standard };
+    raw.change(cx, &place, &mut plan);
+    Some(plan)
 }
 
 /// What DCBX advertises about the measurements of the port.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::congestion::{Section, settings};
 use super::cx::by_number;
 use super::device::made_up_mac;
 use super::queues::queues;
@@ -14,11 +15,12 @@ use contracts::frame::BURST;
 use discovery::Role;
 use ground::time::Duration;
 use ground::units::{
-    BitsPerSec, Bytes, Priority, PriorityGroup, PrioritySet, Quanta, TrafficClass, Vid,
+    BitsPerSec, Bytes, PortId, Priority, PriorityGroup, PrioritySet, Quanta, TrafficClass, Vid,
 };
 use headroom::{DelayInputs, Extender, Fec, Interface, Phy, SoftwareTerms};
-use pfc::{FlowControl, PfcPlan, StormAction, WatchdogPlan, WatchdogPlans};
-use switch::{ClassifyPlan, PortPlan, VlanMember, VlanPlan};
+use pfc::{FlowControl, PfcPlan, WatchdogPlan, WatchdogPlans};
+use switch::managed::At;
+use switch::{ClassifyPlan, CongestionPlan, PortPlan, VlanMember, VlanPlan};
 
 /// Default of the longest gap between polls, and of the response time of a software peer. A choice:
 /// a core without other work nearly always keeps to it, and at 10 Gb/s 125 KB arrive within it.
@@ -275,8 +277,6 @@ pub fn vid(cx: &mut Cx, place: &Place<'_>, n: u16) -> Option<Vid> {
 
 /// Lossless priorities of SONiC and of most RoCE networks.
 const LOSSLESS_DEFAULT: [u8; 2] = [3, 4];
-/// SONiC's default detection time; its restoration time is twice as long.
-const DETECTION_DEFAULT: Duration = Duration::from_millis(200);
 
 /// Resolves the flow control of a port.
 pub fn pfc(cx: &mut Cx, place: &Place<'_>, raw: &raw::Port, rate: BitsPerSec) -> PfcPlan {
@@ -363,11 +363,18 @@ fn timed(
     PfcPlan { mode, quanta, refresh }
 }
 
-/// Resolves the times and the action of the storm watchdogs of a port.
+/// Resolves the storm watchdog of a port.
 fn watchdog(cx: &mut Cx, place: &Place<'_>, raw: &raw::Watchdog, rate: BitsPerSec) -> WatchdogPlan {
-    let detection = raw.detection.map_or(DETECTION_DEFAULT, |s| s.0);
-    let restoration = raw.restoration.map_or(detection.saturating_mul(2), |s| s.0);
-    for (field, span) in [("detection", detection), ("restoration", restoration)] {
+    let default = Some(vec![Some(WatchdogPlan::DEFAULT)]);
+    let mut plan = CongestionPlan { watchdog: default, ..CongestionPlan::default() };
+    settings(cx, Section { place, name: "watchdog" }, raw, &mut plan, At::default());
+    let mut plan = plan.port_watchdog(PortId::MIN).expect("the only port has one");
+    plan.action = raw.action.unwrap_or(plan.action);
+    // A file may have longer times than a client can write, and other words for none.
+    plan.detection = raw.detection.map_or(plan.detection, |s| s.0);
+    let detection = plan.detection;
+    plan.restoration = raw.restoration.map_or(detection.saturating_mul(2), |s| s.0);
+    for (field, span) in [("detection", detection), ("restoration", plan.restoration)] {
         if span == Duration::ZERO {
             cx.error(&place.key(field), "must be above zero; SONiC takes 100ms and more");
         }
@@ -381,12 +388,7 @@ fn watchdog(cx: &mut Cx, place: &Place<'_>, raw: &raw::Watchdog, rate: BitsPerSe
         );
         cx.warn(&place.key("detection"), what);
     }
-    let action = match raw.action.unwrap_or_default() {
-        raw::Action::Drop => StormAction::Drop,
-        raw::Action::Forward => StormAction::Forward,
-        raw::Action::Alert => StormAction::Alert,
-    };
-    WatchdogPlan { detection, restoration, action }
+    plan
 }
 
 /// Gives a watchdog to every queue that obeys PFC.

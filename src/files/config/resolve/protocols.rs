@@ -1,6 +1,7 @@
 //! Resolves the link protocols of a port: delay measurement, PTP peer delay, automatic headroom. LLDP and DCBX have
 //! a file beside this.
 
+use super::congestion::{Section, settings};
 use super::discovery::{self, Advertised};
 use super::macsec::shims;
 use super::{Cx, Place};
@@ -11,13 +12,15 @@ use crate::raw::{
 };
 use ::discovery::{DcbxPlan, EtsTable, FRAME_MAX, LldpPlan, Role, frame_len};
 use ground::time::Duration;
-use ground::units::{BitsPerSec, Cells, Mac};
+use ground::units::{BitsPerSec, Cells, Mac, PortId};
 use headroom::measure::{InitiatePlan, MeasurePlan};
 use headroom::peer_delay::PeerDelayPlan;
 use headroom::{DelayInputs, Shims, SoftwareTerms, required};
 use link::{AgentsPlan, AutoPlan, Method, Preference, Statistic};
 use pfc::FlowControl;
 use secure::SecyPlan;
+use switch::managed::At;
+use switch::{CongestionPlan, PortMeasurement};
 use wire::WireError;
 use wire::headroom::{Adjustment, Dialect, PduLength, Readings};
 
@@ -287,7 +290,6 @@ fn ptp(cx: &mut Cx, place: &Place<'_>, raw: Option<&Ptp>, needed: bool) -> Optio
         None if !needed => return None,
         raw => raw.unwrap_or(&defaults),
     };
-    let default = PeerDelayPlan::DEFAULT;
     let initiates = raw.initiate.unwrap_or(true);
     if needed && !initiates {
         let what = "headroom is found by this delay (`headroom: {auto: {method: ptp}}`), so it \
@@ -297,22 +299,14 @@ fn ptp(cx: &mut Cx, place: &Place<'_>, raw: Option<&Ptp>, needed: bool) -> Optio
     let every = Duration::from_secs(1);
     let interval = raw.interval.map_or(every, |s| s.0);
     let interval = cx.ranged(&place.key("interval"), interval, PTP_INTERVAL, every);
-    let respond = raw.respond.unwrap_or(default.respond);
-    let rounds = raw.rounds.unwrap_or(default.rounds);
-    let rounds = cx.ranged(&place.key("rounds"), rounds, (1, 256), default.rounds);
-    let domain = raw.domain.unwrap_or(default.domain);
-    let domain = cx.ranged(&place.key("domain"), domain, (0, 239), default.domain);
+    let mut plan = PeerDelayPlan::DEFAULT;
+    raw.change(cx, place, &mut plan);
+    plan.interval = initiates.then_some(interval);
+    if raw.profile == Some(PtpProfile::Ieee8021As) {
+        plan.major_sdo_id = SDO_802_1AS;
+    }
     // As for the other measurement: without a part in it there is no machine.
-    (respond || initiates).then(|| PeerDelayPlan {
-        interval: initiates.then_some(interval),
-        respond,
-        domain,
-        major_sdo_id: match raw.profile.unwrap_or_default() {
-            PtpProfile::Ieee1588 => default.major_sdo_id,
-            PtpProfile::Ieee8021As => SDO_802_1AS,
-        },
-        rounds,
-    })
+    (plan.respond || initiates).then_some(plan)
 }
 
 /// Least number of rounds by which the delay of MACsec is measured: a protected request between two plain
@@ -320,8 +314,6 @@ fn ptp(cx: &mut Cx, place: &Place<'_>, raw: Option<&Ptp>, needed: bool) -> Optio
 const SHIM_ROUNDS: u16 = 2;
 /// Sequence numbers have eight bits.
 const REQUESTS_MAX: u16 = 256;
-/// Range of the time between requests: shorter is a flood, longer is no measurement.
-const SPACING: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));
 const PERIOD: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(864_000));
 
 /// Resolves delay measurement: if it is configured, or if automatic headroom uses it.
@@ -410,11 +402,16 @@ fn compensation(
 /// Resolves the number of rounds and their spacing.
 fn initiate(cx: &mut Cx, place: &Place<'_>, raw: &Measurement, shims: bool) -> InitiatePlan {
     let default = InitiatePlan { shims, ..InitiatePlan::DEFAULT };
-    let rounds = raw.rounds.unwrap_or(default.rounds);
+    let port = Some(PortMeasurement { initiate: Some(default), auto: None });
+    let mut port = CongestionPlan { measurement: Some(vec![port]), ..CongestionPlan::default() };
+    settings(cx, Section { place, name: "measurement" }, raw, &mut port, At::default());
+    let port = port.port_measurement(PortId::MIN);
+    let mut plan = port.and_then(|port| port.initiate).expect("the only port has one");
     // Where each round trip takes two requests, no more than this many have numbers of their own.
     let most = if shims { REQUESTS_MAX / 2 } else { REQUESTS_MAX };
-    let rounds = cx.ranged(&place.key("rounds"), rounds, (1, most), default.rounds);
-    let least = InitiatePlan { rounds, ..default }.requests_least();
+    let rounds = cx.ranged(&place.key("rounds"), plan.rounds, (1, most), default.rounds);
+    plan.rounds = rounds;
+    let least = plan.requests_least();
     // The default of requests suffices for the default of rounds; more rounds get all sequence numbers.
     let enough = if least >= default.requests_max { REQUESTS_MAX } else { default.requests_max };
     let requests = raw.requests.unwrap_or(enough);
@@ -425,9 +422,7 @@ fn initiate(cx: &mut Cx, place: &Place<'_>, raw: &Measurement, shims: bool) -> I
         );
         cx.error(&place.key("requests"), what);
     }
-    let spacing_max = raw.spacing_max.map_or(default.spacing_max, |s| s.0);
-    let max_at = place.key("spacing_max");
-    let spacing_max = cx.ranged(&max_at, spacing_max, SPACING, default.spacing_max);
+    let spacing_max = plan.spacing_max;
     let spacing_min = raw.spacing_min.map_or(default.spacing_min.min(spacing_max), |s| s.0);
     if spacing_min > spacing_max {
         let what = format!(
@@ -438,13 +433,6 @@ fn initiate(cx: &mut Cx, place: &Place<'_>, raw: &Measurement, shims: bool) -> I
     }
     let period_at = place.key("period");
     let period = raw.period.map(|s| cx.ranged(&period_at, s.0, PERIOD, PERIOD.1));
-    InitiatePlan {
-        rounds,
-        spacing_min,
-        spacing_max,
-        requests_max: requests,
-        period,
-        piggyback: raw.piggyback.unwrap_or(default.piggyback),
-        shims,
-    }
+    let piggyback = raw.piggyback.unwrap_or(default.piggyback);
+    InitiatePlan { spacing_min, requests_max: requests, period, piggyback, ..plan }
 }

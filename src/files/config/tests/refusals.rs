@@ -16,7 +16,7 @@ fn no_text_of_a_file_comes_back_longer_than_a_message_quotes() {
         Ok((_, warnings)) => warnings.iter().map(|w| w.line("f.yaml")).collect(),
         Err(error) => error.to_string().lines().map(str::to_owned).collect(),
     };
-    testquoted::hold((GOLDEN, "configs/switch"), Some(&switch_schema()), 3_000, said);
+    testquoted::hold(GOLDEN, "configs/switch", Some(&switch_schema()), 3_000, said);
     // Refused before a tree is built.
     for hostile in ["x".repeat(1 << 20), format!("a: &{0} [*{0}]", "x".repeat(70_000))] {
         let said = said(&format!("ports: [{{device: {hostile}}}]\n"));

@@ -5,14 +5,14 @@ use super::graph::{Graph, Kind, Source, mac};
 use super::links::{self, LinkSpec};
 use super::switches::Switches;
 use crate::raw::{self, HostQcn, HostSfc, Obey, QcnWord, SfcWord, Short};
-use config::quantity::{Ratio, Span};
+use config::quantity::Span;
 use config::{Cx, Place, life, longest, senders, udp_port};
 use congestion::SourceMap;
 use congestion::proxy::{PausePolicy, Senders};
 use congestion::qcn::ReactionPlan;
 use congestion::sfc::SfcPlan;
 use ground::time::{Duration, Instant};
-use ground::units::{Bytes, Priority, PrioritySet, Quanta};
+use ground::units::{Priority, PrioritySet, Quanta};
 use host::{
     Demand, InNetwork, PATH_SPACING, PausePlan, ReactionsPlan, SfcPause, SfcReaction, StationPlan,
 };
@@ -171,14 +171,6 @@ fn storm_plan(
 
 /// Range of the time between two paths of a flow.
 const SPACING: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));
-/// Range of the timed increase interval. A longer one would never expire.
-const TIME_RESET: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));
-const BYTE_RESET: (u64, u64) = (2, 1 << 40);
-const THRESHOLD: (u32, u32) = (1, 1_000);
-/// Below 6 the strongest feedback would cut the rate to zero.
-const GAIN: (u8, u8) = (6, 31);
-const KEEP_MIN: (u8, u8) = (1, 100);
-const JITTER: (u8, u8) = (0, 99);
 
 /// True if a host obeys source flow control messages.
 pub(super) fn obeys_sfc(raw: &raw::Host) -> bool {
@@ -242,43 +234,12 @@ fn sfc_reaction(
 }
 
 fn reaction_point(cx: &mut Cx, place: &Place<'_>, raw: &HostQcn) -> ReactionPlan {
-    let default = ReactionPlan::standard();
-    let time = raw.time_reset.map_or(default.time_reset, |s| s.0);
-    let bytes = raw.byte_reset.map_or(default.byte_reset.0, |s| s.0);
-    let threshold = raw.threshold.unwrap_or(default.threshold);
-    let gain = raw.gain.unwrap_or(default.gain);
-    let plan = ReactionPlan {
-        time_reset: cx.ranged(&place.key("time_reset"), time, TIME_RESET, default.time_reset),
-        byte_reset: Bytes(cx.ranged(
-            &place.key("byte_reset"),
-            bytes,
-            BYTE_RESET,
-            default.byte_reset.0,
-        )),
-        threshold: cx.ranged(&place.key("threshold"), threshold, THRESHOLD, default.threshold),
-        max_rate: raw.max_rate.map(|r| r.0),
-        active: raw.active.map_or(default.active, |r| r.0),
-        hyper: raw.hyper.map_or(default.hyper, |r| r.0),
-        gain: cx.ranged(&place.key("gain"), gain, GAIN, default.gain),
-        keep_min: percent(cx, &place.key("keep_min"), raw.keep_min, KEEP_MIN, default.keep_min),
-        min_rate: raw.min_rate.map_or(default.min_rate, |r| r.0),
-        jitter: percent(cx, &place.key("jitter"), raw.jitter, JITTER, default.jitter),
-    };
+    let max_rate = raw.max_rate.map(|r| r.0);
+    let mut plan = ReactionPlan { max_rate, ..ReactionPlan::standard() };
+    raw.change(cx, place, &mut plan);
     if let Some(max) = plan.max_rate.filter(|max| *max < plan.min_rate) {
         let what = format!("{max} is below `min_rate` ({}); raise it", plan.min_rate);
         cx.error(&place.key("max_rate"), what);
     }
     plan
-}
-
-/// Resolves a ratio in whole percent.
-fn percent(cx: &mut Cx, place: &Place<'_>, raw: Option<Ratio>, range: (u8, u8), default: u8) -> u8 {
-    let Some(raw) = raw else { return default };
-    // A ratio is in millionths. Fractions of a percent are refused, as the plan would drop them silently.
-    let percent = (raw.0 / 10_000) as u8;
-    if raw.0 % 10_000 != 0 || percent < range.0 || percent > range.1 {
-        cx.error(place, format!("needs whole percent, {}% to {}%", range.0, range.1));
-        return default;
-    }
-    percent
 }

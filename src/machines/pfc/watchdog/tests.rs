@@ -10,11 +10,7 @@ fn at(ms: u64) -> Instant {
 }
 
 fn plan(action: StormAction) -> WatchdogPlan {
-    WatchdogPlan {
-        detection: Duration::from_millis(200),
-        restoration: Duration::from_millis(400),
-        action,
-    }
+    WatchdogPlan { action, ..WatchdogPlan::DEFAULT }
 }
 
 fn watchdog(action: StormAction) -> Watchdog {
@@ -66,13 +62,18 @@ fn a_storm_is_detected_and_restored_at_its_time() {
 fn times_that_change_count_from_the_start_of_a_pause_or_a_storm() {
     let mut w = watchdog(StormAction::Drop);
     w.on_queue(at(0), class(3), true);
-    let times = |d, r| (Duration::from_millis(d), Duration::from_millis(r));
-    let set = |w: &mut Watchdog, (detection, restoration)| w.set_times(detection, restoration);
-    set(&mut w, times(50, 60));
+    let set = |w: &mut Watchdog, detection, restoration| {
+        let [detection, restoration] = [detection, restoration].map(Duration::from_millis);
+        // The action of a queue stays, whatever the plan of the port says.
+        let plan = WatchdogPlan { detection, restoration, ..plan(StormAction::Alert) };
+        assert_eq!(w.set_plan(plan).count(), 0);
+    };
+    set(&mut w, 50, 60);
     assert_eq!(w.next_deadline(), at(50));
-    assert!(w.on_timeout(at(50)).is_some());
+    let detected = StormEvent::Detected(StormAction::Drop);
+    assert_eq!(w.on_timeout(at(50)), Some((class(3), detected)));
     assert_eq!(w.next_deadline(), at(110));
-    set(&mut w, times(50, 100));
+    set(&mut w, 50, 100);
     assert_eq!(w.on_timeout(at(149)), None);
     assert_eq!(w.on_timeout(at(150)), Some((class(3), StormEvent::Restored)));
 }

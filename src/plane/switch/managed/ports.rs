@@ -12,6 +12,7 @@ use crate::{CongestionPlan, MeasurementChoice, PortMeasurement};
 use ground::time::Duration;
 use headroom::measure::InitiatePlan;
 use link::{Method, Preference};
+use pfc::WatchdogPlan;
 
 /// Sequence numbers have eight bits.
 const REQUESTS: Kind = plain(1, 256);
@@ -226,7 +227,7 @@ pub(super) static WATCHDOG: &[Entry] = &[
         "True if the storm watchdog of the port runs; one that is stopped releases its queues.",
     )
     .per(Scope::Port)
-    .is(ObjectValue::Bool(true)),
+    .is(ObjectValue::Bool(WatchdogPlan::DEFAULT.enabled)),
     Entry::new(
         Section::Watchdog,
         "watchdog.detection",
@@ -235,7 +236,7 @@ pub(super) static WATCHDOG: &[Entry] = &[
         "Time that a queue with frames must be paused, without sending any, to be in a storm.",
     )
     .per(Scope::Port)
-    .number(200 * MILLISECOND),
+    .number(WatchdogPlan::DEFAULT.detection.as_picos() as i64),
     Entry::new(
         Section::Watchdog,
         "watchdog.restoration",
@@ -244,7 +245,7 @@ pub(super) static WATCHDOG: &[Entry] = &[
         "Time without a pause after which a queue in a storm is released.",
     )
     .per(Scope::Port)
-    .number(400 * MILLISECOND),
+    .number(WatchdogPlan::DEFAULT.restoration.as_picos() as i64),
 ];
 
 const fn mib(name: &'static str, counter: Counter, doc: &'static str) -> Entry {

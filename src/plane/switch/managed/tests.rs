@@ -7,18 +7,13 @@ use ::congestion::proxy::CachePlan;
 use ::congestion::qcn::PointPlan;
 use ::congestion::sfc::Monitor;
 use ::congestion::{Detect, EcnPlan, LimitPlan, MarkAt, NotEct};
+use ::pfc::WatchdogPlan;
 use ground::time::Duration;
 use ground::units::{Bytes, Priority};
 use headroom::measure::InitiatePlan;
 use link::{Method, Preference, Statistic};
 
 const PORTS: usize = 2;
-
-const WATCHDOG: PortWatchdog = PortWatchdog {
-    enabled: true,
-    detection: Duration::from_millis(200),
-    restoration: Duration::from_millis(400),
-};
 
 const MEASUREMENT: PortMeasurement = PortMeasurement {
     initiate: Some(InitiatePlan::DEFAULT),
@@ -68,7 +63,7 @@ pub(crate) fn whole() -> CongestionPlan {
             transmit_priority: Priority::ALL[6],
             msdu_octets: 64,
         }),
-        watchdog: Some(vec![Some(WATCHDOG); PORTS]),
+        watchdog: Some(vec![Some(WatchdogPlan::DEFAULT); PORTS]),
         measurement: Some(vec![Some(MEASUREMENT); PORTS]),
         ports: vec![],
     }
@@ -251,7 +246,7 @@ fn refusals_say_what_to_do() {
     let empty = CongestionPlan::default();
     let on = ObjectValue::Bool(true);
     let mut unwatched = plan.clone();
-    unwatched.watchdog = Some(vec![None, Some(WATCHDOG)]);
+    unwatched.watchdog = Some(vec![None, Some(WatchdogPlan::DEFAULT)]);
     let mut no_ptp = plan.clone();
     for port in no_ptp.measurement.iter_mut().flatten().flatten() {
         port.auto.as_mut().unwrap().ptp = false;

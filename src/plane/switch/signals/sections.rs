@@ -111,16 +111,13 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Starts and stops the watchdogs of owned ports, and sets their times, according to the plan.
+    /// Sets the watchdogs of owned ports according to the plan, which may start and stop them.
     fn follow_watchdogs(&mut self, now: Instant) {
         for slot in 0..self.ports.len() {
             let id = self.ports[slot].id;
-            if let Some(plan) = self.signals.plan.port_watchdog(id) {
-                self.ports[slot].watchdog.set_times(plan.detection, plan.restoration);
-            }
-            let enabled = self.signals.plan.watches(id);
+            let Some(plan) = self.signals.plan.port_watchdog(id) else { continue };
             // A watchdog that is stopped releases the queues that it holds in a storm.
-            for class in self.ports[slot].watchdog.set_enabled(enabled) {
+            for class in self.ports[slot].watchdog.set_plan(plan) {
                 self.storm(now, slot, class, StormEvent::Restored);
             }
         }

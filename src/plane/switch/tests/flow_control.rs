@@ -1,8 +1,8 @@
 //! PFC and PAUSE in both directions, and malformed MAC control frames.
 
+use crate::SwitchPlan;
 use crate::managed::At;
 use crate::rig::*;
-use crate::{PortWatchdog, SwitchPlan};
 use ::pfc::{FlowControl, PfcPlan, StormAction, WatchdogPlan};
 use ground::time::{Duration, Instant};
 use ground::units::*;
@@ -261,9 +261,9 @@ fn storm(action: StormAction) -> Lab {
 fn storm_of(action: StormAction, enabled: bool) -> Lab {
     let mut p = plan(3);
     let (detection, restoration) = (Duration::from_millis(10), Duration::from_millis(20));
-    let watchdog = PortWatchdog { enabled, detection, restoration };
-    p.congestion.watchdog = Some(vec![None, Some(watchdog), None]);
-    p.ports[1].watchdog[3] = Some(WatchdogPlan { detection, restoration, action });
+    let watchdog = Some(WatchdogPlan { enabled, detection, restoration, action });
+    p.congestion.watchdog = Some(vec![None, watchdog, None]);
+    p.ports[1].watchdog[3] = watchdog;
     let mut lab = learnt(&p);
     // A NIC that sends XOFF every 100 us: 65535 quanta at 10 Gb/s last 3.4 ms.
     for n in 0..150 {

@@ -31,6 +31,7 @@ fn shaped() -> SwitchPlan {
         port.pfc.refresh = Duration::from_micros(20);
         port.pfc.quanta = Quanta(2_000);
         port.watchdog[3] = Some(WatchdogPlan {
+            enabled: true,
             detection: Duration::from_micros(40),
             restoration: Duration::from_micros(30),
             action: StormAction::Drop,

@@ -106,6 +106,7 @@ fn stormed(
     let p2 = PrioritySet::of(Priority::ALL[2]);
     let port = &mut the_switch(&mut plan).ports[4];
     port.watchdog[2] = Some(WatchdogPlan {
+        enabled: true,
         detection: Duration::from_micros(20),
         restoration: Duration::from_micros(500),
         action: StormAction::Forward,

@@ -166,6 +166,7 @@ fn a_watchdog_breaks_a_deadlock_up_and_that_is_seen() {
     let mut plan = ring(3, 2, 2_000);
     let NodeKind::Switch(first) = &mut plan.nodes[0].kind else { panic!() };
     first.ports[1].watchdog[3] = Some(WatchdogPlan {
+        enabled: true,
         detection: Duration::from_micros(200),
         restoration: Duration::from_micros(50),
         action: StormAction::Drop,
@@ -190,6 +191,7 @@ fn a_storm_is_no_deadlock_and_a_queue_that_ignores_it_is_legal() {
         let mut plan = incast(2, 500);
         host(&mut plan, 2).pauses.push(storm(40_000, 10, 100, 10));
         the_switch(&mut plan).ports[2].watchdog[3] = action.map(|action| WatchdogPlan {
+            enabled: true,
             detection: Duration::from_micros(150),
             restoration: Duration::from_micros(150),
             action,

@@ -1,18 +1,15 @@
 //! Congestion Isolation (802.1Qcz).
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{Aqm, Centiseconds, MessageLimit};
 use super::{settings, words};
 use crate::quantity::{Size, Span};
 use crate::raw::Range;
+use ::file::forms;
 use congestion::isolation::{CimRepeat, CimType, MapReading};
 use wire::cim::{AddBit, OctetThree, VidBits};
 
@@ -33,7 +30,7 @@ pub struct CongestionIsolation {
     /// or by class: `{3: -5, 4: 4}`. 0 is not mapped; -k in class i moves the congesting flows of i
     /// to class k - 1, and k in class i makes it the target of class k - 1. Default: none.
     #[serde(rename = "queue-map")]
-    pub queue_map: Option<QueueMapSaid>,
+    pub queue_map: Option<QueueMap>,
     /// Least octets of a frame that a CIM encapsulates, 48 to 512. Default: `48`.
     pub min_header_octets: Option<u16> => "min-header-octets",
     /// Largest number of CIMs for a flow; 0 sends none. Default: `3`. `repeat` sets the period.
@@ -140,8 +137,9 @@ pub struct IsolationQueue {
 }
 
 /// A queue map: a number for each class, or for mapped classes only.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum QueueMapSaid {
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum QueueMap {
     /// All eight classes.
     List(Vec<i8>),
     /// Mapped classes.
@@ -168,47 +166,14 @@ impl CimDialect {
     }
 }
 
-impl Serialize for QueueMapSaid {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::List(list) => list.serialize(s),
-            Self::Map(map) => map.serialize(s),
+forms! {
+    QueueMap as "QueueMap",
+        "eight numbers from -8 to 8, or those of some classes such as `{3: -5, 4: 4}`" =>
+        list Vec<i8> => QueueMap::List, map BTreeMap<Range, i8> => QueueMap::Map;
+        |generator| {
+            "anyOf": [
+                generator.subschema_for::<Vec<i8>>(),
+                generator.subschema_for::<BTreeMap<Range, i8>>()
+            ]
         }
-    }
-}
-
-struct QueueMapReader;
-
-impl<'de> Visitor<'de> for QueueMapReader {
-    type Value = QueueMapSaid;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("eight numbers from -8 to 8, or those of some classes such as `{3: -5, 4: 4}`")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<QueueMapSaid, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(QueueMapSaid::List)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<QueueMapSaid, A::Error> {
-        BTreeMap::deserialize(MapAccessDeserializer::new(map)).map(QueueMapSaid::Map)
-    }
-}
-
-impl<'de> Deserialize<'de> for QueueMapSaid {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(QueueMapReader)
-    }
-}
-
-impl JsonSchema for QueueMapSaid {
-    fn schema_name() -> Cow<'static, str> {
-        "QueueMap".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let list = generator.subschema_for::<Vec<i8>>();
-        let map = generator.subschema_for::<BTreeMap<Range, i8>>();
-        json_schema!({ "anyOf": [list, map] })
-    }
 }

@@ -29,7 +29,7 @@ pub struct FastCnp {
     pub flows: Option<u32> => "flows",
     /// Destination queue pairs of notifications, which data packets do not contain: `learnt` from
     /// packets in the opposite direction, or a list of known ones. Default: `learnt`.
-    pub source_qp: Option<SourceQpSaid>,
+    pub source_qp: Option<SourceQp>,
     /// Priority of notifications, 0 to 7. Default: `6`.
     pub priority: Option<u8> => "priority",
     /// DSCP of notifications, 0 to 63. Default: `48` (CS6), or the class selector of `priority` if
@@ -62,7 +62,7 @@ pub struct FastCnpQueue {
 
 /// Source of the queue pair of a flow's sender.
 #[derive(Clone, PartialEq, Debug)]
-pub enum SourceQpSaid {
+pub enum SourceQp {
     /// Learnt from packets in the opposite direction.
     Learnt,
     /// This list, otherwise learnt.
@@ -125,6 +125,6 @@ pub struct QcnQueue {
 }
 
 word_or! {
-    SourceQpSaid "SourceQp" const "learnt" Learnt or list Vec<QpEntry> as List:
+    SourceQp "SourceQp" const "learnt" Learnt or list Vec<QpEntry> as List:
         "`learnt`, or a list such as `[{destination: 10.0.0.2, destination_qp: 3, source_qp: 2}]`";
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Aqm, Centiseconds, MessageLimit, SendersSaid, TrafficClasses};
+use super::{Aqm, Centiseconds, MessageLimit, Senders, TrafficClasses};
 use super::{settings, words};
 use crate::quantity::{Rate, Ratio, Size, Span};
 use crate::raw::Range;
@@ -175,9 +175,9 @@ pub struct SfcProxyAccept {
     /// Senders behind ports attached to switches: `anybody`, `nobody`, or a list of networks and
     /// addresses. Default: `anybody`, because the source address of a message is the destination of
     /// its flow.
-    pub switches: Option<SendersSaid>,
+    pub switches: Option<Senders>,
     /// Senders behind ports attached to hosts, likewise. Default: `nobody`.
-    pub hosts: Option<SendersSaid>,
+    pub hosts: Option<Senders>,
 }
 
 impl SfcProxyAccept {

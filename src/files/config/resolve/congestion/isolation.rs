@@ -6,7 +6,7 @@ use super::parts::{
 };
 use super::{ByQueue, Context, Cx, Draft, Place};
 use crate::quantity::octets;
-use crate::raw::{self, QueueMapSaid};
+use crate::raw;
 use crate::resolve::cx::by_number;
 use congestion::isolation::{
     CimType, IsolationError, IsolationPlan, MapReading, Peer, QueueMap, Watch,
@@ -119,11 +119,11 @@ fn map(cx: &mut Cx, place: &Place<'_>, raw: &raw::CongestionIsolation) -> QueueM
 }
 
 /// Resolves `queue-map`: eight numbers, one per class.
-fn numbers(cx: &mut Cx, place: &Place<'_>, raw: &QueueMapSaid) -> Option<[i8; PRIORITIES]> {
+fn numbers(cx: &mut Cx, place: &Place<'_>, raw: &raw::QueueMap) -> Option<[i8; PRIORITIES]> {
     let place = place.key("queue-map");
     let mut out = [0; PRIORITIES];
     match raw {
-        QueueMapSaid::List(list) => match list.as_slice().try_into() {
+        raw::QueueMap::List(list) => match list.as_slice().try_into() {
             Ok(all) => out = all,
             Err(_) => {
                 let what = format!("has {} numbers; there are eight classes", list.len());
@@ -131,7 +131,7 @@ fn numbers(cx: &mut Cx, place: &Place<'_>, raw: &QueueMapSaid) -> Option<[i8; PR
                 return None;
             }
         },
-        QueueMapSaid::Map(map) => {
+        raw::QueueMap::Map(map) => {
             for (class, (_, n)) in by_number(cx, &place, map, 7) {
                 out[usize::from(class)] = *n;
             }
@@ -140,8 +140,8 @@ fn numbers(cx: &mut Cx, place: &Place<'_>, raw: &QueueMapSaid) -> Option<[i8; PR
     let wrong = out.iter().position(|n| !(-8..=8).contains(n));
     if let Some(class) = wrong {
         let wrong_at = match raw {
-            QueueMapSaid::List(_) => place.index(class),
-            QueueMapSaid::Map(_) => place.key(&class.to_string()),
+            raw::QueueMap::List(_) => place.index(class),
+            raw::QueueMap::Map(_) => place.key(&class.to_string()),
         };
         cx.error(&wrong_at, format!("{} is out of range; choose -8 to 8", out[class]));
         return None;

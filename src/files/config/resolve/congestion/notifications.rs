@@ -7,7 +7,7 @@ use super::parts::{
     settings_of_queues,
 };
 use super::{ByQueue, Context, Cx, Draft, Place};
-use crate::raw::{self, SourceQpSaid};
+use crate::raw;
 use crate::resolve::queues::kmin_default;
 use congestion::qcn::PointPlan;
 use congestion::{Detect, LimitPlan};
@@ -103,8 +103,8 @@ fn of_queues<'p, 'm: 'p, T: Copy, S: Default + 'm>(
     out
 }
 
-fn source_qp(cx: &mut Cx, place: &Place<'_>, raw: Option<&SourceQpSaid>) -> SourceQp {
-    let Some(SourceQpSaid::List(list)) = raw else { return SourceQp::Learnt };
+fn source_qp(cx: &mut Cx, place: &Place<'_>, raw: Option<&raw::SourceQp>) -> SourceQp {
+    let Some(raw::SourceQp::List(list)) = raw else { return SourceQp::Learnt };
     let mut out: Vec<QueuePairs> = Vec::with_capacity(list.len());
     for (i, entry) in list.iter().enumerate() {
         let place = place.index(i);

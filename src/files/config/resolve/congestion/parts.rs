@@ -161,14 +161,14 @@ pub fn udp_port(cx: &mut Cx, place: &Place<'_>, raw: Option<u16>, default: u16) 
 pub fn senders(
     cx: &mut Cx,
     place: &Place<'_>,
-    raw: Option<&raw::SendersSaid>,
+    raw: Option<&raw::Senders>,
     default: Senders,
 ) -> Senders {
     let list = match raw {
         None => return default,
-        Some(raw::SendersSaid::Nobody) => return Senders::Nobody,
-        Some(raw::SendersSaid::Anybody) => return Senders::Anybody,
-        Some(raw::SendersSaid::Only(list)) => list,
+        Some(raw::Senders::Nobody) => return Senders::Nobody,
+        Some(raw::Senders::Anybody) => return Senders::Anybody,
+        Some(raw::Senders::Only(list)) => list,
     };
     let mut networks = Vec::with_capacity(list.len());
     for (i, text) in list.iter().enumerate() {
@@ -260,7 +260,7 @@ pub(super) fn settings_of_queues(
 
 /// A section whose fields set managed objects.
 #[derive(Clone, Copy)]
-pub(super) struct Section<'p, 'm> {
+pub struct Section<'p, 'm> {
     pub place: &'p Place<'m>,
     /// Beginning of the names of this project's objects, such as `sfc.meter`.
     pub name: &'p str,
@@ -268,7 +268,7 @@ pub(super) struct Section<'p, 'm> {
 
 /// Writes the objects that the fields of `raw` set, to their defaults where the file has no valid
 /// value. An object without a default stays as it is in the plan.
-pub(super) fn settings(
+pub fn settings(
     cx: &mut Cx,
     section: Section<'_, '_>,
     raw: &impl Settings,

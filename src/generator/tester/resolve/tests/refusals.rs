@@ -25,7 +25,7 @@ fn every_refusal_says_where_what_and_what_to_do() {
 #[test]
 fn no_text_of_a_file_comes_back_longer_than_a_message_quotes() {
     let said = |text: &str| said(text).lines().map(str::to_owned).collect();
-    testquoted::hold((GOLDEN, "configs/gen"), None, 1_000, said);
+    testquoted::hold(GOLDEN, "configs/gen", None, 1_000, said);
 }
 
 #[test]

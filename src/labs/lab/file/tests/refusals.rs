@@ -24,7 +24,7 @@ fn no_text_of_a_file_comes_back_longer_than_a_message_quotes() {
         Ok((_, warnings)) => warnings.iter().map(|w| w.line("f.yaml")).collect(),
         Err(error) => error.to_string().lines().map(str::to_owned).collect(),
     };
-    testquoted::hold((GOLDEN, "configs/labs"), Some(&crate::lab_schema()), 3_000, said);
+    testquoted::hold(GOLDEN, "configs/labs", Some(&crate::lab_schema()), 3_000, said);
 }
 
 #[test]

@@ -255,7 +255,7 @@ fn dcqcn(cx: &mut Cx, place: &Place<'_>, raw: &Short<DcqcnName, raw::Dcqcn>) -> 
         Short::Short(name) => (*name, raw::Dcqcn::default()),
         Short::Long(raw) => (raw.preset.unwrap_or_default(), raw.clone()),
     };
-    let set = match preset {
+    let mut plan = match preset {
         DcqcnName::None => return None,
         DcqcnName::Sigcomm15 => DcqcnPlan::sigcomm15(),
         DcqcnName::Ns3 => DcqcnPlan::ns3(),
@@ -264,22 +264,11 @@ fn dcqcn(cx: &mut Cx, place: &Place<'_>, raw: &Short<DcqcnName, raw::Dcqcn>) -> 
     let one = f64::from(DcqcnPlan::GAIN_ONE);
     // Ratios are in millionths, and alpha in units of GAIN_ONE.
     let alpha = |r: Ratio| (f64::from(r.0) / 1e6 * one).round() as u32;
-    let span = |s: Option<Span>, set: Duration| s.map_or(set, |s| s.0);
-    let plan = DcqcnPlan {
-        gain: raw.gain.map_or(set.gain, |g| (g * one).round() as u32),
-        initial_alpha: raw.initial_alpha.map_or(set.initial_alpha, alpha),
-        alpha_period: span(raw.alpha_period, set.alpha_period),
-        increase_period: span(raw.increase_period, set.increase_period),
-        increase_bytes: raw.increase_bytes.map_or(set.increase_bytes, |s| Bytes(s.0)),
-        recoveries: raw.recoveries.unwrap_or(set.recoveries),
-        additive: raw.additive.map_or(set.additive, |r| r.0),
-        hyper: raw.hyper.map(|r| r.0).or(set.hyper),
-        min_rate: raw.min_rate.map_or(set.min_rate, |r| r.0),
-        decrease_period: span(raw.decrease_period, set.decrease_period),
-        decrease_max: raw.decrease_max.map_or(set.decrease_max, |r| (r.0 / 10_000) as u8),
-        clamp_target: raw.clamp_target.unwrap_or(set.clamp_target),
-        first_rate: set.first_rate,
-    };
+    plan.gain = raw.gain.map_or(plan.gain, |g| (g * one).round() as u32);
+    plan.initial_alpha = raw.initial_alpha.map_or(plan.initial_alpha, alpha);
+    plan.hyper = raw.hyper.map(|r| r.0).or(plan.hyper);
+    plan.decrease_max = raw.decrease_max.map_or(plan.decrease_max, |r| (r.0 / 10_000) as u8);
+    raw.change(cx, place, &mut plan);
     // A NaN is neither above 0 nor at most 1, hence the negation.
     if raw.gain.is_some_and(|g| !(g > 0.0 && g <= 1.0)) || !plan.is_sound() {
         let what = "is out of range: gain above 0 up to 1, periods and octets above 0, \

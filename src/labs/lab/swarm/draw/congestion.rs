@@ -11,7 +11,7 @@ use crate::raw::{Fault, FaultKind, Forge, Host, Profile, QcnWord, SfcWord, Short
 use config::quantity::{Ratio, Size, Span};
 use config::raw::{
     Centiseconds, CongestionIsolation, FastCnp, FastCnpQueue, IsolationQueue, MessageLimit,
-    PausePolicy, Qcn, QcnQueue, Range, SendersSaid, Sfc, SfcProxy, SfcProxyAccept, SfcProxyCache,
+    PausePolicy, Qcn, QcnQueue, Range, Senders, Sfc, SfcProxy, SfcProxyAccept, SfcProxyCache,
     SfcQueue, SfcmForm,
 };
 use congestion::isolation::CimRepeat;
@@ -149,7 +149,7 @@ fn isolation(chance: &mut Chance, drawn: &Drawn) -> Option<CongestionIsolation> 
 
 fn proxied(chance: &mut Chance) -> SfcProxy {
     let senders = |chance: &mut Chance| {
-        let of = [SendersSaid::Anybody, SendersSaid::Anybody, SendersSaid::Nobody];
+        let of = [Senders::Anybody, Senders::Anybody, Senders::Nobody];
         chance.percent(60).then(|| chance.pick(&of))
     };
     let longest = chance.scale(100, 1_000_000);

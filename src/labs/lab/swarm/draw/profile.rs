@@ -6,12 +6,12 @@ use super::Chance;
 use crate::raw::{PortDefaults, Profile};
 use config::quantity::{Ratio, Size, Span};
 use config::raw::{
-    self, Action, AutoHeadroom, Buffer, Dcbx, Ecn, Headroom, Lossless, MarkPoint, Measurement,
+    self, AutoHeadroom, Buffer, Dcbx, Ecn, Headroom, Lossless, MarkPoint, Measurement,
     MethodChoice, Pause, Pfc, Ptp, Queue, Range, Refresh, Shared, StatisticName, Watchdog,
 };
 use ground::units::{BitsPerSec, Quanta};
 use link::Statistic;
-use pfc::PfcPlan;
+use pfc::{PfcPlan, StormAction};
 use wire::headroom::TimeUnit;
 
 /// A profile, and the properties that loads depend on.
@@ -178,7 +178,7 @@ fn watchdog_times(chance: &mut Chance) -> Watchdog {
         enabled: None,
         detection: Some(Span(chance.span(20_000, 500_000))),
         restoration: Some(Span(chance.span(20_000, 500_000))),
-        action: Some(chance.pick(&[Action::Drop, Action::Forward, Action::Alert])),
+        action: Some(chance.pick(&[StormAction::Drop, StormAction::Forward, StormAction::Alert])),
     }
 }
 

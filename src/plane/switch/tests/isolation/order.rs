@@ -106,6 +106,7 @@ fn plan_of(setting: &Setting) -> SwitchPlan {
     }
     if setting.watchdog {
         egress.watchdog[3] = Some(WatchdogPlan {
+            enabled: true,
             detection: Duration::from_micros(10),
             restoration: Duration::from_micros(10),
             action: StormAction::Drop,

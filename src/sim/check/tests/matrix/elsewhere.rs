@@ -172,6 +172,7 @@ fn at_another_place(cause: Cause, there: Place) -> Vec<Excuse> {
                     panic!("the second node beside is a switch")
                 };
                 switch.ports[0].watchdog[3] = Some(WatchdogPlan {
+                    enabled: true,
                     detection: Duration::from_micros(20),
                     restoration: Duration::from_micros(100),
                     action: StormAction::Forward,
