@@ -3,7 +3,7 @@
 mod args;
 mod document;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::path::Path;
 use std::process::ExitCode;
@@ -59,43 +59,60 @@ pub fn run(procedure: &Procedure) -> Result<ExitCode> {
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc2544::run(plan, &tests, bench, step)
             };
-            measure("rfc2544", &tests, common, run, table::rfc2544)
+            measure("rfc2544", Tests::of(only, &tests), common, run, table::rfc2544)
         }
         Procedure::Rfc2889 { only, common } => {
             let tests = selected(only, &rfc2889::Test::ALL);
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc2889::run(plan, &tests, bench, step)
             };
-            measure("rfc2889", &tests, common, run, table::rfc2889)
+            measure("rfc2889", Tests::of(only, &tests), common, run, table::rfc2889)
         }
         Procedure::Rfc7640 { only, common } => {
             let tests = selected(only, &rfc7640::Test::ALL);
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc7640::run(plan, &tests, bench, step)
             };
-            measure("rfc7640", &tests, common, run, table::rfc7640)
+            measure("rfc7640", Tests::of(only, &tests), common, run, table::rfc7640)
         }
         Procedure::Rfc8239 { only, common } => {
             let tests = selected(only, &rfc8239::Test::ALL);
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc8239::run(plan, &tests, bench, step)
             };
-            measure("rfc8239", &tests, common, run, table::rfc8239)
+            measure("rfc8239", Tests::of(only, &tests), common, run, table::rfc8239)
         }
         Procedure::Lossless { common } => {
-            measure("lossless", &(), common, lossless::run, table::lossless)
+            measure("lossless", Tests::ALL, common, lossless::run, table::lossless)
         }
-        Procedure::Soak { common } => measure("soak", &(), common, soak::run, table::soak),
+        Procedure::Soak { common } => measure("soak", Tests::ALL, common, soak::run, table::soak),
         Procedure::Mlrsearch { common } => {
-            measure("mlrsearch", &(), common, search::run, table::mlrsearch)
+            measure("mlrsearch", Tests::ALL, common, search::run, table::mlrsearch)
         }
+    }
+}
+
+/// Tests of a procedure that are run.
+#[derive(Clone, Copy)]
+struct Tests<'a> {
+    all: &'a dyn Debug,
+    /// True if they were asked for by name: those that cannot be run are not judged.
+    by_name: bool,
+}
+
+impl<'a> Tests<'a> {
+    /// The procedure is one test.
+    const ALL: Tests<'static> = Tests { all: &(), by_name: false };
+
+    fn of<O>(only: &[O], all: &'a dyn Debug) -> Self {
+        Self { all, by_name: !only.is_empty() }
     }
 }
 
 /// Runs a procedure, of it these tests.
 fn measure<R: Serialize>(
     procedure: &'static str,
-    tests: &dyn Debug,
+    tests: Tests<'_>,
     args: &Common,
     run: impl Fn(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<TrialError>),
     table: impl Fn(&R) -> String,
@@ -112,7 +129,7 @@ fn measure<R: Serialize>(
     let files = Files::open(args, &mut outputs)?;
     // After the files are claimed, and before the device is opened, which takes a while.
     let stop = stop_on_signals()?;
-    let options = (tests, args.machine);
+    let options = (tests.all, args.machine);
     // All that changes results and is in no parameter: a journal of another setup is refused.
     let known = format!("{options:?} {:?} {:?} {:?}", dut.lab, dut.reports, dut.resets);
     let mut device = dut::bench(dut, World::Virtual, args.machine, &stop)?;
@@ -137,7 +154,8 @@ fn measure<R: Serialize>(
     warnings.iter().for_each(|warning| say!("warning: {warning}"));
     // As JSON from here on: comparison, files and document have the same values.
     let values: Vec<Value> = runs.iter().map(benchmark::run::to_json).collect::<Result<_, _>>()?;
-    let ended = trouble.as_ref().map(ToString::to_string);
+    let left_out = if tests.by_name { left_out(&values) } else { None };
+    let ended = trouble.as_ref().map(ToString::to_string).or_else(|| left_out.clone());
     let mut document = Document::new(procedure, &plan, world, &parameters, &values);
     document.tester_limits_unknown = unknown.as_deref();
     document.warnings = &warnings;
@@ -145,7 +163,9 @@ fn measure<R: Serialize>(
     document.compared =
         before.map(|before| Comparison::of(&before, &document.as_runs(), plan.width));
     let judged = document.compared.as_ref().map(Comparison::verdict);
-    document.verdict = Verdict::of_all([verdict(trouble.as_ref())].into_iter().chain(judged));
+    let asked = left_out.map(|_| Verdict::NotJudged);
+    let whole = [verdict(trouble.as_ref())];
+    document.verdict = Verdict::of_all(whole.into_iter().chain(judged).chain(asked));
     let tables = text_of(runs.last().map_or(String::new(), table), &document);
     let compared = document.compared.as_ref();
     let junit = || junit_xml(procedure, &testbed, &values, trouble.as_ref(), compared);
@@ -157,6 +177,14 @@ fn measure<R: Serialize>(
     // After the results are printed, so that a failed file does not lose them.
     written.into_iter().collect::<Result<()>>()?;
     Ok(exit(document.verdict))
+}
+
+/// Names the tests that were not run; `None` if all were.
+fn left_out(runs: &[Value]) -> Option<String> {
+    let names = runs.iter().filter_map(|run| run.get("not_run")?.as_array());
+    let names: BTreeSet<&str> = names.flatten().filter_map(Value::as_str).collect();
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+    (!names.is_empty()).then(|| format!("asked for by name and not run: {names}"))
 }
 
 /// Runs of a procedure.
@@ -243,7 +271,8 @@ fn earlier(path: &Path, procedure: &str, parameters: &BTreeMap<String, String>) 
     let text = std::fs::read_to_string(path)
         .map_err(|error| bad_input(anyhow!("--baseline {name}: cannot be read: {error}")))?;
     let wrong = |why: String| bad_input(anyhow!("--baseline {name}: {why}; give a file of --json"));
-    let before: Runs = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let before: Runs =
+        serde_json::from_str(&text).map_err(|error| wrong(printable::json_error(&error)))?;
     if before.procedure != procedure {
         let other = printable::excerpt(&before.procedure);
         return Err(wrong(format!("it has results of {other}, not {procedure}")));
@@ -274,5 +303,20 @@ fn verdict(trouble: Option<&TrialError>) -> Verdict {
         None => Verdict::Pass,
         Some(TrialError::Disturbed(_) | TrialError::Interrupted) => Verdict::Inconclusive,
         Some(TrialError::Error(_) | TrialError::Missing(_)) => Verdict::Fail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn tests_that_were_not_run_are_named_once() {
+        let run = |names: &[&str]| json!({"throughput": [{"size": 64}], "not_run": names});
+        let why = "asked for by name and not run: broadcast, congestion";
+        let runs = [run(&["congestion", "broadcast"]), run(&["congestion"])];
+        assert_eq!(left_out(&runs).as_deref(), Some(why));
+        assert_eq!(left_out(&[json!({"throughput": []})]), None);
     }
 }

@@ -221,9 +221,8 @@ pub struct CongestionRow {
 fn congestion(runner: &mut Runner<'_>, size: u32) -> Result<Option<CongestionRow>, TrialError> {
     let ports = runner.plan.equal_ports();
     if ports < GROUP {
-        let what =
-            format!("congestion: not run; it needs {GROUP} ports of one rate, there are {ports}");
-        runner.note(what);
+        let why = format!("it needs {GROUP} ports of one rate, there are {ports}");
+        runner.not_run("congestion", &why);
         return Ok(None);
     }
     let row = blocking(runner, size, GROUP, 0, Split::Halves)?;
@@ -260,11 +259,11 @@ pub struct PressureRow {
 fn pressure(runner: &mut Runner<'_>, size: u32) -> Result<Option<PressureRow>, TrialError> {
     let plan = runner.plan;
     if !runner.has(Capability::ShortGap) {
-        runner.note("pressure: not run; ports in software cannot shorten the gap");
+        runner.not_run("pressure", "ports in software cannot shorten the gap");
         return Ok(None);
     }
     if plan.equal_ports() < 2 {
-        runner.note("pressure: not run; it needs 2 ports of one rate");
+        runner.not_run("pressure", "it needs 2 ports of one rate");
         return Ok(None);
     }
     let name = format!("{size} bytes, gaps of 88 bits");

@@ -1,6 +1,8 @@
 //! A run of a procedure: its tables, the durations of their rows, and what every run has; as JSON, as JSON Lines and
 //! as CSV, all made from the same serialised rows.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use validate::bench::TrialError;
@@ -18,6 +20,9 @@ pub struct Run<T> {
     /// Remarks about the numbers, once each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Tests that were not run at all; the notes have the reasons.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub not_run: BTreeSet<String>,
     /// Reason why the run ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
@@ -31,9 +36,9 @@ impl<T: Default> Run<T> {
     ) -> (Self, Option<TrialError>) {
         let mut tables = T::default();
         let trouble = fill(&mut runner, &mut tables).err();
-        let Runner { took, trials, notes, .. } = runner;
+        let Runner { took, trials, notes, not_run, .. } = runner;
         let ended = trouble.as_ref().map(ToString::to_string);
-        (Self { tables, took, trials, notes, ended }, trouble)
+        (Self { tables, took, trials, notes, not_run, ended }, trouble)
     }
 }
 
