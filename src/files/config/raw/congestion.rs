@@ -225,6 +225,18 @@ word_or! {
         "`anybody`, `nobody` or a list of networks such as `[10.0.0.0/8]`";
 }
 
+impl Centiseconds {
+    /// Parses a time with its unit.
+    pub fn of_span(text: &str) -> Result<Self, String> {
+        // Elsewhere a bare number is seconds, here a whole one is centiseconds: 0.5 could be either.
+        if text.trim().parse::<f64>().is_ok() {
+            let whole = "a number of centiseconds is whole; write another time with its unit, such as 500ms";
+            return Err(format!("`{text}`: {whole}"));
+        }
+        text.parse().map(|Span(span)| Self(span))
+    }
+}
+
 struct CentisecondsReader;
 
 impl Visitor<'_> for CentisecondsReader {
@@ -237,7 +249,7 @@ impl Visitor<'_> for CentisecondsReader {
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Centiseconds, E> {
         match text.trim().parse::<u64>() {
             Ok(n) => self.visit_u64(n),
-            Err(_) => text.parse().map(|Span(span)| Centiseconds(span)).map_err(E::custom),
+            Err(_) => Centiseconds::of_span(text).map_err(E::custom),
         }
     }
 

@@ -17,6 +17,7 @@ use switch::managed::{
 };
 use switch::{Change, SwitchPlan};
 
+use super::saving::with_objects;
 use super::{Session, lock};
 use crate::messages::{About, Place, SetObject};
 
@@ -94,6 +95,8 @@ impl Session {
         managed::set(&mut new, ports, object, at, value)?;
         // A threshold above the whole buffer would be accepted and never reached.
         managed::reaches(object, value, plan.buffer.octets())?;
+        // What a file could not have is refused here as well, so the running switch can always be saved.
+        with_objects(&lock(&self.saved), &new, ports)?;
         self.controller.apply(Change::Object { object, at, value })?;
         // After the workers: if they refuse it, the plan does not say that they have it.
         plan.congestion = new;
