@@ -3,7 +3,7 @@
 mod args;
 mod document;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,7 +93,9 @@ fn measure<P: benchmark::run::Procedure>(only: &[P::Test], args: &Common) -> Res
     warnings.iter().for_each(|warning| say!("warning: {warning}"));
     // As JSON from here on: comparison, files and document have the same values.
     let values: Vec<Value> = runs.iter().map(benchmark::run::to_json).collect::<Result<_, _>>()?;
-    let ended = trouble.as_ref().map(ToString::to_string);
+    // Tests that were asked for by name and cannot be run are not judged.
+    let left_out = if only.is_empty() { None } else { left_out(&values) };
+    let ended = trouble.as_ref().map(ToString::to_string).or_else(|| left_out.clone());
     let mut document = Document::new(procedure, &plan, world, &parameters, &values);
     document.tester_limits_unknown = unknown.as_deref();
     document.warnings = &warnings;
@@ -101,7 +103,9 @@ fn measure<P: benchmark::run::Procedure>(only: &[P::Test], args: &Common) -> Res
     document.compared =
         before.map(|before| Comparison::of(&before, &document.as_runs(), plan.width));
     let judged = document.compared.as_ref().map(Comparison::verdict);
-    document.verdict = Verdict::of_all([verdict(trouble.as_ref())].into_iter().chain(judged));
+    let asked = left_out.map(|_| Verdict::NotJudged);
+    let whole = [verdict(trouble.as_ref())];
+    document.verdict = Verdict::of_all(whole.into_iter().chain(judged).chain(asked));
     let tables = text_of(runs.last().map_or(String::new(), P::text), &document);
     let compared = document.compared.as_ref();
     let junit = || junit_xml(procedure, &testbed, &values, trouble.as_ref(), compared);
@@ -113,6 +117,14 @@ fn measure<P: benchmark::run::Procedure>(only: &[P::Test], args: &Common) -> Res
     // After the results are printed, so that a failed file does not lose them.
     written.into_iter().collect::<Result<()>>()?;
     Ok(exit(document.verdict))
+}
+
+/// Names the tests that were not run; `None` if all were.
+fn left_out(runs: &[Value]) -> Option<String> {
+    let names = runs.iter().filter_map(|run| run.get("not_run")?.as_array());
+    let names: BTreeSet<&str> = names.flatten().filter_map(Value::as_str).collect();
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+    (!names.is_empty()).then(|| format!("asked for by name and not run: {names}"))
 }
 
 /// Runs of a procedure.
@@ -199,7 +211,7 @@ fn earlier(path: &Path, procedure: &str, parameters: &BTreeMap<String, String>) 
     let text = std::fs::read_to_string(path)
         .map_err(|error| bad_input(anyhow!("--baseline {name}: cannot be read: {error}")))?;
     let wrong = |why: String| bad_input(anyhow!("--baseline {name}: {why}; give a file of --json"));
-    let before: Runs = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let before: Runs = serde_json::from_str(&text).map_err(|error| wrong(printable::json_error(&error)))?;
     if before.procedure != procedure {
         let other = printable::excerpt(&before.procedure);
         return Err(wrong(format!("it has results of {other}, not {procedure}")));
@@ -230,5 +242,20 @@ fn verdict(trouble: Option<&TrialError>) -> Verdict {
         None => Verdict::Pass,
         Some(TrialError::Disturbed(_) | TrialError::Interrupted) => Verdict::Inconclusive,
         Some(TrialError::Error(_) | TrialError::Missing(_)) => Verdict::Fail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn tests_that_were_not_run_are_named_once() {
+        let run = |names: &[&str]| json!({"throughput": [{"size": 64}], "not_run": names});
+        let why = "asked for by name and not run: broadcast, congestion";
+        let runs = [run(&["congestion", "broadcast"]), run(&["congestion"])];
+        assert_eq!(left_out(&runs).as_deref(), Some(why));
+        assert_eq!(left_out(&[json!({"throughput": []})]), None);
     }
 }

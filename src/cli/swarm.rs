@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::Args;
 use serde::Serialize;
 
@@ -67,7 +67,7 @@ pub struct SwarmArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     #[arg(conflicts_with_all = ["count", "seed", "jobs", "keep", "rows", "shard", "replay"])]
     join: Vec<PathBuf>,
-    /// Run only this lab file, with the swarm's checks.
+    /// Run only this lab file, without variants or a sweep, with the swarm's checks.
     #[arg(long, value_name = "LAB", conflicts_with_all = ["count", "seed", "jobs", "rows"])]
     replay: Option<PathBuf>,
     /// Format of the results on standard output.
@@ -174,9 +174,7 @@ fn verdict_of(scope: Scope, summary: &Summary) -> Verdict {
 /// Runs one lab file.
 fn replay(file: &Path) -> Result<ExitCode> {
     Kind::Lab.expect(file)?;
-    let mut lab = None;
-    crate::lab::load_changed(file, |raw| lab = Some(raw.clone())).map_err(bad_input)?;
-    let trial = swarm::run_lab(&lab.context("the file was read").map_err(bad_input)?);
+    let trial = swarm::run_lab(&crate::lab::load_raw(file).map_err(bad_input)?);
     let mut out = terminal::stdout();
     let frames = count(trial.counts.frames);
     match trial.failure() {

@@ -11,6 +11,7 @@
 //! states its length.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 /// Escapes every character that changes how a terminal shows the others. Line feeds and tabs stay.
 #[must_use]
@@ -147,6 +148,28 @@ fn words(text: &str, out: &mut String) {
     }
 }
 
+/// Returns an error of a reader of JSON in words: the names of Rust's types say nothing to who wrote the file.
+#[must_use]
+pub fn json_error(error: &impl Display) -> String {
+    let text = error.to_string();
+    let Some((before, wanted)) = text.split_once("expected ") else { return text };
+    let (word, after) = wanted.split_at(wanted.find(' ').unwrap_or(wanted.len()));
+    let words = match word {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "struct" => "an object",
+        "a" if after.starts_with(" map") => "an object",
+        _ => return text,
+    };
+    // Behind `struct` are its name and the number of its fields; the place in the text is always last.
+    let after = match words {
+        "an object" => &after[after.find(" at line ").unwrap_or(after.len())..],
+        _ => after,
+    };
+    format!("{before}expected {words}{after}")
+}
+
 fn cut(text: &str, most: usize) -> Cow<'_, str> {
     // A character has at least one byte.
     if text.len() <= most {
@@ -176,6 +199,31 @@ mod tests {
         assert_eq!(text("one\n\ttwo \u{fc}\u{4e2d}"), "one\n\ttwo \u{fc}\u{4e2d}");
         assert_eq!(line("port\nport2: up\tx"), "port\\nport2: up\\tx");
         assert_eq!(lines(["a\nb", "c\u{1b}"]), "a\\nb\nc\\u{1b}\n");
+    }
+
+    #[test]
+    fn errors_of_json_have_no_type_of_rust() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Whole {
+            #[expect(dead_code, reason = "only read")]
+            n: u64,
+        }
+        for (text, why) in [
+            ("[]", "invalid length 0, expected an object at line 1 column 2"),
+            ("5", "invalid type: integer `5`, expected an object at line 1 column 1"),
+            (
+                "{\"n\": -1}",
+                "invalid value: integer `-1`, expected a whole number from 0 at line 1 column 8",
+            ),
+            ("{}", "missing field `n` at line 1 column 2"),
+            ("{", "EOF while parsing an object at line 1 column 1"),
+        ] {
+            assert_eq!(json_error(&serde_json::from_str::<Whole>(text).unwrap_err()), why);
+        }
+        assert_eq!(
+            json_error(&"invalid type: null, expected a map"),
+            "invalid type: null, expected an object"
+        );
     }
 
     #[test]

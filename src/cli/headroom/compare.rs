@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,7 @@ use crate::cli::{Format, bad_input, terminal};
 use crate::config::quantity::Size;
 use crate::headroom::Term;
 use crate::headroom::models::Model;
+use crate::printable;
 use crate::units::{BitsPerSec, Bytes};
 use ::text::{Align, Table, count};
 
@@ -170,6 +171,7 @@ fn measured(args: &CompareArgs) -> Result<Option<(&'static str, u64)>> {
 fn read(path: &Path, rate: BitsPerSec) -> Result<u64> {
     let text = std::fs::read(path)?;
     let measurement: Measurement = serde_json::from_slice(&text)
+        .map_err(|error| anyhow!(printable::json_error(&error)))
         .context("is not what `sluice headroom measure --format json` prints")?;
     let of_link = BitsPerSec::new(measurement.rate_bps).context("has a rate of 0")?;
     ensure!(

@@ -94,7 +94,7 @@ type Observed = (Instant, Vec<u8>, usize);
 
 fn read(path: &Path) -> Result<Vec<Observed>> {
     let shown = || path.display().to_string();
-    ensure!(path.is_file(), "{}: no such file", shown());
+    ensure!(path.is_file(), "{}: is no file", shown());
     let mut packets = Vec::new();
     for packet in captures::open(path).with_context(shown)? {
         let packet = match packet {

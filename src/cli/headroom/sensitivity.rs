@@ -13,6 +13,7 @@ use crate::cli::{Format, bad_input, terminal};
 use crate::config::quantity::{Length, LinkRate, Size, Span};
 use crate::headroom::models::ieee;
 use crate::headroom::{DelayInputs, Effect, Frames, Term};
+use crate::printable;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 use ::text::{Align, Table, count, delay as time};
@@ -207,6 +208,7 @@ impl Parts {
 fn from_measurement(args: &SensitivityArgs, path: &Path) -> Result<Vec<Row>> {
     let text = std::fs::read(path)?;
     let measured: Measured = serde_json::from_slice(&text)
+        .map_err(|error| anyhow!(printable::json_error(&error)))
         .context("is not what `sluice headroom measure --format json` prints")?;
     let rate = BitsPerSec::new(measured.rate_bps).context("a rate of 0")?;
     ensure!(!measured.measurements.is_empty(), "has no measurement that succeeded");

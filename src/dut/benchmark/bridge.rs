@@ -58,16 +58,14 @@ pub(crate) fn addresses(runner: &mut Runner<'_>) -> Result<Option<AddressRow>, T
     let plan = runner.plan;
     let ports = plan.equal_ports();
     if ports < PORTS {
-        let what =
-            format!("addresses: not run; they need {PORTS} ports of one rate, there are {ports}");
-        runner.note(what);
+        let why = format!("they need {PORTS} ports of one rate, there are {ports}");
+        runner.not_run("addresses", &why);
         return Ok(None);
     }
     let (most, rate) = (plan.learning.addresses, f64::from(plan.learning.rate));
     // Without this a device that drops frames to unknown addresses would seem to know all of them.
     if knows(runner, most.min(CONTROL), false, rate)? {
-        let what = "addresses: not run; frames to unknown addresses are not flooded";
-        runner.note(what);
+        runner.not_run("addresses", "frames to unknown addresses are not flooded");
         return Ok(None);
     }
     let good = search::largest(most, |count| knows(runner, count, true, rate))?;
@@ -184,8 +182,7 @@ pub(crate) fn broadcast(
     let plan = runner.plan;
     let ports = plan.equal_ports();
     if ports < 2 || ports < plan.setup.ports.len() {
-        let what = "broadcast: not run; it needs two ports or more, all of one rate";
-        runner.note(what);
+        runner.not_run("broadcast", "it needs two ports or more, all of one rate");
         return Ok(None);
     }
     let line = plan.line_rate(0, size);

@@ -16,6 +16,7 @@ use validate::trial::Trial;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::plan::Plan;
+use ground::printable;
 use ground::time::Duration;
 
 /// First line of a journal: the run that it is of.
@@ -217,7 +218,7 @@ fn digest(text: &str) -> u64 {
 
 fn parsed<T: for<'de> Deserialize<'de>>(n: u64, line: &[u8]) -> Result<T, JournalError> {
     let parsed = serde_json::from_slice(line.trim_ascii_end());
-    parsed.map_err(|error| JournalError::Line(n, error.to_string()))
+    parsed.map_err(|error| JournalError::Line(n, printable::json_error(&error)))
 }
 
 impl Bench for Journal<'_> {

@@ -131,9 +131,8 @@ pub(crate) fn from_reset(
     let kinds = ResetKind::ALL.into_iter().filter(|kind| runner.has(Capability::Reset(*kind)));
     let kinds: Vec<_> = kinds.collect();
     if kinds.is_empty() {
-        runner.note(
-            "reset: not run; the DUT file has no `adapter.command.resets`, or `virtual.resets`",
-        );
+        let why = "the DUT file has no `adapter.command.resets`, or `virtual.resets`";
+        runner.not_run("reset", why);
     }
     kinds.into_iter().map(|kind| measure(runner, size, load, kind)).collect()
 }

@@ -245,7 +245,7 @@ pub struct PressureRow {
 fn pressure(runner: &mut Runner<'_>, size: u32) -> Result<Option<PressureRow>, TrialError> {
     let plan = runner.plan;
     if !runner.has(Capability::ShortGap) {
-        runner.note("pressure: not run; ports in software cannot shorten the gap");
+        runner.not_run("pressure", "ports in software cannot shorten the gap");
         return Ok(None);
     }
     if !has(runner, "pressure", 2) {

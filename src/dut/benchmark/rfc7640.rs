@@ -106,7 +106,7 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(
         .filter(|p| PrioritySet(setup.lossless.0 | setup.lossy.0).contains(*p))
         .collect();
     let Some(ends) = ends(runner.plan) else {
-        runner.note("bursts: not run; they need 3 ports of one rate, or a flow to a slower port");
+        runner.not_run("bursts", "they need 3 ports of one rate, or a flow to a slower port");
         return Ok(());
     };
     for size in runner.plan.sizes.clone() {

@@ -84,9 +84,7 @@ impl Procedure for Tables {
 pub(crate) fn has(runner: &mut Runner<'_>, test: &str, least: usize) -> bool {
     let ports = runner.plan.equal_ports();
     if ports < least {
-        runner.note(format!(
-            "{test}: not run; it needs {least} ports of one rate, there are {ports}"
-        ));
+        runner.not_run(test, &format!("it needs {least} ports of one rate, there are {ports}"));
     }
     ports >= least
 }
@@ -322,7 +320,7 @@ fn incast(runner: &mut Runner<'_>, size: u32) -> Result<Vec<IncastRow>, TrialErr
         return Ok(Vec::new());
     }
     if !runner.has(Capability::Stateful) {
-        runner.note("incast: not run; ports with several queues or MACsec have no connections");
+        runner.not_run("incast", "ports with several queues or MACsec have no connections");
         return Ok(Vec::new());
     }
     if size < HEADERS + PROBE + tag_len(runner) {

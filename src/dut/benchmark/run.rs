@@ -2,6 +2,7 @@
 //! as CSV, all made from the same serialised rows.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use serde::Serialize;
@@ -22,6 +23,9 @@ pub struct Run<T> {
     /// Remarks about the numbers, once each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Tests that were not run at all; the notes have the reasons.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub not_run: BTreeSet<String>,
     /// Reason why the run ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
@@ -86,9 +90,9 @@ pub fn run<P: Procedure>(
     let mut runner = Runner::new(&plan, bench, progress);
     let mut tables = P::default();
     let trouble = tables.fill(&mut runner, &P::selected(only)).err();
-    let Runner { took, trials, notes, .. } = runner;
+    let Runner { took, trials, notes, not_run, .. } = runner;
     let ended = trouble.as_ref().map(ToString::to_string);
-    (Run { tables, took, trials, notes, ended }, trouble)
+    (Run { tables, took, trials, notes, not_run, ended }, trouble)
 }
 
 /// Field of a row with its duration in seconds: of virtual time for a virtual device, else of the clock, with

@@ -1,5 +1,6 @@
 //! A trial: streams of frames, and what the device forwarded of them.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use ground::time::Duration;
@@ -154,6 +155,8 @@ pub struct Runner<'a> {
     pub trials: u64,
     /// Lines for the reader, once each.
     pub notes: Vec<String>,
+    /// Tests that were not run at all.
+    pub not_run: BTreeSet<String>,
     /// Durations of the rows so far.
     pub took: Vec<Took>,
     /// Seconds of all trials since the last row.
@@ -175,7 +178,8 @@ impl<'a> Runner<'a> {
         // Outside of a search every missing frame is part of a result.
         let (notes, took, used) = (Vec::new(), Vec::new(), Use::Number);
         let (spent, left, doubt) = (0.0, ATTEMPTS, None);
-        Self { plan, bench, progress, trials: 0, notes, took, spent, used, left, doubt }
+        let not_run = BTreeSet::new();
+        Self { plan, bench, progress, trials: 0, notes, not_run, took, spent, used, left, doubt }
     }
 
     /// True if equal trials have equal results.
@@ -225,6 +229,12 @@ impl<'a> Runner<'a> {
     pub(crate) fn also(&mut self, table: &'static str, count: usize) {
         let seconds = self.took.last().map_or(0.0, |took| took.seconds);
         self.took.extend((0..count).map(|_| Took { table, seconds }));
+    }
+
+    /// Records that a test was not run at all, with the reason as a line for the reader.
+    pub fn not_run(&mut self, test: &str, why: &str) {
+        self.not_run.insert(test.to_owned());
+        self.note(format!("{test}: not run; {why}"));
     }
 
     /// Adds a line for the reader.

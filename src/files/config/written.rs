@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::quantity::{Rate, Ratio, Size, Span};
-use super::raw::Range;
+use super::raw::{Centiseconds, Range};
 use super::tree::{self, Node};
 use super::{ConfigError, Machine, SwitchFile, parse_tree};
 use buffer::{BufferPlan, GroupKind, GroupPlan, SharedLimit};
@@ -358,22 +358,24 @@ impl Written {
         Ok(parse_tree(&self.name, self.root.clone(), machine)?.0)
     }
 
-    /// Writes the objects whose values in `plan` differ from those in the file.
+    /// Returns the file with the objects whose values in `plan` differ from those in the file.
     ///
     /// # Errors
-    /// All problems of the file.
-    pub fn write_objects(
-        &mut self,
+    /// All problems of either file: a switch with these values could not be started again.
+    pub fn with_objects(
+        &self,
         plan: &CongestionPlan,
         ports: usize,
         machine: &Machine,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<Self, ConfigError> {
+        let mut written = self.clone();
         // What was written in one pass may change the defaults of other objects in the next.
         for _ in 0..PASSES {
-            let file = self.resolve(machine)?.plan.congestion;
-            self.write_changed(plan, &file, ports);
+            let file = written.resolve(machine)?.plan.congestion;
+            written.write_changed(plan, &file, ports);
         }
-        Ok(())
+        written.resolve(machine)?;
+        Ok(written)
     }
 }
 
@@ -388,6 +390,7 @@ pub fn object_value(object: Object, text: &str) -> Result<ObjectValue, String> {
         |n: Option<u64>| n.and_then(|n| n.try_into().ok()).map(ObjectValue::Number).ok_or_else(out);
     let named = |why| format!("{}: {why}", object.name());
     let value = match kind {
+        Kind::Counter(_) => return Err(ObjectError::new(object, Reason::ReadOnly).to_string()),
         Kind::Number { unit: Unit::Octets, .. } => {
             number(Some(text.parse::<Size>().map_err(named)?.0))?
         }
@@ -403,7 +406,7 @@ pub fn object_value(object: Object, text: &str) -> Result<ObjectValue, String> {
         }
         // A plain number in the object's unit, or a time with its unit.
         Kind::Number { unit: Unit::Centiseconds, .. } if text.trim().parse::<u64>().is_err() => {
-            let Span(span) = text.parse().map_err(named)?;
+            let Centiseconds(span) = text.parse().map_err(named)?;
             let (picos, unit) = (span.as_picos(), CENTISECOND.as_picos());
             if picos % unit != 0 {
                 return Err(named("not a whole number of centiseconds (10ms)".into()));

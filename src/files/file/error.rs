@@ -40,6 +40,8 @@ impl Finding {
     /// is the only constructor.
     pub fn new(mark: Option<Mark>, path: &str, what: &str) -> Self {
         let what = printable::message(what).into_owned();
+        // What a client wrote is at no line of the file.
+        let mark = mark.filter(|mark| mark.line > 0);
         Self { mark, path: printable::excerpt(path).into_owned(), what }
     }
 

@@ -38,16 +38,22 @@ pub fn load(path: &Path) -> Result<(LabPlan, Vec<Warning>), ConfigError> {
     parse(&name, &text)
 }
 
-/// Reads a lab file after fields are changed, for instance by arguments of a command.
+/// Reads the raw model of a lab file that is one run, with the generator file that it names.
 ///
 /// # Errors
-/// All errors of the changed file, or that it could not be read.
-pub fn load_changed(
-    path: &Path,
-    change: impl FnOnce(&mut raw::Lab),
-) -> Result<(LabPlan, Vec<Warning>), ConfigError> {
+/// All errors of the file, or that it could not be read, or has several runs.
+pub fn load_raw(path: &Path) -> Result<raw::Lab, ConfigError> {
     let (name, text) = config::read_text(path, "lab file")?;
-    examine_changed(&name, &text, change).map(|(resolved, warnings)| (resolved.plan, warnings))
+    let root = config::tree::read(&text, EMPTY).map_err(|f| ConfigError::one(&name, f))?;
+    examine(&name, &text)?;
+    for several in ["variants", "sweep", "search"] {
+        let place = Place::root(&root).key(several);
+        if root.get(several).is_some() {
+            let what = "the file has several runs, and one is needed; take it out";
+            return Err(ConfigError::one(&name, place.finding(what)));
+        }
+    }
+    raw_lab(&name, &root)
 }
 
 /// Parses the text of a lab file; `name` is the file name in errors.
@@ -63,16 +69,8 @@ pub fn parse(name: &str, text: &str) -> Result<(LabPlan, Vec<Warning>), ConfigEr
 /// # Errors
 /// All errors of the text.
 pub fn examine(name: &str, text: &str) -> Result<(Resolved, Vec<Warning>), ConfigError> {
-    examine_changed(name, text, |_| {})
-}
-
-fn examine_changed(
-    name: &str,
-    text: &str,
-    change: impl FnOnce(&mut raw::Lab),
-) -> Result<(Resolved, Vec<Warning>), ConfigError> {
     let root = config::tree::read(text, EMPTY).map_err(|f| ConfigError::one(name, f))?;
-    examine_tree(name, &root, change)
+    examine_tree(name, &root, |_| {})
 }
 
 pub(super) fn examine_tree(

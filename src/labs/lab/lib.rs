@@ -9,7 +9,7 @@ mod resolve;
 pub mod study;
 pub mod swarm;
 
-pub use file::{LabFile, examine, is_lab, load, load_changed, parse, resolve_raw};
+pub use file::{LabFile, examine, is_lab, load, load_raw, parse, resolve_raw};
 pub use labfile as raw;
 pub use labfile::lab_schema;
 pub use labrun::*;

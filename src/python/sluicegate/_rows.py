@@ -64,7 +64,7 @@ class Rows(List[Dict[str, Any]]):
 def read_rows(path: Union[str, os.PathLike[str]]) -> Rows:
     """Reads rows from a file of `sluice run --rows`, or from the parts in the folder of a sweep.
 
-    A study is complete with all runs of its lab; a file of a part, such as of one variant, is not.
+    A study is complete with all runs of its lab by one build; a file of a part, such as of one variant, is not.
 
     Raises ValueError: a line is not JSON, or the folder has no parts.
     """
@@ -81,12 +81,18 @@ def read_rows(path: Union[str, os.PathLike[str]]) -> Rows:
 
 
 def _missing(rows: list[dict[str, Any]]) -> int:
-    """Returns the number of runs without a row; a row that does not say of how many it is counts as one."""
-    numbers: dict[tuple[Any, Any], set[Any]] = {}
+    """Returns the number of runs without a row; a row that does not say of how many it is counts as one.
+
+    Rows of two builds are of two studies: they say nothing about each other's runs.
+    """
+    numbers: dict[tuple[Any, Any, Any], set[Any]] = {}
     for row in rows:
-        numbers.setdefault((row.get("study"), row.get("runs")), set()).add(row.get("n"))
-    left = ((runs - len(own) if isinstance(runs, int) else 1) for (_, runs), own in numbers.items())
-    return sum(left)
+        numbers.setdefault((row.get("study"), row.get("version"), row.get("runs")), set()).add(row.get("n"))
+
+    def left(runs: Any, own: set[Any]) -> int:
+        return runs - sum(1 for n in own if n in range(runs)) if isinstance(runs, int) else 1
+
+    return sum(left(runs, own) for (_, _, runs), own in numbers.items())
 
 
 def _read(file: Path) -> Iterable[dict[str, Any]]:

@@ -170,6 +170,12 @@ def test_rows_of_a_part_do_not_pass(tiny, tmp_path, sluice):
     # A line that is there twice is no other run.
     part.write_text("".join([*lines[:3], lines[0]]))
     assert sluicegate.read_rows(part).missing == 1
+    # Nor is a line of another build, or of a run that the lab does not have.
+    version = f'"{sluicegate.read_rows(file)[0]["version"]}"'
+    part.write_text("".join([*lines[:3], lines[3].replace(version, '"another"')]))
+    assert not sluicegate.read_rows(part).passed
+    part.write_text("".join([*lines[:3], lines[3].replace('"n":3,', '"n":4,')]))
+    assert sluicegate.read_rows(part).missing == 1
 
 
 def test_bad_points_are_refused_before_the_first_run(tiny):

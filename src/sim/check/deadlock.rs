@@ -317,22 +317,37 @@ impl Deadlocks {
             );
             return Some((Verdict::NotJudged, why));
         }
+        if let Some(why) = self.halted(known, now, lateness) {
+            return Some((Verdict::NotJudged, why));
+        }
         let is_switch = |node: NodeId| facts.node(node).is_switch;
         let all = facts.directions().filter(|port| is_switch(facts.from(*port).node));
         let queues = all.flat_map(|port| (0..PRIORITIES as u8).map(move |class| (port, class)));
         let queues: Vec<Queue> =
             queues.filter(|(port, class)| is_queued(nodes, facts.from(*port), *class)).collect();
         let patience = queues.iter().map(|(port, _)| self.patience[port.index()]).max()?;
-        // A frame or a pause may still be on its way.
-        if now.since(self.started) <= patience {
-            return None;
-        }
         // What a host pauses may go on, and a stalled switch as well.
-        let host = queues.iter().find(|(port, class)| {
+        let is_paused_by_host = |(port, class): &Queue| {
             let held = passages.of_place(facts, *port, *class);
             let is_paused = |p: Priority| pauses.is_paused(facts, passages, now, *port, p.index());
             !is_switch(facts.to(*port).node) && held.iter().any(is_paused)
-        });
+        };
+        // A frame or a pause may still be on its way.
+        if now.since(self.started) <= patience {
+            // That others go on says nothing about a queue that a host has held up for half of the run.
+            let is_held = |queue: &&Queue| {
+                let moved = self.last_sent(queue.0, queue.1);
+                let is_long = now.since(moved) >= moved.since(Instant::ZERO);
+                is_long && now.since(moved) > patience && is_paused_by_host(queue)
+            };
+            let queue @ (port, class) = queues.iter().find(is_held)?;
+            let (name, host) = (&facts.from(*port).name, &facts.to(*port).name);
+            let moved = self.last_sent(queue.0, queue.1).since(Instant::ZERO);
+            let why =
+                format!("class {class} of {name} has sent nothing since {moved}; {host} pauses it");
+            return Some((Verdict::NotJudged, why));
+        }
+        let host = queues.iter().find(|queue| is_paused_by_host(queue));
         let host = host.map(|(port, _)| format!("{} pauses them", facts.to(*port).name));
         let late = queues.iter().map(|(port, _)| facts.from(*port).node);
         let mut late = late.filter(|node| lateness.since(*node).is_some());
@@ -347,6 +362,27 @@ impl Deadlocks {
             Some(why) => (Verdict::NotJudged, format!("{what}; {why}")),
             None => (Verdict::Fail, format!("{what}; no circle of queues was found")),
         })
+    }
+}
+
+impl Deadlocks {
+    /// A switch with frames that is stalled at the end, or whose processor was busy for half of the run: what
+    /// waits for it cannot be judged, although other nodes go on, and hosts send into it.
+    fn halted(&self, known: &Known<'_>, now: Instant, lateness: &Lateness) -> Option<String> {
+        let Known { facts, passages, .. } = known;
+        let ingresses = passages.held().map(|passage| passage.ingress);
+        let mut waits = ingresses.filter_map(|ingress| {
+            let node = facts.from(ingress).node;
+            let since = lateness.since(node)?;
+            let wait = now.since(since);
+            let stalls = &facts.node(node).stalls;
+            let is_stalled = stalls.iter().any(|(from, until)| (*from..*until).contains(&now));
+            let is_long = is_stalled || wait >= since.since(Instant::ZERO);
+            (is_long && wait > self.patience[ingress.index()]).then_some((since, node))
+        });
+        let (since, node) = waits.next()?;
+        let (name, since) = (&facts.node(node).name, since.since(Instant::ZERO));
+        Some(format!("{name} stands still since {since} with frames in it"))
     }
 }
 

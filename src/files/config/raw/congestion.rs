@@ -233,6 +233,11 @@ impl FromStr for Centiseconds {
             Ok(n) => format!("{n}0ms")
                 .parse::<Span>()
                 .map_err(|_| format!("{n} centiseconds are over 100 days")),
+            // Elsewhere a bare number is seconds, here a whole one is centiseconds: 0.5 could be either.
+            Err(_) if text.parse::<f64>().is_ok() => {
+                let whole = "a number of centiseconds is whole; write another time with its unit, such as 500ms";
+                return Err(format!("`{text}`: {whole}"));
+            }
             Err(_) => text.parse(),
         };
         span.map(|Span(span)| Self(span))

@@ -25,8 +25,7 @@ fn file(text: &str) -> SwitchFile {
 
 /// Returns the file with the objects of `plan`, as text and resolved.
 fn saved(start: &SwitchFile, plan: &CongestionPlan) -> (String, SwitchFile) {
-    let mut written = start.written.clone();
-    written.write_objects(plan, 2, &Machine::any()).unwrap();
+    let written = start.written.with_objects(plan, 2, &Machine::any()).unwrap();
     let text = written.to_yaml();
     (text.clone(), file(&text))
 }
@@ -64,8 +63,8 @@ fn every_writable_object_comes_back_with_another_value() {
                 continue;
             }
             if value == V::Choice("own") {
-                // Such a switch sends nothing, and a file that asks for it is refused.
-                let refused = start.written.clone().write_objects(&plan, 2, &Machine::any());
+                // Such a switch would send nothing.
+                let refused = start.written.with_objects(&plan, 2, &Machine::any());
                 assert!(refused.unwrap_err().to_string().contains("no address to send from"));
                 continue;
             }
@@ -244,9 +243,32 @@ fn what_is_no_value_says_which_there_are() {
         ("sfcMaxFlowLife", "15ms", "not a whole number of centiseconds"),
         ("sfcMaxFlowLife", "0", "1 to 864000000 centiseconds"),
         ("sfc.form", "long", "simplified or encapsulated"),
-        ("sfcTransmittedSFCMs", "0", "a counter"),
+        ("sfcMaxFlowLife", "0.5", "whole; write another time with its unit"),
+        ("sfcTransmittedSFCMs", "0", "cannot be written"),
     ] {
         let error = read(name, text).unwrap_err();
         assert!(error.contains(why) && error.starts_with(name), "{error}");
     }
+}
+
+#[test]
+fn what_contradicts_the_rest_of_the_file_is_refused_without_a_line_of_it() {
+    let start = file(FILE);
+    let mut plan = start.plan.congestion.clone();
+    let port = Object::named("sfcmUDPPort").unwrap();
+    managed::set(&mut plan, 2, port, At::default(), V::Number(50_000)).unwrap();
+    plan.proxy = None;
+    // A proxy that is added to the file of the start has another port than the points have now.
+    let mut without = start.written.clone();
+    without.remove_section(Section::SfcProxy);
+    let mut with = without.with_objects(&plan, 2, &Machine::any()).unwrap();
+    for (file, agrees) in [(&mut without, false), (&mut with, true)] {
+        file.add_section(Section::SfcProxy, "{}").unwrap();
+        let proxy = file.resolve(&Machine::any()).unwrap().plan.congestion.proxy.unwrap();
+        assert_eq!(proxy.udp_port == 50_000, agrees);
+    }
+    let from = Object::named("sfc.from").unwrap();
+    managed::set(&mut plan, 2, from, At::default(), V::Choice("own")).unwrap();
+    let refused = start.written.with_objects(&plan, 2, &Machine::any()).unwrap_err().to_string();
+    assert!(refused.starts_with("switch.yaml: sfc.from: "), "{refused}");
 }

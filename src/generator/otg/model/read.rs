@@ -359,7 +359,7 @@ pub(super) enum Picked<T> {
 /// ignored, as OTG specifies, but fields that are not in `known` are refused.
 ///
 /// # Errors
-/// Several alternatives and no choice; unknown fields beside the alternative.
+/// Several alternatives and no choice; others than the chosen one alone; unknown fields beside the alternative.
 pub(super) fn pick<T, E: de::Error>(
     choice: Option<String>,
     given: Vec<(String, T)>,
@@ -378,6 +378,12 @@ pub(super) fn pick<T, E: de::Error>(
             }
         };
     };
+    // Defaults in the place of what is written would be another test.
+    let is_known = |name: &str| known.contains(&name);
+    let is_missing = is_known(&choice) && given.iter().all(|(name, _)| *name != choice);
+    if let Some((name, _)) = given.iter().find(|(name, _)| is_missing && is_known(name)) {
+        return Err(E::custom(format!("`choice` is {choice}, and it has {name} alone; keep one")));
+    }
     let mut picked = Picked::Bare(choice);
     for (name, body) in given {
         match &picked {

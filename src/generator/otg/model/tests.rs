@@ -59,6 +59,8 @@ fn the_choice_says_which_alternative_is_read() {
     assert_eq!(f.rate, Some(FlowRate::Mbps(3)));
     let why = refused(&flow(&json!({"rate": {"pps": "7", "mbps": "3"}})));
     assert_eq!(why, "flows[0].rate: has mbps, pps; keep one, or name it in `choice`");
+    let why = refused(&flow(&json!({"rate": {"choice": "pps", "mbps": "3"}})));
+    assert_eq!(why, "flows[0].rate: `choice` is pps, and it has mbps alone; keep one");
     let why = refused(&flow(&json!({"rate": {"choice": "pps", "pps": 7, "ppps": 3}})));
     let wanted = "flows[0].rate: unknown field `ppps`; did you mean `pps`? known here: ";
     assert!(why.starts_with(wanted), "{why}");

@@ -172,6 +172,12 @@ fn value(cx: &mut Cx, place: &Place<'_>, raw: &raw::Value) -> CheckKind {
     if raw.expect.is_some() && raw.same_as.is_some() {
         cx.error(&place.key("same_as"), "`expect` is there too; leave out one of them");
     }
+    if raw.same_as.as_ref() == Some(&raw.path) {
+        cx.error(
+            &place.key("same_as"),
+            "is `path` itself, so nothing is compared; name another number",
+        );
+    }
     if raw.tolerance.is_some() && !is_value {
         cx.error(&place.key("tolerance"), "there is nothing it is a tolerance of; add `expect`");
     }

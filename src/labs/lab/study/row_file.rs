@@ -12,6 +12,7 @@ use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use super::{Part, Row, Study};
+use ground::printable;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -70,7 +71,7 @@ pub fn each_row<R: DeserializeOwned>(
             return Ok(());
         }
         let row = serde_json::from_slice(line);
-        take(n, row.map_err(|error| RowError::Line(n, error.to_string()))?)
+        take(n, row.map_err(|error| RowError::Line(n, printable::json_error(&error)))?)
     })
 }
 

@@ -77,3 +77,39 @@ fn a_network_that_stands_still_at_the_end_is_never_good() {
     let found = deadlock_of(&plan);
     assert_eq!(found.verdict, Verdict::NotJudged, "{found:?}");
 }
+
+#[test]
+fn a_switch_that_is_stalled_at_the_end_is_not_judged_while_hosts_send_into_it() {
+    let verdict = |span: u64| {
+        let mut plan = incast(3, 50_000);
+        let span = Duration::from_micros(span);
+        plan.faults.push(fault(at(50), FaultKind::Stall { node: NodeId(0), span }));
+        let mut network = Network::new(&plan, Checkers::new(&plan)).unwrap();
+        network.run_until(at(END));
+        let (checkers, mut nodes) = network.finish();
+        of(&checkers.finish(at(END), &mut nodes), Check::Deadlock).clone()
+    };
+    let found = verdict(5 * END);
+    assert_eq!(found.verdict, Verdict::NotJudged, "{found:?}");
+    assert!(found.detail.contains("s stands still since 50"), "{found:?}");
+    assert_eq!(verdict(50).verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_queue_that_a_host_pauses_to_the_end_is_not_judged_while_others_move() {
+    let verdict = |pauses: u64| {
+        // Two hosts send to the last, which pauses them, and one to another host, all for the whole run.
+        let mut plan = incast(3, 50_000);
+        host(&mut plan, 3).pauses.push(storm(u16::MAX, 20, 100, pauses));
+        *host(&mut plan, 0) = station(0, &[1], 50_000, &[]);
+        *host(&mut plan, 1) = station(1, &[3], 50_000, &[0]);
+        let mut network = Network::new(&plan, Checkers::new(&plan)).unwrap();
+        network.run_until(at(END));
+        let (checkers, mut nodes) = network.finish();
+        of(&checkers.finish(at(END), &mut nodes), Check::Deadlock).clone()
+    };
+    let found = verdict(20);
+    assert_eq!(found.verdict, Verdict::NotJudged, "{found:?}");
+    assert!(found.detail.contains("has sent nothing since"), "{found:?}");
+    assert_eq!(verdict(1).verdict, Verdict::Pass);
+}

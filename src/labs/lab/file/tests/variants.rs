@@ -167,3 +167,19 @@ fn the_digest_covers_every_file_that_is_named_and_no_other() {
     folder.put("other.txt", b"2");
     assert_eq!(digest(), before);
 }
+
+#[test]
+fn a_lab_that_is_one_run_is_read_with_its_generator_and_one_of_several_is_refused() {
+    let folder = Folder::new("load-raw");
+    folder
+        .put("g.yaml", b"ports: [{name: p1, location: h1}, {name: p2, location: h2}]\nflows: []\n");
+    let lab = "topology: {star: {hosts: 2}}\notg: {file: g.yaml}\n";
+    let path = folder.put("f.yaml", lab.as_bytes());
+    let otg = crate::load_raw(&path).unwrap().otg.unwrap();
+    assert!(otg.config.is_some() && otg.file.is_none());
+    for several in ["variants: {a: {}}", "sweep: {seed: 1..2}", "search: {least: {seed: [1, 2]}}"] {
+        folder.put("f.yaml", format!("{lab}{several}\n").as_bytes());
+        let error = crate::load_raw(&path).unwrap_err().to_string();
+        assert!(error.contains("the file has several runs"), "{several}: {error}");
+    }
+}

@@ -17,6 +17,7 @@ use switch::managed::{
 };
 use switch::{Change, SwitchPlan};
 
+use super::saving::with_objects;
 use super::{Session, lock};
 use crate::messages::{About, Place, SetObject};
 
@@ -94,6 +95,14 @@ impl Session {
         managed::set(&mut new, ports, object, at, value)?;
         // A threshold above the whole buffer would be accepted and never reached.
         managed::reaches(object, value, plan.buffer.octets())?;
+        // What a file could not have is refused here as well, so that the running switch can be saved.
+        let file_with = |objects| with_objects(&lock(&self.saved), objects, ports);
+        if let Err(why) = file_with(&new) {
+            // A file that cannot be read without the change, as its key file is gone, says nothing about it.
+            if file_with(&plan.congestion).is_ok() {
+                return Err(why);
+            }
+        }
         self.controller.apply(Change::Object { object, at, value })?;
         // After the workers: if they refuse it, the plan does not say that they have it.
         plan.congestion = new;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail, ensure};
 use config::{ConfigError, Finding, Machine, SwitchFile, Written};
 use ground::units::{PRIORITIES, PortId, TrafficClass};
-use switch::SwitchPlan;
 use switch::managed::Section;
+use switch::{CongestionPlan, SwitchPlan};
 
 use super::{Session, lock};
 
@@ -86,7 +86,8 @@ impl Session {
         // In this order everywhere: plan, then file.
         let mut plan = lock(&self.plan);
         let mut saved = lock(&self.saved);
-        let mut written = saved.written.clone();
+        // With the objects as they are now, so that the new section agrees with them.
+        let mut written = with_objects(&saved, &plan.congestion, plan.ports.len())?;
         change(&plan, &mut written)?;
         let file = written.resolve(&Machine::any()).map_err(|error| located(&error, settings))?;
         let mut new = plan.clone();
@@ -116,12 +117,10 @@ impl Session {
             !saved.written.has_keys(),
             "the file has MACsec keys, which are not copied; put them into files (`key_file`)"
         );
-        let mut written = saved.written.clone();
         let resolve = |written: &Written| {
             written.resolve(&Machine::any()).map_err(|error| anyhow!("not saved: {error}"))
         };
-        written
-            .write_objects(&plan.congestion, plan.ports.len(), &Machine::any())
+        let mut written = with_objects(&saved, &plan.congestion, plan.ports.len())
             .map_err(|error| anyhow!("not saved: {error}"))?;
         // Only changed groups are written, so that the file keeps its profiles for the others.
         saved.groups.iter().for_each(|port| written.write_groups(&plan, *port));
@@ -145,6 +144,11 @@ impl Session {
             plan.name
         ))
     }
+}
+
+/// Returns the file with the objects of `plan`, if a switch could be started with it.
+pub(super) fn with_objects(saved: &Saved, plan: &CongestionPlan, ports: usize) -> Result<Written> {
+    saved.written.with_objects(plan, ports, &Machine::any()).map_err(|error| located(&error, None))
 }
 
 /// Returns the errors of a changed file with their places: those in a section whose `settings` a client gave
