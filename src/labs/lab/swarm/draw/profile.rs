@@ -175,10 +175,10 @@ pub(super) fn slow(defaults: &mut PortDefaults) {
 
 fn watchdog_times(chance: &mut Chance) -> Watchdog {
     Watchdog {
-        enabled: None,
         detection: Some(Span(chance.span(20_000, 500_000))),
         restoration: Some(Span(chance.span(20_000, 500_000))),
         action: Some(chance.pick(&[StormAction::Drop, StormAction::Forward, StormAction::Alert])),
+        ..Watchdog::default()
     }
 }
 
