@@ -118,6 +118,16 @@ fn judge_duty(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<(),
     let [a, b] = cx.ports()?;
     let times = cx.setup.times;
     let every = Quanta(1).at(cx.setup.rate).saturating_mul(storm::period(cx));
+    let what = format!("rate of priority {priority}, paused for {duty} %, of the line");
+    // A pause begins within a frame, and the port may take its time: in each period so much more is sent.
+    let more = cx.setup.line_time(storm::SIZE) + cx.setup.stop_limit();
+    let more = more.as_secs_f64() / every.as_secs_f64() * 100.0;
+    if more > cx.setup.limits.rate * 100.0 {
+        let why = "`expected.watchdog` takes pauses for storms that are long enough to be told from the reaction to \
+                   them; give it longer times, or switch it off";
+        cx.skip(what, why);
+        return Ok(());
+    }
     let fits = times.hold.as_picos() / every.as_picos().max(1);
     let periods = fits.clamp(2, cx.by_level(4, 1000));
     let start = times.baseline;
@@ -138,11 +148,10 @@ fn judge_duty(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<(),
     let value = cx.rate_of(&observed, &trial, flow, &span);
     let wanted = (100 - duty) as f64;
     let limits = Limits::around(wanted, cx.setup.limits.rate * 100.0);
-    // The ends of the span, and a frame at each.
+    // A frame at each end of the span.
     let off = cx.setup.line_time(storm::SIZE) + observed.uncertainty.saturating_mul(2);
     let u = off.as_secs_f64() / span.end.saturating_sub(span.start).as_secs_f64() * 100.0;
-    let what = format!("rate of priority {priority}, paused for {duty} %, of the line");
-    cx.judge(what, value, limits, u, "%");
+    cx.judge(what, value, limits, u + more, "%");
     let lost = observed.tally(flow).lost();
     cx.count(format!("lost frames of priority {priority}"), lost, Limits::exactly(0.0));
     Ok(())
