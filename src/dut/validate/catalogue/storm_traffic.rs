@@ -298,7 +298,7 @@ pub(super) const LINK_FAILURE: Test = describe! {
            rates within {rate}, and lose nothing from then on. The number of frames lost before is \
            reported. The single pause ends with the link, and A, which has forgotten the device's pause, is \
            paused again before a frame is lost. A link that comes back later than that is not judged in the \
-           last two parts.",
+           last two parts, or inconclusive if the tester was too late.",
     source: "sonic-mgmt L11",
     run: link_failure,
     aliases: &["L11"],
@@ -399,14 +399,16 @@ fn judge_forgotten(
     let times: Vec<_> = observed.of(FlowId(1), Way::Received).map(|r| r.begin).collect();
     let back = back(&times, window.div(16)).filter(|back| *back > up);
     // A margin at either end: the tester sees the link come back late, and the pause end within its uncertainty.
-    let span = back.map(|back| back + window.div(16) + observed.uncertainty);
-    let until = end.saturating_sub(window.div(16) + observed.uncertainty);
-    match span.filter(|from| *from < until) {
-        Some(from) => {
-            let count = observed.began_in(FlowId(0), &(from..until));
+    let margin = window.div(16) + observed.uncertainty;
+    let until = end.saturating_sub(margin);
+    match back {
+        Some(back) if back + margin < until => {
+            let count = observed.began_in(FlowId(0), &(back + margin..until));
             cx.count(what, count, Limits::at_least(1.0));
         }
-        None => cx.skip(what, LATE),
+        Some(back) => cx.skip_late(what, LATE, (back + margin).saturating_sub(until)),
+        // A link that goes down late comes back at once.
+        None => cx.skip_late(what, LATE, window.div(16)),
     }
     Ok(())
 }
@@ -461,7 +463,7 @@ fn judge_paused_again(
         lost += observed.lost_in(FlowId(0), &(back..last));
     }
     match judged {
-        0 => cx.skip(what, LATE),
+        0 => cx.skip_late(what, LATE, lasts.div(2)),
         _ => cx.count(what, lost, Limits::exactly(0.0)),
     }
     Ok(())
