@@ -119,12 +119,12 @@ fn judge_duty(cx: &mut Context<'_>, priority: Priority, duty: u64) -> Result<(),
     let times = cx.setup.times;
     let every = Quanta(1).at(cx.setup.rate).saturating_mul(storm::period(cx));
     let what = format!("rate of priority {priority}, paused for {duty} %, of the line");
-    // A pause begins within a frame, and the port may take its time: in each period so much more is sent.
-    let more = cx.setup.line_time(storm::SIZE) + cx.setup.stop_limit();
+    // A pause begins within a frame, so in each period up to that much more is sent.
+    let more = cx.setup.line_time(storm::SIZE);
     let more = more.as_secs_f64() / every.as_secs_f64() * 100.0;
     if more > cx.setup.limits.rate * 100.0 {
-        let why = "`expected.watchdog` takes pauses for storms that are long enough to be told from the reaction to \
-                   them; give it longer times, or switch it off";
+        let why = "`expected.watchdog` takes pauses for storms that are long against a frame; give it longer times, \
+                   or switch it off";
         cx.skip(what, why);
         return Ok(());
     }
