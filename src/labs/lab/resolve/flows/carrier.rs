@@ -117,7 +117,9 @@ pub(super) fn carrier(
 pub(super) fn given_timeout(raw: Option<&raw::Transport>) -> Option<Duration> {
     let Some(Short::Long(TransportLong { roce, tcp })) = raw else { return None };
     let roce = roce.as_ref().and_then(|roce| roce.timeout);
-    roce.or(tcp.as_ref().and_then(|tcp| tcp.timeout_min)).map(|Span(span)| span)
+    let given = roce.or(tcp.as_ref().and_then(|tcp| tcp.timeout_min)).map(|Span(span)| span);
+    // Zero is refused where the field is read.
+    given.filter(|span| *span > Duration::ZERO)
 }
 
 /// Bytes that a path carries before its frames are taken for lost by default. A choice: 1 ms at 1 Gb/s, and several of
