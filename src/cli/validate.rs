@@ -216,6 +216,7 @@ fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Resu
         !stop.load(Ordering::Relaxed)
     });
     progress.clear();
+    bench.warnings().iter().for_each(|warning| say!("warning: {warning}"));
     Ok(results)
 }
 

@@ -80,6 +80,28 @@ fn nothing_is_left_for_later() {
     }
 }
 
+/// Figures of one kind would differ if each place picked its own rank of the sorted values.
+#[test]
+fn percentiles_of_a_device_have_one_rule() {
+    let picks = |line: &str| {
+        let of_length = line.contains(".get(") && line.contains(".len() ");
+        of_length || [".len() / 2]", "* 99 / 100"].iter().any(|part| line.contains(part))
+    };
+    for line in [
+        "let at = all.len().saturating_sub(1) * 99 / 100;",
+        "times[times.len() / 2]",
+        "reactions.get(reactions.len() * part / 100)",
+    ] {
+        assert!(picks(line), "the rule finds {line}");
+    }
+    for file in rust_files(&["src/dut"]).iter().filter(|file| !file.path.contains("/tests")) {
+        for (number, line) in file.text.lines().enumerate() {
+            let place = number + 1;
+            assert!(!picks(line), "{}:{place}: use `ground::statistics`: {line}", file.path);
+        }
+    }
+}
+
 /// A child whose test is killed goes on and takes the next test's CPU or device, unless it was started
 /// by the helpers of `tests/shared/run.rs`, which end it with the test. They alone know where the program is.
 #[test]

@@ -52,10 +52,11 @@ fn others<'a>(results: &'a Value, expected: &str) -> Vec<(&'a str, &'a str, &'a 
     tests.map(of).filter(|(_, outcome, _)| *outcome != expected).collect()
 }
 
-/// True for V-R16 whose last parts were not run: they need a link that comes back within a pause of 33 ms, which
-/// a busy machine does not give.
+/// True for V-R16 that a busy machine made inconclusive in all runs: it needs a link that comes back within a pause
+/// of 33 ms.
 fn is_late_link((id, outcome, detail): &(&str, &str, &str)) -> bool {
-    (*id, *outcome) == ("V-R16", "skip") && detail.contains("in time after it came back")
+    let is_busy = ["had no CPU", "acted up to"].iter().any(|why| detail.contains(why));
+    (*id, *outcome) == ("V-R16", "inconclusive") && is_busy
 }
 
 #[test]
@@ -112,14 +113,8 @@ fn links_settings_and_counters_are_at_hand() {
     let dir = Dir::new("rings-more");
     // A link must be back within a pause of 33 ms.
     run_ahead();
-    let run = || validate(&dir, RINGS, &["V-R16", "V-S05", "V-C01", "V-C04"]);
-    let mut results = run();
-    for _ in 0..RUNS_MAX {
-        if !others(&results, "pass").iter().any(is_late_link) {
-            break;
-        }
-        results = run();
-    }
-    let others = others(&results, "pass");
+    let results = validate(&dir, RINGS, &["V-R16", "V-S05", "V-C01", "V-C04"]);
+    let mut others = others(&results, "pass");
+    others.retain(|other| !is_late_link(other));
     assert!(others.is_empty(), "{others:#?}");
 }

@@ -141,8 +141,8 @@ pub trait Bench {
     /// trial at rest.
     fn rest(&mut self, _: Duration) {}
 
-    /// Returns what the tester lacks for exact times and full rates, as far as it is known by then.
-    /// Default: nothing.
+    /// Returns what the tester lacks for exact times and full rates, and what else is to be known of the trials so
+    /// far, a sentence each. Default: nothing.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }

@@ -28,6 +28,8 @@ pub struct Observation {
     pub unattended: Unattended,
     /// Longest time for which a device on the same machine had no CPU.
     pub starved: Duration,
+    /// Longest time by which the tester took a link down or up, or changed a setting, after its time in the trial.
+    pub acted_late: Duration,
     /// Counters of the device over the trial, if it reads them.
     pub counters: Option<Counters>,
 }
@@ -260,6 +262,7 @@ impl Observation {
             disturbed: self.disturbed.clone(),
             unattended: self.unattended.clone(),
             starved: self.starved,
+            acted_late: self.acted_late,
             counters: self.counters.clone(),
         }
     }

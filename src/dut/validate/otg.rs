@@ -218,17 +218,21 @@ fn burst(bursts: Bursts, flow: &Flow, setup: &Setup, delay: Option<FlowDelay>) -
         Rate::Line(share) => line.as_nanos_f64() / share,
         Rate::Frames(n) => 1e9 / n.max(1) as f64,
     };
-    // The gap counts from the last bit of the burst, behind which is the least gap of frames.
-    let last = line.saturating_sub(rate.time_for(Bytes(12)));
-    let length = f64::from(bursts.frames - 1) * interval + last.as_nanos_f64();
-    let gap = (bursts.every.as_nanos_f64() - length).max(0.0);
+    let others = Duration::from_nanos_f64(f64::from(bursts.frames - 1) * interval);
     FlowDuration::Burst(Burst {
         bursts: bursts.count,
         packets: bursts.frames,
-        inter_burst_gap: Some(InterBurstGap::Nanoseconds(gap)),
+        inter_burst_gap: gap_after(rate, line + others, bursts.every),
         delay,
         ..Burst::default()
     })
+}
+
+/// Returns the gap between bursts of a length with the last gap of frames, one in each interval.
+fn gap_after(rate: BitsPerSec, length: Duration, every: Duration) -> Option<InterBurstGap> {
+    // The gap counts from the last bit of the burst, behind which is the least gap of frames.
+    let length = length.saturating_sub(rate.time_for(Bytes(12)));
+    Some(InterBurstGap::Nanoseconds(every.saturating_sub(length).as_nanos_f64()))
 }
 
 /// Returns the IP header of a flow. IPv6 addresses are those of benchmarks, 2001:2::/48 (RFC 5180),
@@ -330,6 +334,9 @@ fn learning(port: Port, setup: &Setup) -> flow::Flow {
     }
 }
 
+/// Largest part by which rounding may shorten the interval of control frames. A choice, below all limits of tests.
+const ROUNDED_MAX: f64 = 0.01;
+
 fn octets(name: &str, control: &Control, setup: &Setup, lead: Duration) -> flow::Flow {
     let bytes = control.octets.iter().map(|octet| format!("{octet:02x}")).collect();
     let from = setup.port(control.port);
@@ -337,13 +344,36 @@ fn octets(name: &str, control: &Control, setup: &Setup, lead: Duration) -> flow:
     // The model wants a receiver; of a frame to a group any other port may be it.
     let is_receiver = |port: &&TesterPort| control.octets.starts_with(&port.mac.0);
     let to = setup.ports.iter().find(is_receiver).unwrap_or(next);
+    let size = control.octets.len() as u32 + 4;
+    let line = line_time(from.rate, size);
+    // What has gaps on a fast line may have none on a slow one, which has no room for more.
+    let every = control.every.max(line);
+    let per_second = |interval: Duration| 1e12 / interval.as_picos() as f64;
     // Rounded up: a storm of pauses must not have a gap, and the model has whole frames per second.
-    let pps = (1e12 / control.every.as_picos().max(1) as f64).ceil().max(1.0) as u64;
+    let pps = per_second(every).ceil().min(per_second(line).floor()).max(1.0);
+    let delay = delay(lead + control.start);
+    // On a slow line the next whole number is another interval. Bursts of one frame have any, but a frame that waits
+    // delays those after it.
+    let is_exact = pps <= per_second(every) * (1.0 + ROUNDED_MAX);
+    let duration = match is_exact || control.frames == 1 {
+        true => packets(control.frames, delay),
+        false => {
+            let gap = gap_after(from.rate, line, every);
+            let (bursts, packets) = (control.frames, 1);
+            FlowDuration::Burst(Burst {
+                bursts,
+                packets,
+                inter_burst_gap: gap,
+                delay,
+                ..Burst::default()
+            })
+        }
+    };
     flow::Flow {
         packet: vec![FlowHeader::Custom(FlowCustom { bytes, ..FlowCustom::default() })],
-        size: Some(FlowSize::Fixed(control.octets.len() as u32 + 4)),
-        rate: Some(FlowRate::Pps(pps)),
-        duration: Some(packets(control.frames, delay(lead + control.start))),
+        size: Some(FlowSize::Fixed(size)),
+        rate: Some(FlowRate::Pps(pps as u64)),
+        duration: Some(duration),
         ..flow::Flow::between(name, &from.name, &[&to.name])
     }
 }

@@ -21,7 +21,7 @@ use crate::virtual_bench::Reports;
 use dpdk::{Eal, EalOptions};
 use ground::time::Duration;
 use ground::units::{Priority, Quanta};
-use in_process::{Actions, InProcess, Made, trouble};
+use in_process::{Actions, InProcess, Made, elapsed, trouble};
 use lab::raw::Lab;
 use numbers::{Far, Numbers};
 use recording::{Arrival, Watch, disturbed, linked, missed, records};
@@ -221,6 +221,7 @@ impl RealBench {
         // A device in this process hands frames over at their first bit; of others nothing is known.
         let arrival = if made.is_some() { Arrival::FirstBit } else { Arrival::Unknown };
         let mut seen = records(trial, arrival, setup, &session, &report)?;
+        seen.acted_late = actions.late();
         if let (Some(device), Some(made), true) = (&self.device, &made, trial.counters) {
             let switches = session.device(|device, now| device.snapshots(now)).map_err(trouble)?;
             seen.counters = Some(device.counters(made, &switches));
@@ -244,8 +245,7 @@ impl RealBench {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
-            let report = session.report_of(Some(&[]), false).map_err(trouble)?;
-            let elapsed = report.elapsed_s.unwrap_or(0.0);
+            let elapsed = elapsed(session)?;
             let next = actions.due(session, elapsed)?;
             // The trial ends by the session's clock; the one of the machine only limits how long that may take.
             let left = span.as_secs_f64() - elapsed;

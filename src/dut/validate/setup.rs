@@ -287,6 +287,9 @@ impl Times {
     }
 }
 
+/// Pauses of a storm that fit into the times of the DUT's watchdog. A choice.
+pub(crate) const STORM_PAUSES: u64 = 4;
+
 /// Extent of what is kept of trials, beside the judged values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Keep {
@@ -362,10 +365,17 @@ impl Setup {
         detection.div(5).saturating_mul(4)
     }
 
+    /// Returns the shortest pause of which a storm can be made: renewed after half of it, behind a frame of 1024 bytes,
+    /// it has a tenth left.
+    pub fn storm_pause_min(&self) -> Duration {
+        self.line_time(1024).saturating_mul(5).div(2)
+    }
+
     /// Returns the longest pause of a storm that shall be of an exact length: the longest there is, or a
     /// quarter of the watchdog's times.
     pub fn storm_pause(&self) -> Duration {
-        let times = self.expected.watchdog.map(|dog| dog.detection.min(dog.restoration).div(4));
+        let times = self.expected.watchdog;
+        let times = times.map(|dog| dog.detection.min(dog.restoration).div(STORM_PAUSES));
         Quanta::MAX.at(self.rate).min(times.unwrap_or(Duration::MAX))
     }
 

@@ -360,6 +360,12 @@ impl<'a> Context<'a> {
         self.measured.push(Measurement::skip(what, why));
     }
 
+    /// Records that a part of the test was not run because something came too late. It is inconclusive if that is
+    /// explained by `least` for which this machine was busy.
+    pub fn skip_late(&mut self, what: impl Into<String>, why: &str, least: Duration) {
+        self.measured.push(self.starved.excuse(Measurement::skip(what, why), least));
+    }
+
     /// Returns true if the tester's ports have a capability.
     pub fn has(&self, capability: Capability) -> bool {
         self.bench.has(capability)

@@ -46,6 +46,8 @@ pub struct VirtualBench {
     reports: Reports,
     resets: BTreeMap<ResetKind, Duration>,
     device: Option<Device>,
+    /// Warnings about the configurations of trials, once each.
+    warnings: Vec<String>,
 }
 
 /// The lab without flows and generator, and with NICs also the network with their flows. Both are those of a
@@ -62,7 +64,8 @@ pub(crate) struct Prepared {
 impl VirtualBench {
     /// A bench on a lab, whose generator and flows are replaced by those of the trials.
     pub fn new(setup: Setup, lab: Lab) -> Self {
-        Self { setup, lab, reports: Reports::default(), resets: BTreeMap::new(), device: None }
+        let (reports, resets, warnings) = (Reports::default(), BTreeMap::new(), Vec::new());
+        Self { setup, lab, reports, resets, device: None, warnings }
     }
 
     /// Sets what the counters of the device say.
@@ -109,7 +112,11 @@ impl VirtualBench {
         // Equal trials differ in what is random, as they would on a real device.
         let seed = self.setup.seed.wrapping_add(trial.round.into());
         let (mut plan, of_nics) = self.device(seed)?;
-        lab::set_tester(&mut plan, config).map_err(wrong)?;
+        for warning in lab::set_tester(&mut plan, config).map_err(wrong)? {
+            if !self.warnings.contains(&warning.what) {
+                self.warnings.push(warning.what);
+            }
+        }
         let tester = plan.tester.expect("the lab has a generator");
         for (rate, port) in tester.rates.iter().zip(&self.setup.ports) {
             // Loads and limits are calculated from the rate of the file.
@@ -329,6 +336,10 @@ impl Bench for VirtualBench {
 
     fn count(&mut self, trial: &Trial) -> Result<Counts, TrialError> {
         self.acknowledged(trial).map(|(counts, _)| counts)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
     }
 
     fn acknowledged(&mut self, trial: &Trial) -> Result<(Counts, Vec<Acknowledged>), TrialError> {

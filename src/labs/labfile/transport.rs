@@ -61,7 +61,8 @@ pub struct Roce {
     /// Default: `1`.
     pub ack_every: Option<u32>,
     /// Retransmission timeout: time without an acknowledgement before the first unacknowledged
-    /// packet is sent again. Default: `1ms`.
+    /// packet is sent again. Default: `1ms`, or the time of 125,000 bytes on the slowest link of the path, if that is
+    /// longer: below 1 Gb/s.
     pub timeout: Option<Span>,
     /// Messages, instead of one with all data. Default: one.
     pub messages: Option<Messages>,
@@ -85,7 +86,8 @@ pub struct Tcp {
     pub initial_window: Option<u32>,
     /// Maximum bytes in flight, at least one segment. Default: no limit but 16384 segments.
     pub window: Option<Size>,
-    /// Minimum retransmission timeout. Default: `1ms`, as is usual in data centres.
+    /// Minimum retransmission timeout. Default: `1ms`, as is usual in data centres, or the time of 125,000 bytes on
+    /// the slowest link of the path, if that is longer: below 1 Gb/s.
     pub timeout_min: Option<Span>,
     /// Messages, instead of one with all data. Default: one.
     pub messages: Option<Messages>,

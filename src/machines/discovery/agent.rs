@@ -58,6 +58,8 @@ pub struct Lldp {
 #[derive(Clone, Debug)]
 struct Dcbx {
     plan: DcbxPlan,
+    /// True if PFC is advertised, if it is in the plan.
+    pfc: bool,
     /// Priorities with PFC enabled locally.
     enable: PrioritySet,
     /// Advertised topology.
@@ -67,7 +69,8 @@ struct Dcbx {
 
 impl Dcbx {
     const fn own(&self) -> Own<'_> {
-        Own { plan: &self.plan, enable: self.enable, topology: self.topology }
+        let Self { ref plan, pfc, enable, topology, .. } = *self;
+        Own { plan, pfc, enable, topology }
     }
 }
 
@@ -82,7 +85,7 @@ impl Lldp {
         let dcbx = dcbx.map(|plan| {
             let Own { enable, topology, .. } = Own::planned(plan);
             let resolved = resolve(plan, enable, &[]);
-            Dcbx { resolved, plan: plan.clone(), enable, topology }
+            Dcbx { resolved, plan: plan.clone(), pfc: !plan.follows_pfc, enable, topology }
         });
         Self {
             listens: lldp.admin != AdminStatus::TxOnly,
@@ -283,8 +286,13 @@ impl Lldp {
     fn follow(&mut self, now: Instant) {
         let Some(dcbx) = self.dcbx.as_mut().filter(|dcbx| dcbx.plan.follows_pfc) else { return };
         let peer = peer_of(&self.neighbours).1.and_then(|received| received.dcbx.pfc);
-        if let Some(enable) = peer.map(|pfc| pfc.enable).filter(|enable| *enable != dcbx.enable) {
-            dcbx.enable = enable;
+        // Before that a willing peer would adopt a setting that is not its own. Another port that follows says its
+        // delays first.
+        let mut all = self.neighbours.iter().map(|neighbour| &neighbour.received.dcbx);
+        let is_known = all.any(|dcbx| dcbx.is_peer() || dcbx.information.is_some());
+        let enable = peer.map_or(dcbx.enable, |pfc| pfc.enable);
+        if (dcbx.pfc, dcbx.enable) != (is_known, enable) {
+            (dcbx.pfc, dcbx.enable) = (is_known, enable);
             self.transmitter.changed(now);
         }
     }

@@ -213,6 +213,8 @@ pub fn frame_len(lldp: &LldpPlan, dcbx: Option<&DcbxPlan>) -> Result<usize, Wire
 #[derive(Clone, Copy)]
 pub(super) struct Own<'a> {
     pub(super) plan: &'a DcbxPlan,
+    /// True if PFC is advertised, if it is in the plan.
+    pub(super) pfc: bool,
     /// Priorities with PFC.
     pub(super) enable: PrioritySet,
     /// Advertised topology.
@@ -226,7 +228,8 @@ impl<'a> Own<'a> {
             TopologyPlan::Fixed(topology) => topology,
             TopologyPlan::Recognized(device) => recognition::silent(device),
         });
-        Self { plan, enable: plan.pfc.map_or(PrioritySet::EMPTY, |pfc| pfc.enable), topology }
+        let enable = plan.pfc.map_or(PrioritySet::EMPTY, |pfc| pfc.enable);
+        Self { plan, pfc: true, enable, topology }
     }
 }
 
@@ -279,7 +282,7 @@ const fn capabilities(role: Role) -> Capabilities {
 }
 
 fn compose_dcbx(own: Own<'_>, writer: &mut Writer<'_>) -> Result<(), WireError> {
-    let Own { plan, enable, topology } = own;
+    let Own { plan, pfc, enable, topology } = own;
     let mut value = [0; SCRATCH];
     // One buffer serves all TLVs: each is in the frame before the next is written.
     let mut add = |subtype, value: &[u8]| writer.organizational(dcbx::OUI, subtype, value);
@@ -293,7 +296,7 @@ fn compose_dcbx(own: Own<'_>, writer: &mut Writer<'_>) -> Result<(), WireError> 
             add(subtype::ETS_RECOMMENDATION, &value[..len])?;
         }
     }
-    if let Some(plan) = plan.pfc {
+    if let Some(plan) = plan.pfc.filter(|_| pfc) {
         let proposed = match plan.form {
             PfcForm::Published => None,
             PfcForm::Proposed { round_trip, ptp, macsec } => {

@@ -6,6 +6,7 @@
 
 use core::cmp::Ordering;
 use core::fmt;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -26,6 +27,11 @@ pub enum SaFault {
     /// channel has it: two frames would be encrypted with the same nonce, which reveals both.
     #[error("this key was used already, with these packet numbers")]
     KeyReused,
+    /// The record of used keys is full. A key that is not in it could be used again.
+    #[error(
+        "{0} keys were used since the start, and no more can be remembered; restart with new keys"
+    )]
+    Keys(usize),
 }
 
 /// Common parameters of the ciphers of a SecY's associations.
@@ -139,99 +145,122 @@ pub(super) trait Live {
     fn next_pn(&self) -> Option<u64>;
 }
 
-/// A used key, as its digest, and its packet numbers. Debug does not show the digest, because a
-/// guessed key could be verified with it.
-#[derive(Clone, Copy)]
-struct Used {
-    print: [u8; 32],
-    ssci: u32,
-    /// First packet number that was not used with it; `None` if all were.
-    next: Option<u64>,
-}
+/// Maximum number of keys that one direction of a port remembers. A choice: a key of GCM-AES-128 that protects the
+/// shortest frames at 100 Gb/s lasts for 29 s, so these last for a year.
+const KEYS_MAX: usize = 1 << 20;
 
-impl fmt::Debug for Used {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Used(.., below {:?})", self.next)
+/// The beginning of a key's digest, which tells keys apart without revealing them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Print(u64);
+
+impl Print {
+    fn of(key: &Sak) -> Self {
+        let digest: [u8; 32] = Sha256::digest(key.octets()).into();
+        Self(u64::from_be_bytes(*digest.first_chunk().expect("32 bytes")))
     }
 }
 
-/// The four associations of a channel. Each number keeps its last key, even after removal, also that of the
-/// channel.
-#[derive(Debug)]
+/// The keys of all associations of one direction that have ended, with the first packet number that was not used with
+/// each; `None` if all were. No key is forgotten, even when its channel is removed: frames protected with it would be
+/// accepted again. Debug shows no digest, because a guessed key could be verified with it.
+pub(super) struct UsedKeys {
+    next: BTreeMap<(Sci, Print), Option<u64>>,
+    max: usize,
+}
+
+impl UsedKeys {
+    pub(super) const fn new() -> Self {
+        Self::up_to(KEYS_MAX)
+    }
+
+    const fn up_to(max: usize) -> Self {
+        Self { next: BTreeMap::new(), max }
+    }
+}
+
+impl fmt::Debug for UsedKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UsedKeys({} of {})", self.next.len(), self.max)
+    }
+}
+
+/// A live association with its key.
+struct Keyed<S> {
+    sa: S,
+    print: Print,
+    ssci: u32,
+}
+
+/// The four associations of a channel.
 pub(super) struct Associations<S> {
-    live: [Option<S>; 4],
-    used: [Option<Used>; 4],
+    sci: Sci,
+    live: [Option<Keyed<S>>; 4],
+}
+
+impl<S: fmt::Debug> fmt::Debug for Associations<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.live.iter().flatten().map(|keyed| &keyed.sa)).finish()
+    }
 }
 
 impl<S: Live> Associations<S> {
-    pub(super) const fn new() -> Self {
-        Self { live: [const { None }; 4], used: [None; 4] }
+    pub(super) const fn new(sci: Sci) -> Self {
+        Self { sci, live: [const { None }; 4] }
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, an: An) -> Option<&mut S> {
-        self.live[an.index()].as_mut()
+        self.live[an.index()].as_mut().map(|keyed| &mut keyed.sa)
     }
 
     pub(super) fn get(&self, an: An) -> Option<&S> {
-        self.live[an.index()].as_ref()
+        self.live[an.index()].as_ref().map(|keyed| &keyed.sa)
     }
 
     /// Returns the number of live associations for which `holds` is true.
     pub(super) fn count(&self, holds: impl Fn(&S) -> bool) -> u32 {
-        self.live.iter().flatten().filter(|sa| holds(sa)).count() as u32
+        self.live.iter().flatten().filter(|keyed| holds(&keyed.sa)).count() as u32
     }
 
-    /// Returns true if a key was used such that continuing with it as `plan` says could repeat a
-    /// packet number.
-    pub(super) fn reuses(&self, an: An, plan: &SaPlan) -> bool {
-        let print = print(&plan.key);
-        An::ALL.into_iter().any(|other| {
-            let slot = other.index();
-            let Some(used) = self.used[slot].filter(|used| used.print == print) else {
-                return false;
-            };
-            let live = self.live[slot].as_ref();
-            let next = live.map_or(used.next, Live::next_pn);
-            // Two live associations of one key would draw the same numbers. One that has ended may be continued
-            // behind its last.
-            (live.is_some() && other != an) || next.is_none_or(|next| plan.pn < next)
-        })
+    /// Refuses a key with which continuing as `plan` says could repeat a packet number.
+    pub(super) fn check(&self, an: An, plan: &SaPlan, used: &UsedKeys) -> Result<(), SaFault> {
+        let print = Print::of(&plan.key);
+        let is_same = |keyed: &&Keyed<S>| keyed.print == print;
+        let others = An::ALL.into_iter().filter(|other| *other != an);
+        // Two live associations of one key would draw the same numbers. One that has ended may be continued behind its
+        // last.
+        if others.filter_map(|n| self.live[n.index()].as_ref()).any(|keyed| is_same(&keyed)) {
+            return Err(SaFault::KeyReused);
+        }
+        let live = self.live[an.index()].as_ref().filter(is_same).map(|keyed| keyed.sa.next_pn());
+        match live.or_else(|| used.next.get(&(self.sci, print)).copied()) {
+            Some(next) if next.is_none_or(|next| plan.pn < next) => Err(SaFault::KeyReused),
+            None if used.next.len() >= used.max => Err(SaFault::Keys(used.max)),
+            _ => Ok(()),
+        }
     }
 
     /// Returns true if a live association has this key and this SSCI.
     pub(super) fn shares(&self, plan: &SaPlan) -> bool {
-        let print = print(&plan.key);
-        let mut used = self
-            .used
-            .iter()
-            .zip(&self.live)
-            .filter_map(|(used, live)| live.as_ref().and(used.as_ref()));
-        used.any(|used| used.print == print && used.ssci == plan.ssci)
+        let print = Print::of(&plan.key);
+        self.live.iter().flatten().any(|keyed| keyed.print == print && keyed.ssci == plan.ssci)
     }
 
     /// Installs `sa`, made from `plan`, replacing the previous one.
-    pub(super) fn install(&mut self, an: An, plan: &SaPlan, sa: S) {
-        let next = sa.next_pn();
-        self.used[an.index()] = Some(Used { print: print(&plan.key), ssci: plan.ssci, next });
-        self.live[an.index()] = Some(sa);
+    pub(super) fn install(&mut self, an: An, plan: &SaPlan, sa: S, used: &mut UsedKeys) {
+        self.remove(an, used);
+        let print = Print::of(&plan.key);
+        self.live[an.index()] = Some(Keyed { sa, print, ssci: plan.ssci });
     }
 
-    /// Removes an association. Returns false if there is none.
-    pub(super) fn remove(&mut self, an: An) -> bool {
+    /// Removes an association, whose key must not begin again below its numbers. Returns false if there is none.
+    pub(super) fn remove(&mut self, an: An, used: &mut UsedKeys) -> bool {
         let removed = self.live[an.index()].take();
-        if let (Some(sa), Some(used)) = (&removed, &mut self.used[an.index()]) {
-            // Kept after the removal: the key must not begin again below it.
-            used.next = sa.next_pn();
+        if let Some(keyed) = &removed {
+            used.next.insert((self.sci, keyed.print), keyed.sa.next_pn());
         }
         removed.is_some()
     }
-}
-
-/// Returns a digest that identifies a key without revealing it.
-fn print(key: &Sak) -> [u8; 32] {
-    // The record outlives the key, which is wiped.
-    Sha256::digest(key.octets()).into()
 }
 
 /// Maximum number of packet numbers that are recorded individually; those of a wider window that
@@ -391,5 +420,39 @@ impl Window {
     #[inline]
     fn word(&self, pn: u64) -> usize {
         (pn / 64) as usize & (self.accepted.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ground::units::Mac;
+
+    struct At(u64);
+
+    impl Live for At {
+        fn next_pn(&self) -> Option<u64> {
+            Some(self.0)
+        }
+    }
+
+    #[test]
+    fn no_key_is_forgotten_and_a_full_record_refuses_new_ones() {
+        let plan =
+            |n: u8, pn| SaPlan { key: Sak::new(&[n; 16]).unwrap(), pn, ssci: 0, salt: [0; 12] };
+        let (an, mut used) = (An::ALL[0], UsedKeys::up_to(4));
+        let mut channel = Associations::new(Sci { mac: Mac([2; 6]), port: 1 });
+        for n in 1..=5 {
+            channel.check(an, &plan(n, 1), &used).unwrap();
+            channel.install(an, &plan(n, 1), At(10), &mut used);
+        }
+        assert_eq!(channel.check(an, &plan(6, 1), &used), Err(SaFault::Keys(4)));
+        for n in 1..=5 {
+            assert_eq!(channel.check(an, &plan(n, 9), &used), Err(SaFault::KeyReused), "{n}");
+            assert_eq!(channel.check(an, &plan(n, 10), &used), Ok(()), "{n}");
+        }
+        // Another channel's numbers are of other nonces.
+        let other = Associations::<At>::new(Sci { mac: Mac([2; 6]), port: 2 });
+        assert_eq!(other.check(an, &plan(1, 1), &UsedKeys::new()), Ok(()));
     }
 }

@@ -1,6 +1,6 @@
 //! Receive channels (802.1AE 10.6).
 
-use super::association::{Age, Associations, Cipher, Live, SaFault, Window};
+use super::association::{Age, Associations, Cipher, Live, SaFault, UsedKeys, Window};
 use super::{
     An, ChannelSnapshot, ConfidentialityOffset, PfcAccept, ReceiveCounters, ReceiveSaSnapshot,
     ReceiveSnapshot, SaPlan, Sci, SecyCounters, SecyPlan, Validate,
@@ -124,9 +124,8 @@ pub(super) struct Receive {
     policy: Policy,
     /// Never grows: the maximum is reserved at the start.
     channels: Vec<ReceiveSc>,
-    /// Keys of the channels that were removed: a channel that returns must not accept again what it
-    /// received before. Grows by one for each peer that was removed, never by frames.
-    removed: Vec<(Sci, Associations<ReceiveSa>)>,
+    /// A channel that returns must not accept again what it received before.
+    used: UsedKeys,
 }
 
 impl Receive {
@@ -141,7 +140,7 @@ impl Receive {
             replay_window: plan.replay_window,
         };
         let channels = Vec::with_capacity(SecyPlan::CHANNELS_MAX);
-        Self { policy, channels, removed: Vec::new() }
+        Self { policy, channels, used: UsedKeys::new() }
     }
 
     /// Accepts or discards a frame without a SecTAG.
@@ -264,16 +263,14 @@ impl Receive {
         cipher: Cipher,
     ) -> Result<bool, SaFault> {
         // Before the channel is created: a refused change leaves the state as it was.
-        let present = self.channels.iter().map(|sc| (sc.sci, &sc.associations));
-        let removed = self.removed.iter().map(|(sci, associations)| (*sci, associations));
-        let mut known = present.chain(removed).filter(|(other, _)| *other == sci);
-        if known.any(|(_, associations)| associations.reuses(an, plan)) {
-            return Err(SaFault::KeyReused);
+        match self.channels.iter().find(|sc| sc.sci == sci) {
+            Some(sc) => sc.associations.check(an, plan, &self.used)?,
+            None => Associations::<ReceiveSa>::new(sci).check(an, plan, &self.used)?,
         }
         let Some(slot) = self.open_channel(sci) else { return Ok(false) };
         let associations = &mut self.channels[slot].associations;
         let window = Window::new(self.policy.replay_window, plan.pn);
-        associations.install(an, plan, ReceiveSa { cipher, window });
+        associations.install(an, plan, ReceiveSa { cipher, window }, &mut self.used);
         Ok(true)
     }
 
@@ -281,9 +278,7 @@ impl Receive {
     pub(super) fn open_channel(&mut self, sci: Sci) -> Option<usize> {
         let known = self.channels.iter().position(|sc| sc.sci == sci);
         if known.is_none() && self.channels.len() < SecyPlan::CHANNELS_MAX {
-            let removed = self.removed.iter().position(|(other, _)| *other == sci);
-            let associations =
-                removed.map_or_else(Associations::new, |slot| self.removed.swap_remove(slot).1);
+            let associations = Associations::new(sci);
             let counters = ReceiveCounters::default();
             self.channels.push(ReceiveSc { sci, associations, counters });
             return Some(self.channels.len() - 1);
@@ -298,28 +293,24 @@ impl Receive {
 
     /// Removes an association. Returns false if there is none.
     pub(super) fn remove(&mut self, sci: Sci, an: An) -> bool {
-        self.channel_mut(sci).is_some_and(|sc| sc.associations.remove(an))
+        let sc = self.channels.iter_mut().find(|sc| sc.sci == sci);
+        sc.is_some_and(|sc| sc.associations.remove(an, &mut self.used))
     }
 
-    /// Removes a channel with its associations. The digests of their keys are kept, so that the channel cannot
-    /// return with an old key. Returns false if there is none.
+    /// Removes a channel with its associations. Returns false if there is none.
     pub(super) fn close_channel(&mut self, sci: Sci) -> bool {
         let Some(slot) = self.channels.iter().position(|sc| sc.sci == sci) else { return false };
         let ReceiveSc { mut associations, .. } = self.channels.remove(slot);
-        An::ALL.into_iter().for_each(|an| _ = associations.remove(an));
-        self.removed.push((sci, associations));
+        An::ALL.into_iter().for_each(|an| _ = associations.remove(an, &mut self.used));
         true
     }
 
     /// Raises an association's lowest acceptable packet number. Returns false if there is no such
     /// association.
     pub(super) fn raise(&mut self, sci: Sci, an: An, pn: u64) -> bool {
-        let sa = self.channel_mut(sci).and_then(|sc| sc.associations.get_mut(an));
+        let sc = self.channels.iter_mut().find(|sc| sc.sci == sci);
+        let sa = sc.and_then(|sc| sc.associations.get_mut(an));
         sa.map(|sa| sa.window.raise(pn)).is_some()
-    }
-
-    fn channel_mut(&mut self, sci: Sci) -> Option<&mut ReceiveSc> {
-        self.channels.iter_mut().find(|sc| sc.sci == sci)
     }
 
     pub(super) fn snapshot(&self) -> [Option<ReceiveSnapshot>; SecyPlan::CHANNELS_MAX] {

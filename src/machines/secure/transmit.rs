@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::association::{Associations, Cipher, Live, SaFault};
+use super::association::{Associations, Cipher, Live, SaFault, UsedKeys};
 use super::cipher::part;
 use super::{
     An, BATCH, ChannelSnapshot, ConfidentialityOffset, Job, SaPlan, Sci, SciForm, SecyPlan,
@@ -69,6 +69,7 @@ pub(super) struct Transmit {
     encoding: An,
     rollover_at: Option<u64>,
     associations: Associations<TransmitSa>,
+    used: UsedKeys,
     counters: TransmitCounters,
 }
 
@@ -82,7 +83,8 @@ impl Transmit {
             offset: plan.confidentiality.map(ConfidentialityOffset::octets),
             encoding: plan.encoding,
             rollover_at: plan.rollover_at,
-            associations: Associations::new(),
+            associations: Associations::new(plan.sci),
+            used: UsedKeys::new(),
             counters: TransmitCounters::default(),
         }
     }
@@ -113,10 +115,9 @@ impl Transmit {
         cipher: Cipher,
         last: u64,
     ) -> Result<(), SaFault> {
-        if self.associations.reuses(an, plan) {
-            return Err(SaFault::KeyReused);
-        }
-        self.associations.install(an, plan, TransmitSa { cipher, next: plan.pn, last });
+        self.associations.check(an, plan, &self.used)?;
+        let sa = TransmitSa { cipher, next: plan.pn, last };
+        self.associations.install(an, plan, sa, &mut self.used);
         Ok(())
     }
 
@@ -130,7 +131,7 @@ impl Transmit {
     }
 
     pub(super) fn remove(&mut self, an: An) -> bool {
-        self.associations.remove(an)
+        self.associations.remove(an, &mut self.used)
     }
 
     /// Protects the frame that starts `front` bytes into `room` and ends 16 bytes before its end.

@@ -464,3 +464,26 @@ impl SfcSummary {
         format!("SFC {} (UDP port {})", roles.join(", "), self.udp_port)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use discovery::Why;
+    use ground::units::PrioritySet;
+
+    /// A setting that is not as the peer asked has its reason beside it.
+    #[test]
+    fn a_refusal_of_the_peers_pfc_is_in_the_summary() {
+        for why in [Why::SameAddress, Why::PfcClasses(3, 2)] {
+            let pfc =
+                PfcResolved { enable: PrioritySet::EMPTY, from: Party::Local, refused: Some(why) };
+            let (state, pfc) = (PeerState::Present, Some(pfc));
+            let shown =
+                DcbxSummary::new(&Resolved { state, pfc, ets: None, methods: None, peer: None });
+            let expected = format!("the PFC configuration of the peer refused: {why}");
+            assert_eq!(shown.refused, [expected]);
+            let json = serde_json::to_value(&shown).unwrap();
+            assert_eq!(json["refused"][0], shown.refused[0]);
+        }
+    }
+}

@@ -34,6 +34,8 @@ fn control_trial(
     every: Duration,
 ) -> Result<Trial, TrialError> {
     let ([to, from], data) = (cx.ports()?, cx.lossy()?);
+    // A quarter of a slow line, which has room for the data.
+    let every = every.max(cx.setup.line_time(64).saturating_mul(4));
     let mut trial = Trial::new(name, Duration::ZERO);
     let mut start = cx.setup.times.baseline;
     let flow = Flow::new((from, to), data, Limit::Frames(DATA)).rate(Rate::Line(0.1));
@@ -219,8 +221,7 @@ fn judge_storm(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let frames = cx.by_level(10_000, 1_000_000);
     let octets = pfc_frame(cx.port(b).mac, &[(priority, SHORT)]);
     let name = "storm";
-    let every = Duration::from_micros(10).max(cx.setup.line_time(64).saturating_mul(4));
-    let trial = control_trial(cx, name, [(octets, frames)], every)?;
+    let trial = control_trial(cx, name, [(octets, frames)], Duration::from_micros(10))?;
     let (_, counters) = cx.count_over(trial)?;
     let what = format!("counted pauses of priority {priority} in a storm");
     judge_pfc(cx, &what, &counters, Counter::PfcRx.of(b, priority), frames);

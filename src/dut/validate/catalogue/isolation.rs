@@ -6,6 +6,7 @@ use crate::judge::Limits;
 use crate::observation::{Observation, Way};
 use crate::test::{Context, Kind, Scope, Test, Topology};
 use crate::trial::{Flow, FlowId, Limit, Port, Rate, Trial};
+use ground::statistics::percentile;
 use ground::time::Duration;
 use ground::units::Priority;
 
@@ -195,9 +196,8 @@ fn latency(
 ) -> Result<Duration, TrialError> {
     let mut all = observed.latencies(flow, span);
     all.sort_unstable();
-    let at = all.len().saturating_sub(1) * 99 / 100;
     let none = || TrialError::Error("no frame of the other priority arrived".into());
-    all.get(at).copied().ok_or_else(none)
+    percentile(&all, 99).ok_or_else(none)
 }
 
 pub(super) const LOSSY_FLOOD: Test = describe! {

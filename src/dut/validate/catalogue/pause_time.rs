@@ -9,6 +9,7 @@ use crate::setup::Times;
 use crate::test::{Context, Level, Test};
 use crate::trial::{Flow, FlowId, Limit, LinkChange, Trial};
 use ground::rand::Rng;
+use ground::statistics::percentile;
 use ground::time::Duration;
 use ground::units::{Priority, PrioritySet, Quanta};
 use std::collections::HashMap;
@@ -335,7 +336,7 @@ pub(super) fn reaction_time(cx: &mut Context<'_>) -> Result<(), TrialError> {
         let what = format!("pauses of priority {priority} without a reaction");
         cx.count(what, none, Limits::exactly(0.0));
         let limits = Limits::at_most(cx.setup.stop_limit().as_nanos_f64());
-        let at = |part: usize| reactions.get(reactions.len() * part / 100).copied();
+        let at = |part| percentile(&reactions, part);
         let values = [("median", at(50)), ("99 %", at(99)), ("longest", reactions.last().copied())];
         for (name, value) in values {
             let Some(value) = value else { continue };

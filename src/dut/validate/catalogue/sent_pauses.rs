@@ -6,6 +6,7 @@ use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way, What};
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::{Control, Flow, FlowId, Limit, Port, Rate, Trial, VECTOR};
+use ground::statistics::percentile;
 use ground::time::Duration;
 use ground::units::{Mac, PRIORITIES, Priority, PrioritySet, Quanta};
 
@@ -369,7 +370,9 @@ fn delay([alone, behind]: [Vec<Duration>; 2], each: Duration) -> (f64, f64) {
         times
     };
     let (alone, behind) = (sorted(alone), sorted(behind));
-    let median = |times: &[Duration]| times[times.len() / 2].as_nanos_f64();
+    let median = |times: &[Duration]| {
+        percentile(times, 50).expect("there is a time for each round").as_nanos_f64()
+    };
     let range = alone[alone.len() - 1].saturating_sub(alone[0]);
     (median(&behind) - median(&alone), (each.saturating_mul(2) + range).as_nanos_f64())
 }

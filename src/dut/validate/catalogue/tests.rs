@@ -149,6 +149,20 @@ fn outcome(results: &Results, id: &str) -> Option<Outcome> {
     results.tests.iter().find(|test| test.id == id).map(|test| test.outcome)
 }
 
+/// On these lines the longest pause lasts up to 34 s, and its renewals are more than a second apart.
+#[test]
+fn the_good_device_passes_on_slow_lines() {
+    for (rate, detection, restoration) in
+        [("1M", "100s", "200s"), ("10M", "10s", "20s"), ("100M", "1s", "2s")]
+    {
+        all_pass(&validate(&calm(rate), &["V-R04", "V-R13", "V-C01", "V-C02", "V-C03"]));
+        let slow = [("1ms", detection), ("2ms", restoration), ("100G", rate)];
+        let slow = slow.iter().fold(GOOD.to_owned(), |text, (from, to)| text.replace(from, to));
+        all_pass(&validate(&slow, &["V-R13", "V-W01", "V-W02"]));
+    }
+    skips(&with(GOOD, "100G", "100M"), &["V-R13"], "`expected.watchdog` takes pauses for storms");
+}
+
 #[test]
 fn the_good_device_obeys_at_other_rates_and_with_tags() {
     for rate in ["1G", "400G"] {

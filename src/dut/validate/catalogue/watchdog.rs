@@ -12,6 +12,7 @@ use crate::test::{Context, Level, Scope, Test};
 use crate::trial::{
     Control, DETECTION, Flow, FlowId, Limit, LinkChange, Port, Rate, Setting, Trial, pfc_frame,
 };
+use ground::statistics::percentile;
 use ground::time::Duration;
 use ground::units::{Priority, PrioritySet, Quanta};
 
@@ -175,12 +176,12 @@ fn in_time(cx: &mut Context<'_>) -> Result<(), TrialError> {
     {
         times.sort_unstable();
         // Storms that were not detected are judged above.
-        let Some(median) = times.get(times.len() / 2) else { continue };
+        let Some(median) = percentile(&times, 50) else { continue };
         let limits = Limits {
             at_least: Some(wanted.as_nanos_f64()),
             at_most: Some((wanted + slack).as_nanos_f64()),
         };
-        cx.time(format!("median {name} time"), *median, limits, u);
+        cx.time(format!("median {name} time"), median, limits, u);
     }
     Ok(())
 }

@@ -8,7 +8,8 @@ use super::expectation::Classes;
 use super::raw::{self, DutFile};
 use super::{Dut, device, expectation};
 use crate::setup::{
-    Calibration, FlowControl, Keep, Marking, Setup, TesterPort, Times, Tolerances, reaction_limit,
+    Calibration, FlowControl, Keep, Marking, STORM_PAUSES, Setup, TesterPort, Times, Tolerances,
+    reaction_limit,
 };
 use crate::virtual_bench::Reports;
 use config::quantity::{Ratio, Span};
@@ -77,6 +78,7 @@ pub(super) fn resolve(
     }
     // Last, because the lab of a virtual device decides about times that the file leaves out.
     at_rest(&mut cx, place, &setup);
+    watched(&mut cx, &place.key("expected").key("watchdog"), &setup);
     let access = raw.adapter.as_ref().and_then(|adapter| {
         super::access(&mut cx, &place.key("adapter"), adapter, raw.device.is_some(), &setup)
     });
@@ -144,6 +146,21 @@ fn at_rest(cx: &mut Cx, place: &Place<'_>, setup: &Setup) {
             );
             cx.error(&place.key("load"), what);
         }
+    }
+}
+
+/// Refuses a watchdog whose times have no room for the pauses of a storm at this rate.
+fn watched(cx: &mut Cx, place: &Place<'_>, setup: &Setup) {
+    let Some(watchdog) = setup.expected.watchdog else { return };
+    let least = setup.storm_pause_min().saturating_mul(STORM_PAUSES);
+    let times = [("detection", watchdog.detection), ("restoration", watchdog.restoration)];
+    for (name, time) in times.into_iter().filter(|(_, time)| *time < least) {
+        let what = format!(
+            "{time} has no room for the pauses of a storm at {}, of which each outlasts frames of {FRAME} bytes; \
+             give {least} or more, or switch the watchdog off and leave out `watchdog`",
+            setup.rate
+        );
+        cx.error(&place.key(name), what);
     }
 }
 

@@ -204,6 +204,20 @@ fn an_adapter_is_a_socket_or_commands() {
     assert_eq!(commands.timeout, Some(Span(ground::time::Duration::from_secs(3))));
 }
 
+/// Its storms would be more pauses than the line carries.
+#[test]
+fn a_watchdog_too_fast_for_a_storm_is_refused_by_its_field() {
+    for (name, other) in [("detection", "restoration"), ("restoration", "detection")] {
+        let text =
+            format!("{LEAST}expected: {{watchdog: {{{name}: 1ps, {other}: 1ms, poll: 10us}}}}\n");
+        let all = refused(&text);
+        for part in ["expected.watchdog.", name, "give ", "leave out `watchdog`"] {
+            assert!(all.contains(part), "{part}: {all}");
+        }
+        assert!(!all.contains(other), "{all}");
+    }
+}
+
 #[test]
 fn an_adapter_that_cannot_work_is_refused() {
     for (adapter, part) in [

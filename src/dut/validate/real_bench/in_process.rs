@@ -173,6 +173,8 @@ pub(super) struct Actions {
     left: Vec<(Duration, Action)>,
     /// Ports whose link is down.
     down: Vec<usize>,
+    /// Longest time in seconds from the time of an action to its end.
+    late: f64,
 }
 
 impl Actions {
@@ -192,7 +194,7 @@ impl Actions {
         left.sort_by_key(|(at, _)| *at);
         // The next one is popped from the end.
         left.reverse();
-        Self { left, down: Vec::new() }
+        Self { left, down: Vec::new(), late: 0.0 }
     }
 
     /// Does what is due `elapsed` seconds after the start, and returns the seconds until the next action.
@@ -215,6 +217,7 @@ impl Actions {
                     set.map_err(trouble)?.map_err(refused)?;
                 }
             }
+            self.late = self.late.max(self::elapsed(session)? - at.as_secs_f64());
         }
         Ok(f64::INFINITY)
     }
@@ -238,12 +241,23 @@ impl Actions {
         Ok(())
     }
 
+    /// Returns the longest time by which an action was done after its time.
+    pub(super) fn late(&self) -> Duration {
+        Duration::from_nanos_f64(self.late * 1e9)
+    }
+
     /// Takes all links up again that are down. Errors are those of the trial that left them down.
     pub(super) fn restore(&mut self, session: &Session) {
         for port in self.down.drain(..) {
             let _ = session.change_link(port, true);
         }
     }
+}
+
+/// Returns the seconds since the start of the flows, on the clock of the session.
+pub(super) fn elapsed(session: &Session) -> Result<f64, TrialError> {
+    let report = session.report_of(Some(&[]), false).map_err(trouble)?;
+    Ok(report.elapsed_s.unwrap_or(0.0))
 }
 
 /// Returns the trouble that an error of the session is.

@@ -63,6 +63,7 @@ pub(super) fn records(
         disturbed,
         unattended: report.unattended(),
         starved: Duration::from_nanos_f64(report.device_waited_ns()),
+        acted_late: Duration::ZERO,
         counters: None,
     })
 }

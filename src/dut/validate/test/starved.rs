@@ -1,7 +1,8 @@
-//! A device on the same machine that had no CPU: its failures are judged as far as that does not explain them.
+//! A device on the same machine that had no CPU, and a tester that acted late: failures of the device are judged as
+//! far as that does not explain them.
 //!
 //! The rule stands here for the values of all tests. A failure remains one unless the time for which the device may
-//! have waited, in the trials of the value, is enough for all by which the value is outside of its limits: as time,
+//! have waited, and the tester's delay, in the trials of the value, are enough for all by which the value is outside of its limits: as time,
 //! as frames at the rates of the trial, or as a share of the time of a stimulus. Something that did not come at all is
 //! explained only by a wait that is as long as the shortest time in which tests expect it.
 
@@ -17,6 +18,8 @@ use ground::time::Duration;
 pub(super) struct Starved {
     /// The longest of a trial.
     time: Duration,
+    /// Longest delay of an action of the tester in a trial.
+    late: Duration,
     /// Frames per second of a trial.
     rate: f64,
     /// Duration of a stimulus, and the time in which a device is back to normal.
@@ -36,28 +39,50 @@ impl Starved {
         let own = &trial.flows[..trial.own_flows()];
         let rate = own.iter().map(|flow| flow.frames_per_second(setup.port(flow.from).rate)).sum();
         self.time = self.time.max(seen.starved);
+        self.late = self.late.max(seen.acted_late);
         self.rate = self.rate.max(rate);
         (self.hold, self.settle) = (setup.times.hold, setup.times.settle);
     }
 
     /// Returns the reason in words.
     fn why(&self) -> String {
-        let ms = self.time.as_nanos().div_ceil(1_000_000);
-        format!("the device on this machine had no CPU for up to {ms} ms")
+        let ms = |time: Duration| time.as_nanos().div_ceil(1_000_000);
+        let device =
+            format!("the device on this machine had no CPU for up to {} ms", ms(self.time));
+        let tester = format!("the tester acted up to {} ms late", ms(self.late));
+        match (self.time, self.late) {
+            (_, Duration::ZERO) => device,
+            (Duration::ZERO, _) => tester,
+            _ => format!("{device}, and {tester}"),
+        }
+    }
+
+    /// Returns the most by which a time of a trial can be wrong.
+    fn both(&self) -> Duration {
+        self.time + self.late
+    }
+
+    /// Makes a part that was not run inconclusive if at least this time of the machine's explains it.
+    pub(super) fn excuse(&self, part: Measurement, least: Duration) -> Measurement {
+        if self.both() > Duration::ZERO && self.both() >= least {
+            return part.doubted(&self.why());
+        }
+        part
     }
 
     /// Makes a failure inconclusive that the device's want of CPU explains.
     pub(super) fn judge(&self, value: Measurement) -> Measurement {
-        if value.outcome != Outcome::Fail || self.time == Duration::ZERO {
+        let time = self.both();
+        if value.outcome != Outcome::Fail || time == Duration::ZERO {
             return value;
         }
-        let seconds = self.time.as_secs_f64();
+        let seconds = time.as_secs_f64();
         // The most that a wait of this length can do to a value of each unit.
         let explained = match value.unit {
-            "ns" => self.time.as_nanos_f64(),
+            "ns" => time.as_nanos_f64(),
             "%" => seconds / self.hold.as_secs_f64() * 100.0,
             "" | "frames" if !value.is_below() && !value.explains => seconds * self.rate,
-            _ if self.time >= self.settle.min(self.hold) => f64::INFINITY,
+            _ if time >= self.settle.min(self.hold) => f64::INFINITY,
             _ => 0.0,
         };
         if value.excess() <= explained { value.doubted(&self.why()) } else { value }
@@ -81,7 +106,7 @@ mod tests {
     fn starved(ms: u64) -> Starved {
         let (time, rate) = (Duration::from_millis(ms), 5_000.0);
         let (hold, settle) = (Duration::from_secs(1), Duration::from_millis(300));
-        Starved { time, rate, hold, settle, values: 0 }
+        Starved { time, late: Duration::ZERO, rate, hold, settle, values: 0 }
     }
 
     #[test]
@@ -115,6 +140,21 @@ mod tests {
         let doubted = starved(300).judge(endless);
         assert_eq!(doubted.outcome, Inconclusive);
         assert!(doubted.detail.ends_with("had no CPU for up to 300 ms"), "{}", doubted.detail);
+    }
+
+    #[test]
+    fn a_part_that_came_too_late_is_in_doubt_as_far_as_the_machine_explains_it() {
+        let excused = |time, late, least| {
+            let late = Duration::from_millis(late);
+            let part = Measurement::skip("part", "too late");
+            Starved { late, ..starved(time) }.excuse(part, Duration::from_millis(least))
+        };
+        assert_eq!(excused(0, 0, 0).outcome, Outcome::Skip);
+        assert_eq!(excused(2, 3, 6).outcome, Outcome::Skip);
+        let doubted = excused(2, 3, 5);
+        assert_eq!(doubted.outcome, Outcome::Inconclusive);
+        assert!(doubted.detail.ends_with("up to 2 ms, and the tester acted up to 3 ms late"));
+        assert!(excused(0, 3, 3).detail.ends_with("too late; the tester acted up to 3 ms late"));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use config::quantity::Span;
 use config::{Cx, Place};
 use ends::ends;
 use ground::time::{Duration, Instant};
-use ground::units::{Dscp, Priority};
+use ground::units::{BitsPerSec, Dscp, Priority};
 use host::{FLOW_ID_MAX, FRAME_MAX, FlowId, OnOffPlan, Rate};
 use marking::{
     is_lossless, lossy_at, marking, signals, warn_of_silence, warn_of_unheard,
@@ -171,6 +171,7 @@ fn kind(cx: &mut Cx, source: &graph::Source<'_>, raw: &raw::Flow) -> KindOf {
     let (bound, drawn) = bound(cx, &source.key("duration"), raw.duration.as_ref());
     KindOf {
         carrier,
+        timeout: carrier::given_timeout(raw.transport.as_ref()),
         size: cx.ranged(&source.key("size"), size, (64, FRAME_MAX.into()), SIZE_DEFAULT) as u32,
         rate: rate(cx, source, raw.rate.as_ref()),
         ecn,
@@ -277,8 +278,10 @@ fn add(
     check_size(cx, place, kind, &path, context);
     let marked = marking(cx, place, kind, &path, context);
     let times = times(nodes[source].clock, one.start, one.sent.bound);
-    let flow = plans::Ready { kind, one, marked, times };
     let station = station(nodes, source)?;
+    let rate = |hop: &Hop| Some(context.switch(hop)?.ports.get(hop.output)?.rate);
+    let slowest = path.iter().filter_map(rate).fold(station.rate, BitsPerSec::min);
+    let flow = plans::Ready { kind, one, marked, times, slowest };
     station.on_off.extend(one.on_off);
     // A flow is lossless only if its own host stops, too; the first switch's pauses are useless otherwise.
     let obeys = station.flow_control.obeys().contains(marked.priority);

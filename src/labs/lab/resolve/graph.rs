@@ -74,6 +74,8 @@ pub(super) struct Graph<'a> {
     pub one_way: Vec<(usize, usize)>,
     by_name: HashMap<String, usize>,
     link_by_name: HashMap<String, usize>,
+    /// Number to try next in the name of a link between two nodes.
+    next_names: HashMap<(usize, usize), usize>,
 }
 
 impl<'a> Graph<'a> {
@@ -224,12 +226,17 @@ impl<'a> Graph<'a> {
     }
 
     /// Returns `h1-s1`, or `h1-s1_2` if that is taken.
-    fn free_name(&self, a: usize, b: usize) -> String {
+    fn free_name(&mut self, a: usize, b: usize) -> String {
         let base = format!("{}-{}", self.nodes[a].name, self.nodes[b].name);
-        let numbered = (2..).map(|n| format!("{base}_{n}"));
+        let next = self.next_names.entry((a, b)).or_insert(1);
         // A second link between two nodes needs a name too, as results have links by name.
-        let mut names = std::iter::once(base.clone()).chain(numbered);
-        names.find(|n| !self.link_by_name.contains_key(n)).unwrap_or(base)
+        loop {
+            let name = if *next == 1 { base.clone() } else { format!("{base}_{next}") };
+            *next += 1;
+            if !self.link_by_name.contains_key(&name) {
+                return name;
+            }
+        }
     }
 }
 
@@ -359,5 +366,22 @@ mod tests {
             let raw = range(text).unwrap_err();
             assert!(raw.contains(why), "{text}: {raw}");
         }
+    }
+
+    /// As many as a file may have: a name is found without trying all before it.
+    #[test]
+    fn parallel_links_have_names_of_their_own() {
+        let mut graph = Graph::default();
+        let source = Source { own: Place::nowhere(), defaults: Place::nowhere() };
+        let [a, b] = ["s1", "s2"]
+            .map(|name| graph.add_switch(name.to_owned(), raw::Switch::default(), source.clone()));
+        graph.add_link(Some("s1-s2_3"), a, b, 0);
+        for _ in 0..60_000 {
+            graph.add_link(None, a, b, 0);
+        }
+        let names = |n: usize| graph.links[n].name.as_str();
+        assert_eq!([0, 1, 2, 3].map(names), ["s1-s2_3", "s1-s2", "s1-s2_2", "s1-s2_4"]);
+        assert_eq!(names(60_000), "s1-s2_60001");
+        assert_eq!(graph.link_by_name.len(), graph.links.len());
     }
 }

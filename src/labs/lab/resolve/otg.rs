@@ -11,7 +11,7 @@ use crate::raw;
 use crate::{LabPlan, LabTester};
 use ::otg::engine::Refusal;
 use ::otg::model::{self, Config};
-use config::{ConfigError, Cx, Place};
+use config::{ConfigError, Cx, Place, Warning};
 use ground::time::Instant;
 use ground::units::{BitsPerSec, Mac};
 use host::plan::stream::Values;
@@ -51,23 +51,28 @@ pub(super) fn otg(
 }
 
 /// Gives a lab without flows the generator of a configuration whose locations are names of hosts, as if its
-/// file had it. The rest of the lab is not resolved again.
+/// file had it. The rest of the lab is not resolved again. Returns the warnings about the configuration.
 ///
 /// # Errors
 /// All errors of the configuration.
-pub fn set_tester(lab: &mut LabPlan, config: &Config) -> Result<(), ConfigError> {
+pub fn set_tester(lab: &mut LabPlan, config: &Config) -> Result<Vec<Warning>, ConfigError> {
     let (mut cx, place) = (Cx::of_file(NAMELESS), Place::nowhere());
     let graph = Graph::of(&lab.network);
     let rates = lab.network.links.iter().map(|link| link.rate).collect();
     let links = LinkRates { graph: &graph, rates };
     let nodes = &mut lab.network.nodes;
+    // Switches that learn have no addresses of hosts.
+    let learn = nodes.iter().all(|node| match &node.kind {
+        NodeKind::Switch(plan) => plan.bridge.statics.is_empty() && plan.bridge.spread.is_empty(),
+        NodeKind::Host(_) => true,
+    });
     lab.tester = tester(&mut cx, &place.key("otg"), config, &links, nodes);
-    let addresses = lab.tester.as_ref().map(|tester| addresses(&mut cx, &place, tester, true));
+    let addresses = lab.tester.as_ref().map(|tester| addresses(&mut cx, &place, tester, learn));
     let wrong = |findings| ConfigError { file: NAMELESS.to_owned(), findings };
-    cx.finish().map_err(wrong)?;
+    let warnings = cx.finish().map_err(wrong)?;
     keep_messages(nodes, lab.record.messages);
     place_addresses(&graph, &addresses.unwrap_or_default(), nodes);
-    Ok(())
+    Ok(warnings)
 }
 
 /// Rates of the links of a lab, by kind.

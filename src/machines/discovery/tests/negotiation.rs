@@ -80,6 +80,40 @@ fn a_port_that_follows_leaves_a_willing_peer_its_setting() {
     }
 }
 
+/// An empty set of priorities is a setting, which a willing peer would adopt.
+#[test]
+fn a_port_that_follows_says_nothing_of_pfc_before_it_knows_its_peer() {
+    let follows = |last| {
+        let mut plan = DcbxPlan { follows_pfc: true, ..dcbx_plan(last, true, 0) };
+        plan.internal_delay = Some(Duration::from_nanos(100));
+        plan.pfc.as_mut().unwrap().form =
+            PfcForm::Proposed { round_trip: true, ptp: true, macsec: false };
+        plan
+    };
+    for (own, peer) in [(1, 2), (2, 1)] {
+        let mut peer = after(&dcbx_plan(peer, true, 0x08), &follows(own));
+        assert_eq!(pfc_of(&peer), (0x08, Party::Local));
+        assert_eq!(peer.neighbours().next().unwrap().received.dcbx.pfc, None);
+        events(&mut peer);
+    }
+    // Two of them learn of each other's methods all the same.
+    let [mut a, mut b] =
+        [1, 2].map(|last| started(Lldp::new(&lldp_plan(last), Some(&follows(last)))));
+    for seconds in 0..4 {
+        let now = at(1_000 * seconds);
+        for frame in [taken(&mut a, now), taken(&mut a, now)].into_iter().flatten() {
+            b.on_frame(now, &frame);
+        }
+        for frame in [taken(&mut b, now), taken(&mut b, now)].into_iter().flatten() {
+            a.on_frame(now, &frame);
+        }
+    }
+    for port in [a, b] {
+        let methods = port.resolved().unwrap().methods;
+        assert_eq!(methods, Some(Methods { round_trip: true, ptp: true }));
+    }
+}
+
 #[test]
 fn a_peer_that_asks_for_more_classes_than_there_are_is_not_followed() {
     let mut mine = dcbx_plan(1, true, 0x08);

@@ -211,3 +211,33 @@ fn a_key_does_not_start_again() {
         assert_eq!(accept(&mut bob, &sealed), Ok(data(64)));
     }
 }
+
+/// Neither later keys of the number nor the removal of the channel makes an older key good again.
+#[test]
+fn a_key_of_generations_ago_does_not_start_again() {
+    for suite in SUITES {
+        let (mut alice, mut bob) = pair(suite, |_| {});
+        let old = protect(&mut alice, &data(64)).unwrap();
+        assert_eq!(accept(&mut bob, &old), Ok(data(64)));
+        let reused = Err(ChangeRefused::Sa(SaFault::KeyReused));
+        let listen =
+            |n, pn| SecyChange::InstallReceive { sci: ALICE, an: an(0), sa: sa(suite, n, pn) };
+        for n in 30..34 {
+            bob.change(&listen(n, 1)).unwrap();
+            assert_eq!(bob.change(&listen(10, 1)), reused);
+            bob.change(&SecyChange::RemoveChannel(ALICE)).unwrap();
+            assert_eq!(bob.change(&listen(10, 1)), reused);
+        }
+        bob.change(&listen(10, 2)).unwrap();
+        assert_eq!(accept(&mut bob, &old), Err(Discard::Late));
+        let send = |n, pn| SecyChange::InstallTransmit { an: an(1), sa: sa(suite, n, pn) };
+        for n in 30..34 {
+            alice.change(&send(n, 1)).unwrap();
+            alice.change(&SecyChange::UseTransmit(an(1))).unwrap();
+            protect(&mut alice, &data(64)).unwrap();
+            alice.change(&SecyChange::UseTransmit(an(0))).unwrap();
+            assert_eq!(alice.change(&send(30, 1)), reused, "after {n}");
+        }
+        alice.change(&send(30, 2)).unwrap();
+    }
+}

@@ -246,6 +246,10 @@ fn pauses_after_a_link_failure_are_found() {
     };
     let result = judged((GOOD, "V-R16", true), &never, &|_, _| {});
     ends(&result, Outcome::Skip, "in time after it came back");
+    for (late, outcome) in [(1_000_000, Outcome::Skip), (1, Outcome::Inconclusive)] {
+        let acts = |trial: &Trial, seen: &mut Observation| seen.acted_late = trial.length.div(late);
+        ends(&judged((GOOD, "V-R16", true), &never, &acts), outcome, "in time after it came back");
+    }
 }
 
 /// A device that obeys PFC of this source address alone.

@@ -223,3 +223,33 @@ fn defaults_are_merged_key_by_key_and_one_that_no_flow_takes_is_told() {
     let (_, warnings) = good("topology: {star: {hosts: 3}}\ndefaults: {flows: {priority: 3}}\n");
     assert!(warnings.iter().any(|line| line.contains("`flows` has none")), "{warnings:?}");
 }
+
+/// A timeout that is shorter than the time of a frame and its acknowledgement sends every frame several times.
+#[test]
+fn timeouts_of_slow_links_are_longer_than_their_frames() {
+    use host::Transport;
+    use sim::NodeKind;
+    let timeout = |rate: &str, transport: &str| {
+        let lab = good(&format!(
+            "topology: {{star: {{hosts: 2}}}}\n\
+             nodes: {{hosts: [h3]}}\n\
+             links: [{{from: h3, to: s1, rate: {rate}}}]\n\
+             flows: [{{from: h1, to: h3, transport: {transport}, duration: {{bytes: 9KB}}}}]\n"
+        ));
+        let sender = |node: &sim::NodePlan| match &node.kind {
+            NodeKind::Host(host) => host.senders.first().cloned(),
+            NodeKind::Switch(_) => None,
+        };
+        let timeout = match &lab.0.plan.network.nodes.iter().find_map(sender).unwrap().kind {
+            Transport::Roce(roce) => roce.timeout,
+            Transport::TcpLike(tcp) => tcp.timeout_min,
+        };
+        timeout.as_nanos() / 1_000_000
+    };
+    for transport in ["roce", "tcp"] {
+        let times = ["100G", "1G", "100M", "1M"].map(|rate| timeout(rate, transport));
+        assert_eq!(times, [1, 1, 10, 1_000], "{transport}");
+    }
+    assert_eq!(timeout("1M", "{roce: {timeout: 3ms}}"), 3);
+    assert_eq!(timeout("1M", "{tcp: {timeout_min: 4ms}}"), 4);
+}

@@ -61,15 +61,16 @@ fn hosts_become_ports_and_switches_know_their_addresses() {
     }
 }
 
+fn many(count: u32) -> String {
+    format!(
+        "dst: {{increment: {{start: \"02:00:00:01:00:00\", step: \"00:00:00:00:00:01\", count: {count}}}}}"
+    )
+}
+
 /// Frames to the others are flooded, which is not what the author of a loss-free network has in mind.
 #[test]
 fn destinations_that_switches_are_not_told_of_are_said() {
     let to = |dst: &str| lab("", "").replacen("dst: {value: \"02:00:00:00:00:a2\"}", dst, 1);
-    let many = |count: u32| {
-        format!(
-            "dst: {{increment: {{start: \"02:00:00:01:00:00\", step: \"00:00:00:00:00:01\", count: {count}}}}}"
-        )
-    };
     assert_eq!(good(&to(&many(1_024))).1, Vec::<String>::new());
     let learning = to(&many(1_025)) + "profiles: {tor: {bridge: {}}}\n";
     assert_eq!(good(&learning).1, Vec::<String>::new());
@@ -140,18 +141,25 @@ fn a_resolved_lab_takes_a_generator_as_if_its_file_had_it() {
         text.replace("00:a1", "00:01").replace("00:a2", "00:03"),
         fabric,
         lab("", "profiles: {learning: {bridge: {}}}"),
+        text.replacen("dst: {value: \"02:00:00:00:00:a2\"}", &many(1_025), 1),
         text,
     ];
-    let mut accepted = 0;
+    let (mut accepted, mut warned) = (0, 0);
     for text in cases {
         let mut raw = raw_lab("f.yaml", &config::tree::read(&text, EMPTY).unwrap()).unwrap();
-        let whole = resolve_raw(&raw).map(|(plan, _)| plan);
+        let whole = resolve_raw(&raw);
         let config = raw.otg.take().and_then(|otg| otg.config).unwrap();
         let mut lab = resolve_raw(&raw).unwrap().0;
         let set = crate::set_tester(&mut lab, &::otg::model::parse(&config).unwrap());
         match (whole, set) {
-            (Ok(whole), Ok(())) => {
+            (Ok((whole, said)), Ok(warnings)) => {
                 assert_eq!(format!("{whole:?}"), format!("{lab:?}"), "{text}");
+                let texts = |all: &[config::Warning]| -> Vec<String> {
+                    let of_flows = all.iter().filter(|warning| warning.path.starts_with("otg"));
+                    of_flows.map(|warning| warning.what.clone()).collect()
+                };
+                assert_eq!(texts(&said), texts(&warnings), "{text}");
+                warned += warnings.len();
                 accepted += 1;
             }
             (whole, set) => {
@@ -159,5 +167,6 @@ fn a_resolved_lab_takes_a_generator_as_if_its_file_had_it() {
             }
         }
     }
-    assert_eq!(accepted, 4);
+    assert_eq!(accepted, 5);
+    assert!(warned > 0, "the flow with more addresses than switches are given");
 }

@@ -113,6 +113,24 @@ pub(super) fn carrier(
     (name, carrier)
 }
 
+/// Returns the timeout of the file; `None` for the default.
+pub(super) fn given_timeout(raw: Option<&raw::Transport>) -> Option<Duration> {
+    let Some(Short::Long(TransportLong { roce, tcp })) = raw else { return None };
+    let roce = roce.as_ref().and_then(|roce| roce.timeout);
+    let given = roce.or(tcp.as_ref().and_then(|tcp| tcp.timeout_min)).map(|Span(span)| span);
+    // Zero is refused where the field is read.
+    given.filter(|span| *span > Duration::ZERO)
+}
+
+/// Bytes that a path carries before its frames are taken for lost by default. A choice: 1 ms at 1 Gb/s, and several of
+/// the longest frames and their acknowledgements at any rate.
+const UNANSWERED: Bytes = Bytes(125_000);
+
+/// Returns the default timeout of a path, by that of fast links and the rate of its slowest one.
+pub(super) fn default_timeout(fast: Duration, slowest: BitsPerSec) -> Duration {
+    fast.max(slowest.time_for(UNANSWERED))
+}
+
 fn roce(cx: &mut Cx, place: &Place<'_>, raw: &raw::Roce) -> RocePlan {
     let default = RocePlan::new(U24::default(), U24::default());
     let cnp_interval = match raw.cnp_interval {

@@ -54,6 +54,8 @@ impl Context<'_, '_> {
 /// Fields shared by all flows of an entry.
 pub(super) struct KindOf {
     pub(super) carrier: Carrier,
+    /// Retransmission timeout of the file.
+    pub(super) timeout: Option<Duration>,
     pub(super) size: u32,
     pub(super) rate: Rate,
     pub(super) ecn: Ecn,

@@ -1,6 +1,6 @@
 //! Plans of the two ends of a flow: with acknowledgements, over RoCEv2 or TCP, and without.
 
-use super::carrier::{Batch, Carrier};
+use super::carrier::{Batch, Carrier, default_timeout};
 use super::parts::{Bound, KindOf, One, PORT_FIRST, PORTS, Sent, Times, has_room};
 use super::traffic::Sizes;
 use crate::resolve::graph::{self, ip, mac};
@@ -24,6 +24,8 @@ pub(super) struct Ready<'a> {
     pub(super) one: &'a One,
     pub(super) marked: Marking,
     pub(super) times: Times,
+    /// Rate of the slowest link of its path.
+    pub(super) slowest: BitsPerSec,
 }
 
 /// Plans a flow; `None` if the station cannot send it.
@@ -33,7 +35,8 @@ pub(super) fn plan_answered(
     flow: &Ready<'_>,
     station: &StationPlan,
 ) -> Option<TransportPlan> {
-    let Ready { kind, one, marked, times } = *flow;
+    let Ready { kind, one, marked, times, slowest } = *flow;
+    let timeout = |fast| kind.timeout.unwrap_or_else(|| default_timeout(fast, slowest));
     let (from, to) = (one.sent.from, one.sent.to);
     let (id, spread) = (one.id.0, (one.id.0 % PORTS) as u16);
     let (transport, messages) = match &kind.carrier {
@@ -42,12 +45,14 @@ pub(super) fn plan_answered(
             let qp = |n: u32| U24::wrapping(2 + 2 * u64::from(id) + u64::from(n));
             let (src_qp, dst_qp) = (qp(0), qp(1));
             let RocePlan { src_port, .. } = RocePlan::new(src_qp, dst_qp);
-            let roce = RocePlan { src_qp, dst_qp, src_port, ..(**roce).clone() };
+            let timeout = timeout(roce.timeout);
+            let roce = RocePlan { src_qp, dst_qp, src_port, timeout, ..(**roce).clone() };
             (Transport::Roce(roce), messages)
         }
         Carrier::Tcp(tcp, messages) => {
             let dst_port = TCP_PORT + (id / PORTS) as u16;
-            let tcp = TcpPlan { src_port: PORT_FIRST + spread, dst_port, ..tcp.clone() };
+            let (src_port, timeout_min) = (PORT_FIRST + spread, timeout(tcp.timeout_min));
+            let tcp = TcpPlan { src_port, dst_port, timeout_min, ..tcp.clone() };
             (Transport::TcpLike(tcp), messages)
         }
         Carrier::Udp | Carrier::Ethernet => return None,
@@ -140,7 +145,7 @@ pub(super) fn plan_open(
     flow: &Ready<'_>,
     station: &StationPlan,
 ) -> Option<FlowPlan> {
-    let Ready { kind, one, marked, times } = *flow;
+    let Ready { kind, one, marked, times, .. } = *flow;
     let headers = match kind.carrier {
         Carrier::Ethernet => Headers::Ethernet,
         _ => Headers::Udp4(Udp {
