@@ -1,3 +1,5 @@
+mod matrix;
+
 use super::*;
 use crate::plan::{FlowKind, Metrics, TestPlan};
 use crate::report::{Pacing, Port, Priority as PauseCounters};
