@@ -423,10 +423,12 @@ pub(super) fn stamp(seconds: f64) -> String {
 fn run_proof(args: &ValidateArgs) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
     let knobs = knobs::knobs()?;
-    let all = prove::parts(&knobs, args.seeds) as u64;
+    let features = knobs::features(&knobs)?;
+    let parts = prove::parts(&knobs, &features, args.seeds);
+    let all = parts.len() as u64;
     let every = Duration::from_secs(10);
     let mut progress = Progress::new("{bar:30} {pos}/{len} {eta} {msg}", "proof", Some(all), every);
-    let proof = prove::run(&knobs, args.seeds, &stop, |n, name| {
+    let proof = prove::run(&knobs, parts, &stop, |n, name| {
         progress.update(n as u64, name.to_owned(), |name| format!("{n} of {all}: {name}"));
     });
     progress.clear();

@@ -28,7 +28,6 @@ pub const GOOD: &[(&str, &str)] = &[
 const KNOBS: &str = include_str!("knobs.yaml");
 
 /// The features.
-#[cfg(test)]
 const FEATURES: &str = include_str!("features.yaml");
 
 /// Text in a change that stands for the value.
@@ -111,8 +110,7 @@ fn only_first() -> Vec<String> {
 ///
 /// # Errors
 /// The list is wrong, or a feature in it names a fault or device that does not exist.
-#[cfg(test)]
-pub(crate) fn features(knobs: &[Knob]) -> Result<Vec<Feature>, KnobError> {
+pub fn features(knobs: &[Knob]) -> Result<Vec<Feature>, KnobError> {
     let error = |finding| ConfigError::one("features.yaml", finding);
     let root = tree::read(FEATURES, "the list is empty").map_err(error)?;
     let features: Vec<Feature> = de::from_tree(&root).map_err(error)?;

@@ -1,10 +1,13 @@
 //! The proof of the catalogue: a good device passes, each planted fault of a device is found by the
-//! tests named with it, and a tester that is wrong itself judges nothing.
+//! tests named with it, also beside each of the [features](crate::knobs::Feature) that devices have, and a tester
+//! that is wrong itself judges nothing.
 //!
 //! The smallest size of a [fault](crate::knobs) that a test still finds is its detection limit.
 
+mod matrix;
 mod mutant;
 
+pub use matrix::{Beside, FeatureRun};
 pub use mutant::Mutant;
 
 use core::fmt;
@@ -20,7 +23,7 @@ use text::{Align, Table};
 use crate::catalogue::SELF_CHECK;
 use crate::file::{self, Dut};
 use crate::judge::Outcome;
-use crate::knobs::{GOOD, Knob, unproven};
+use crate::knobs::{Feature, GOOD, Knob, unproven};
 use crate::suite::{self, Results, Selection, TestResult};
 use crate::test::Level;
 use crate::virtual_bench::VirtualBench;
@@ -37,6 +40,7 @@ pub struct Proof {
     pub good: Vec<GoodRun>,
     pub knobs: Vec<KnobRun>,
     pub mutants: Vec<MutantRun>,
+    pub features: Vec<FeatureRun>,
     /// Tests that no fault proves.
     pub unproven: Vec<&'static str>,
     /// True if the user ended the proof.
@@ -91,20 +95,17 @@ impl Proof {
         let good = self.good.iter().all(|run| run.others.is_empty() && run.passed > 1);
         let knobs = self.knobs.iter().flat_map(|knob| &knob.cells).all(|cell| cell.found);
         let mutants = self.mutants.iter().all(|run| run.outcome == Outcome::Error);
-        Verdict::of(good && knobs && mutants).with_missing(self.interrupted)
+        let features = self.features.iter().all(|run| run.wrong.is_empty());
+        Verdict::of(good && knobs && mutants && features).with_missing(self.interrupted)
     }
 }
 
-/// Returns the number of parts of a proof.
-pub const fn parts(knobs: &[Knob], seeds: u64) -> usize {
-    Mutant::ALL.len() + knobs.len() + GOOD.len() * seeds as usize
-}
-
 /// A part of a proof, independent of all others.
-enum Part<'a> {
+pub enum Part<'a> {
     Mutant(Mutant),
     Knob(&'a Knob),
     Good { device: &'static str, text: &'static str, seed: u64 },
+    Beside(Beside<'a>),
 }
 
 /// Result of a part.
@@ -112,6 +113,7 @@ enum PartRun {
     Mutant(MutantRun),
     Knob(KnobRun),
     Good(GoodRun),
+    Feature(FeatureRun),
 }
 
 impl Part<'_> {
@@ -120,6 +122,7 @@ impl Part<'_> {
             Self::Mutant(mutant) => PartRun::Mutant(mutant.run()),
             Self::Knob(knob) => PartRun::Knob(knob.run()),
             Self::Good { device, text, seed } => PartRun::Good(good(device, text, *seed)),
+            Self::Beside(part) => PartRun::Feature(part.run()),
         }
     }
 }
@@ -130,28 +133,34 @@ impl fmt::Display for Part<'_> {
             Self::Mutant(mutant) => write!(f, "wrong tester: {mutant}"),
             Self::Knob(knob) => write!(f, "{} {}", knob.id, knob.fault),
             Self::Good { device, seed, .. } => write!(f, "good device {device}, seed {seed}"),
+            Self::Beside(part) => part.fmt(f),
         }
     }
 }
 
-/// Runs the whole proof with this number of seeds for the good devices, on all cores. `progress` is called
-/// after each part with the number of parts that are done and the name of this one. Once `stop` is set no
-/// further part begins.
+/// Returns the parts of a proof with this number of seeds for the good devices.
+pub fn parts<'a>(knobs: &'a [Knob], features: &'a [Feature], seeds: u64) -> Vec<Part<'a>> {
+    // Wrong testers first: without an error there, nothing else proves anything.
+    let mut parts: Vec<_> = Mutant::ALL.map(Part::Mutant).into();
+    parts.extend(knobs.iter().map(Part::Knob));
+    let good = |seed| GOOD.iter().map(move |&(device, text)| Part::Good { device, text, seed });
+    parts.extend((1..=seeds).flat_map(good));
+    parts.extend(features.iter().flat_map(|feature| feature.parts(knobs)).map(Part::Beside));
+    parts
+}
+
+/// Runs the parts of a proof of the tests by these faults, on all cores. `progress` is called after each part with
+/// the number of parts that are done and the name of this one. Once `stop` is set no further part begins.
 pub fn run(
     knobs: &[Knob],
-    seeds: u64,
+    parts: Vec<Part<'_>>,
     stop: &AtomicBool,
     mut progress: impl FnMut(usize, &str),
 ) -> Proof {
-    // Wrong testers first: without an error there, nothing else proves anything.
-    let goods = (1..=seeds)
-        .flat_map(|seed| GOOD.iter().map(move |&(device, text)| Part::Good { device, text, seed }));
-    let all =
-        Mutant::ALL.map(Part::Mutant).into_iter().chain(knobs.iter().map(Part::Knob)).chain(goods);
     let mut proof = Proof { unproven: unproven(knobs), ..Proof::default() };
-    let mut done = 0;
+    let (mut done, all) = (0, parts.len());
     in_order(
-        all,
+        parts.into_iter(),
         jobs(None),
         stop,
         |part| Some(part.run()),
@@ -160,13 +169,14 @@ pub fn run(
                 PartRun::Mutant(run) => proof.mutants.push(run),
                 PartRun::Knob(run) => proof.knobs.push(run),
                 PartRun::Good(run) => proof.good.push(run),
+                PartRun::Feature(run) => run.add(&mut proof.features),
             }
             done += 1;
             progress(done, &part.to_string());
             ControlFlow::Continue(())
         },
     );
-    proof.interrupted = done < parts(knobs, seeds);
+    proof.interrupted = done < all;
     proof
 }
 
@@ -306,6 +316,7 @@ pub fn table(proof: &Proof) -> String {
     let least = proof.good.iter().map(|run| run.passed).min().unwrap_or(0);
     text += &format!("good devices: {good} of {} runs without a failure", proof.good.len());
     text += &format!(", each with {least} passes or more\n");
+    text += &beside(proof);
     text += &misses(proof);
     if !proof.unproven.is_empty() {
         text += &format!("tests that no fault proves: {}\n", proof.unproven.join(" "));
@@ -318,6 +329,20 @@ pub fn table(proof: &Proof) -> String {
 
 fn limit(knob: &KnobRun, cell: &Cell) -> String {
     cell.limit.as_ref().map_or(String::new(), |limit| format!("{limit} {}", knob.unit))
+}
+
+/// Returns a line about the matrix of faults by features, if it was run.
+fn beside(proof: &Proof) -> String {
+    let sum = |of: fn(&FeatureRun) -> usize| -> usize { proof.features.iter().map(of).sum() };
+    match proof.features.len() {
+        0 => String::new(),
+        n => format!(
+            "beside {n} features of devices: {} tests of faults fail, {} are not judged, {} are wrong\n",
+            sum(|run| run.fail),
+            sum(|run| run.not_judged),
+            sum(|run| run.wrong.len())
+        ),
+    }
 }
 
 /// Returns a line for everything that did not hold.
@@ -341,6 +366,9 @@ fn misses(proof: &Proof) -> String {
         for (test, detail) in &run.others {
             text += &format!("good device {}, seed {}: {test}: {detail}\n", run.device, run.seed);
         }
+    }
+    for line in proof.features.iter().flat_map(|run| &run.wrong) {
+        text += &format!("{line}\n");
     }
     text
 }

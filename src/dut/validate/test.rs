@@ -419,12 +419,12 @@ impl<'a> Context<'a> {
         others.map(|(_, other)| self.setup.line_time(other.size).as_secs_f64()).sum()
     }
 
-    /// Returns the shortest span in which [`Context::rate`] can judge the rate of a flow: in a shorter one the frames
-    /// at its ends are more than the limit.
+    /// Returns the shortest span in which [`Context::rate`] can judge the rate of a flow. In a shorter one a good device
+    /// may be inconclusive: the frames at its ends change the value, and are its uncertainty as well.
     pub(super) fn least_span(&self, trial: &Trial, flow: FlowId) -> Duration {
         let of = &trial.flows[flow.0];
         let frame = f64::from(of.size) * 8.0 / self.intended(of);
-        let seconds = (frame + self.delay(trial, flow)) / self.setup.limits.rate;
+        let seconds = 2.0 * (frame + self.delay(trial, flow)) / self.setup.limits.rate;
         Duration::from_nanos_f64(seconds * 1e9)
     }
 

@@ -1,84 +1,11 @@
-//! A short proof: each fault once, at its largest value or at one of `SIZES`; and the matrix of faults by features:
-//! whatever else a device has and its file tells, a test that is named with a fault never passes a device with it. It
-//! fails, or says why it does not judge.
+//! A short proof: each fault once, at its largest value or at one of `SIZES`.
+
+mod matrix;
 
 use super::*;
-use crate::knobs::{Feature, features, knobs};
+use crate::knobs::{Feature, knobs};
 use core::sync::atomic::Ordering;
 use serde_json::json;
-use std::collections::BTreeSet;
-
-/// The faults beside a feature of a device.
-#[derive(Clone, PartialEq, Debug, Default)]
-struct FeatureRun {
-    device: String,
-    feature: String,
-    /// Number of tests of a fault that failed.
-    fail: usize,
-    /// Number of tests of a fault that were not judged.
-    not_judged: usize,
-    /// Number of faults with which the configuration is refused, or that have no effect.
-    without: usize,
-    /// Faults that a test named with them passes.
-    passed: Vec<Passed>,
-    /// Tests that neither pass nor skip the device without a fault, and their reasons.
-    others: Vec<(&'static str, String)>,
-}
-
-/// A fault that a test did not find.
-#[derive(Clone, PartialEq, Debug)]
-struct Passed {
-    id: String,
-    fault: String,
-    test: String,
-}
-
-impl FeatureRun {
-    /// Returns true if no fault was passed, nothing else was found, and there was something to find.
-    fn holds(&self) -> bool {
-        self.passed.is_empty() && self.others.is_empty() && self.fail > 0
-    }
-}
-
-impl Feature {
-    /// Runs all tests of a device with the feature, and those that are named with its faults on each of these.
-    fn run<'a>(&self, name: &str, knobs: impl Iterator<Item = &'a Knob>) -> FeatureRun {
-        let good = validate(&device(&self.file(name)), &["V-*"], Level::Quick);
-        let others = others(&good);
-        let (device, feature) = (name.to_owned(), self.name.clone());
-        let mut run = FeatureRun { device, feature, others, ..FeatureRun::default() };
-        // What the standards leave open is no failure anywhere.
-        for knob in knobs.filter(|knob| knob.device == name && !knob.open) {
-            self.beside(knob, &mut run);
-        }
-        run
-    }
-
-    /// Adds a fault to a run.
-    fn beside(&self, knob: &Knob, run: &mut FeatureRun) {
-        let text = knob.file_beside(Some(self), knob.values.first());
-        let dut = match file::parse("device", &text) {
-            Ok((dut, _)) if !self.without.contains_key(&knob.fault) => dut,
-            Ok(_) | Err(_) => {
-                run.without += 1;
-                return;
-            }
-        };
-        let tests: Vec<_> = knob.caught_by.iter().map(String::as_str).collect();
-        let results = validate(&dut, &tests, knob.level());
-        for test in tests {
-            match result_of(&results, test).outcome {
-                Outcome::Fail => run.fail += 1,
-                Outcome::Pass => run.passed.push(Passed {
-                    id: knob.id.clone(),
-                    fault: knob.fault.clone(),
-                    test: test.to_owned(),
-                }),
-                _ => run.not_judged += 1,
-            }
-        }
-    }
-}
 
 #[test]
 fn every_wrong_tester_ends_with_an_error() {
@@ -284,7 +211,9 @@ fn a_fault_that_is_none_is_not_found() {
 #[test]
 fn a_proof_that_was_ended_is_inconclusive() {
     let stop = AtomicBool::new(false);
-    let proof = run(&knobs().unwrap(), 1, &stop, |_, _| stop.store(true, Ordering::SeqCst));
+    let knobs = knobs().unwrap();
+    let proof =
+        run(&knobs, parts(&knobs, &[], 1), &stop, |_, _| stop.store(true, Ordering::SeqCst));
     assert!(proof.interrupted && !proof.mutants.is_empty() && proof.good.is_empty(), "{proof:?}");
     assert_eq!(proof.verdict(), Verdict::Inconclusive);
 }
@@ -296,90 +225,6 @@ fn the_good_devices_pass() {
         let run = good(device, text, 7);
         assert!(run.others.is_empty() && run.passed > 1, "{run:?}");
     }
-}
-
-/// Each fault beside one feature, and each feature beside some faults. `SLUICE_MATRIX=all` runs the whole matrix, and all
-/// tests on the devices without a fault.
-#[test]
-fn no_fault_passes_a_test_for_a_feature_beside_it() {
-    let knobs = knobs().unwrap();
-    let features = features(&knobs).unwrap();
-    let every = std::env::var("SLUICE_MATRIX").ok();
-    let mut runs = Vec::new();
-    for (n, feature) in features.iter().enumerate() {
-        for name in &feature.devices {
-            if every.as_ref().is_some_and(|name| *name == "all" || *name == feature.name) {
-                let run = feature.run(name, knobs.iter());
-                println!("{run:?}");
-                runs.push(run);
-                continue;
-            }
-            let mut run = FeatureRun { device: name.clone(), ..FeatureRun::default() };
-            let own = knobs.iter().filter(|knob| knob.device == *name && !knob.open && !knob.full);
-            let mut tests = BTreeSet::new();
-            for knob in own.skip(n % SAMPLED).step_by(SAMPLED) {
-                feature.beside(knob, &mut run);
-                tests.extend(knob.caught_by.iter().map(String::as_str));
-            }
-            // The same tests of the device without a fault.
-            let good = device(&feature.file(name));
-            let tests: Vec<_> = tests.into_iter().collect();
-            if !tests.is_empty() {
-                run.others = others(&validate(&good, &tests, Level::Quick));
-            }
-            runs.push(run);
-        }
-    }
-    let passed: Vec<_> = runs.iter().flat_map(|run| &run.passed).collect();
-    assert!(passed.is_empty(), "{passed:#?}");
-    let others: Vec<_> = runs.iter().filter(|run| !run.others.is_empty()).collect();
-    assert!(others.is_empty(), "{others:#?}");
-    let fail: usize = runs.iter().map(|run| run.fail).sum();
-    let open: usize = runs.iter().map(|run| run.not_judged + run.without).sum();
-    println!("{fail} cells fail, {open} are not judged");
-    assert!(fail > open, "{fail} cells fail, {open} are not judged");
-}
-
-/// Faults of which the test above takes one.
-const SAMPLED: usize = 47;
-
-/// The line of a plain port takes more frames than that of a port with MACsec.
-#[test]
-fn a_good_device_with_macsec_at_one_port_fails_no_test_of_shares_or_losses() {
-    let features = features(&knobs().unwrap()).unwrap();
-    let feature = features.iter().find(|feature| feature.name == "MACsec").unwrap();
-    let dut = device(&feature.file("virtual"));
-    let results = validate(&dut, &["V-S03", "V-I03", "V-W04"], Level::Quick);
-    assert_eq!(others(&results), []);
-    let passed = results.tests.iter().filter(|test| test.outcome == Outcome::Pass).count();
-    assert_eq!(passed, 4, "with the tester's check of itself: {results:#?}");
-}
-
-/// V-W04 does not count what the lossy priority loses after the storm there, so it must find what it loses before.
-#[test]
-fn a_watchdog_that_drops_a_lossy_priority_is_found_beside_macsec() {
-    let knobs = knobs().unwrap();
-    let features = features(&knobs).unwrap();
-    let feature = features.iter().find(|feature| feature.name == "MACsec").unwrap();
-    let mut knob =
-        knobs.iter().find(|k| k.fault == "the watchdog drops another queue").unwrap().clone();
-    knob.change["virtual"]["faults"][0]["defect"]["priorities"] = json!([0]);
-    knob.caught_by = vec!["V-W04".into()];
-    let mut run = FeatureRun::default();
-    feature.beside(&knob, &mut run);
-    assert_eq!((run.fail, run.passed.len(), run.not_judged), (1, 0, 0), "{run:?}");
-}
-
-/// Frames that never meet are not marked, so their rates differ.
-#[test]
-fn marks_without_congestion_are_found_beside_macsec() {
-    let knobs = knobs().unwrap();
-    let features = features(&knobs).unwrap();
-    let feature = features.iter().find(|feature| feature.name == "MACsec").unwrap();
-    let knob = knobs.iter().find(|knob| knob.fault == "all packets are marked").unwrap();
-    let mut run = FeatureRun::default();
-    feature.beside(knob, &mut run);
-    assert_eq!((run.fail, run.passed.len(), run.not_judged), (2, 0, 0), "{run:?}");
 }
 
 /// A device is good whatever its rate and its buffer: no test of something else makes its watchdog act.
@@ -447,21 +292,4 @@ fn strict_priorities_are_paused_alike_however_large_the_buffer() {
     let results = validate(&device(&feature.file("virtual")), &["V-X05"], Level::Full);
     let test = result_of(&results, "V-X05");
     assert_eq!(test.outcome, Outcome::Pass, "{}", test.detail);
-}
-
-/// A fault that is not in the device is passed, and the matrix says so.
-#[test]
-fn a_matrix_with_a_fault_that_is_not_found_fails() {
-    let knobs = knobs().unwrap();
-    let feature = features(&knobs).unwrap().remove(0);
-    let none = Knob {
-        change: json!({}),
-        values: Vec::new(),
-        caught_by: vec!["V-R01".to_owned()],
-        ..knobs[0].clone()
-    };
-    let mut run = FeatureRun { device: "virtual".to_owned(), ..FeatureRun::default() };
-    feature.beside(&none, &mut run);
-    feature.beside(&knobs[0], &mut run);
-    assert!(run.fail == 4 && run.passed.len() == 1 && !run.holds(), "{run:?}");
 }

@@ -1,3 +1,5 @@
+mod matrix;
+
 use super::*;
 use crate::plan::{FlowKind, Metrics, TestPlan};
 use crate::report::{Pacing, Port, Priority as PauseCounters};
@@ -282,6 +284,8 @@ fn a_count_is_kept_to_the_frame_and_its_rate_too() {
         case
     };
     assert_eq!(paced(99.5, 0.0).verdicts()[0], Pass);
+    // 2 % of the time, and 10 ms.
+    assert_eq!([98.0, 97.5].map(|fps| paced(fps, 0.0).verdicts()[0]), [Pass, Fail]);
     assert_eq!(paced(50.0, 0.0).verdicts()[0], Fail);
     assert_eq!(paced(50.0, 10.0).verdicts()[0], Pass, "all of its delay was pauses");
     assert_eq!(paced(50.0, 0.0).busy(10.0, 0.5).verdicts()[0], Inconclusive);
@@ -297,6 +301,12 @@ fn bursts_and_delays_are_part_of_what_is_expected() {
     assert_eq!(Case::new(200, 200).stream(burst).verdicts()[0], Fail);
     let delayed = Case::new(500, 500).stream(|s| s.delay = Duration::from_secs(5));
     assert_eq!(delayed.verdicts()[0], Pass);
+    // Pauses before it count for nothing.
+    let what = delayed.paused(10.0).findings()[0].what.clone();
+    assert!(what.ends_with("100.0 % of the frames of its rate"), "{what}");
+    let none = Case::new(0, 0).stream(|s| s.delay = Duration::from_secs(5)).paused(10.0);
+    let what = none.findings()[0].what.clone();
+    assert!(what.ends_with("priority 3 was paused for 5.000 of 5.000 s"), "{what}");
     let timed = Case::new(200, 200).stream(|s| s.limit.time = Some(Duration::from_secs(2)));
     assert_eq!(timed.verdicts()[0], Pass);
 }
