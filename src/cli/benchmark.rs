@@ -211,7 +211,8 @@ fn earlier(path: &Path, procedure: &str, parameters: &BTreeMap<String, String>) 
     let text = std::fs::read_to_string(path)
         .map_err(|error| bad_input(anyhow!("--baseline {name}: cannot be read: {error}")))?;
     let wrong = |why: String| bad_input(anyhow!("--baseline {name}: {why}; give a file of --json"));
-    let before: Runs = serde_json::from_str(&text).map_err(|error| wrong(printable::json_error(&error)))?;
+    let before: Runs =
+        serde_json::from_str(&text).map_err(|error| wrong(printable::json_error(&error)))?;
     if before.procedure != procedure {
         let other = printable::excerpt(&before.procedure);
         return Err(wrong(format!("it has results of {other}, not {procedure}")));

@@ -127,13 +127,15 @@ enum Kind {
 
 type Change = fn(&mut Run);
 
+/// A flow, a name for what is wrong with it, how that is judged, and the change that makes it so.
+type Bug = (fn() -> Run, &'static str, Kind, Change);
+
 fn sends(run: &mut Run, frames: u64) {
     let flow = run.flow();
     (flow.frames_tx, flow.bytes_tx, flow.frames_rx) = (frames, frames * 64, frames);
 }
 
-/// A flow, a name for what is wrong with it, and the change that makes it so.
-const BUGS: [(fn() -> Run, &str, Kind, Change); 21] = [
+const BUGS: [Bug; 21] = [
     (endless, "nothing is sent", Kind::Short, |run| sends(run, 0)),
     (endless, "half of the rate is sent", Kind::Short, |run| sends(run, 500)),
     (endless, "a frame is lost", Kind::Lost, |run| run.flow().frames_rx = 999),
@@ -301,8 +303,8 @@ fn a_good_flow_fails_in_no_run() {
             happens(&mut run);
             let verdicts = run.verdicts();
             // At its end a flow without a count needs its link.
-            let is_down = condition == "the link of the sender is down" && run.why == Why::Over
-                || condition == "the link of the sender is down" && run.flow().connection.is_some();
+            let is_down = condition == "the link of the sender is down"
+                && (run.why == Why::Over || run.flow().connection.is_some());
             assert!(is_down || !verdicts.contains(&Fail), "{condition}: {verdicts:?}");
         }
     }
