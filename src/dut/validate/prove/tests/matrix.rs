@@ -106,6 +106,17 @@ fn marks_without_congestion_are_found_beside_macsec() {
     assert_eq!((run.fail, run.wrong.len(), run.not_judged), (2, 0, 0), "{run:?}");
 }
 
+/// Loads are those of the line where they meet, which has no MACsec here.
+#[test]
+fn a_device_without_headroom_loses_frames_in_a_flood_beside_macsec() {
+    let knobs = knobs().unwrap();
+    let features = features(&knobs).unwrap();
+    let feature = features.iter().find(|feature| feature.name == "MACsec").unwrap();
+    let knob = knobs.iter().find(|k| k.fault == "no headroom, and lossy frames flood").unwrap();
+    let run = Beside { feature, device: "virtual", fault: Some(knob) }.run();
+    assert_eq!((run.fail, run.wrong.len(), run.not_judged), (1, 0, 0), "{run:?}");
+}
+
 /// A fault that is not in the device is passed, and the matrix says so.
 #[test]
 fn a_matrix_with_a_fault_that_is_not_found_fails() {
