@@ -54,6 +54,8 @@ fn a_test_that_fails_or_is_killed_leaves_nothing() {
         let ready = dir.path("ready");
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "leftovers::fails_on_purpose", "--nocapture"])
+            // A killed test cannot remove its folder.
+            .env("TMPDIR", &dir.0)
             .env(ENDS, ends)
             .env(READY, &ready)
             .stdout(fs::File::create(dir.path("out")).unwrap())
