@@ -25,6 +25,7 @@ use tester::Access;
 use tester::engine::{TesterEngine, TesterOptions};
 use tester::plan::Place;
 use tester::self_test;
+use tester::session::SessionError;
 
 /// Period of the checks for the end.
 const TICK: Duration = Duration::from_millis(50);
@@ -118,8 +119,10 @@ fn server_options(args: &GenerateArgs, addr: SocketAddr) -> Result<server::Optio
 /// A resource that the machine lacks.
 pub(super) fn self_test(args: &GenerateArgs) -> Result<ExitCode> {
     let eal = Eal::start(&eal_options(args.machine))?;
-    let found = self_test::self_test(&eal, None, SELF_TEST)
-        .map_err(|error| whose(Refusal::internal(error.to_string())))?;
+    let found = self_test::self_test(&eal, None, SELF_TEST).map_err(|error| match error {
+        SessionError::Starved(_) => inconclusive(error),
+        _ => whose(Refusal::internal(error.to_string())),
+    })?;
     match args.format {
         Format::Json => terminal::print_json(&found)?,
         Format::Table | Format::Csv => terminal::print(report::self_test_text(&found))?,

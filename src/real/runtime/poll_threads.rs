@@ -227,6 +227,7 @@ where
         let (group, prepared, begin) = (group.clone(), prepared.clone(), begin.clone());
         let run = move || {
             let _stop = StopOnPanic(&group);
+            group.preemption.register(number);
             body(PollThread { number, group: &group, orders, prepared, begin })
         };
         let handle = thread::Builder::new().name(format!("{name}{number}")).spawn(run);
@@ -490,6 +491,20 @@ mod tests {
         let gone = orders.one(2, |answer| answer);
         assert_eq!(gone, Err(NoAnswer::Ended { thread: 2 }));
         assert_eq!(orders.one(3, |answer| answer), Err(NoAnswer::Ended { thread: 3 }));
+    }
+
+    /// A wait for its first answer must see that it gets no processor.
+    #[test]
+    fn a_thread_is_registered_before_it_is_prepared() {
+        let body = |_| {
+            |thread: PollThread<'_, _>| {
+                let (group, number) = (thread.group, thread.number);
+                let is_known = || group.preemption.is_registered(number);
+                let prepare = || if is_known() { Ok(()) } else { Err("unknown".to_owned()) };
+                thread.run(prepare, || Counter { polls: 0, last: None })
+            }
+        };
+        assert!(start("counter", (0..2).map(body)).is_ok());
     }
 
     #[test]

@@ -98,13 +98,22 @@ impl Preemption {
         Self { slots, accounts: Mutex::new(vec![account; threads]) }
     }
 
-    /// Registers the calling thread as number `thread`; `now` is the time of its first poll.
+    /// Registers the calling thread as number `thread`, as the first thing that it does: one that gets no processor
+    /// before its first poll is starved, too.
+    pub(crate) fn register(&self, thread: usize) {
+        // Without an id only the gaps between polls are known.
+        self.slots[thread].tid.store(own_tid().unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Begins to measure the gaps between the polls of a registered thread; `now` is the time of its first poll.
     #[must_use]
     pub fn enter(&self, thread: usize, now: Instant) -> PollGaps<'_> {
-        let slot = &self.slots[thread];
-        // Without an id only the gaps between polls are known.
-        slot.tid.store(own_tid().unwrap_or(0), Ordering::Relaxed);
-        PollGaps { slot, last: now }
+        PollGaps { slot: &self.slots[thread], last: now }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_registered(&self, thread: usize) -> bool {
+        self.slots[thread].tid.load(Ordering::Relaxed) != 0
     }
 
     /// Time off the processor since the start, of the thread that lost most. It includes the time
@@ -365,7 +374,7 @@ mod tests {
             for n in 0..threads {
                 let (preemption, stop) = (&preemption, &stop);
                 scope.spawn(move || {
-                    let _gaps = preemption.enter(n, Instant::ZERO);
+                    preemption.register(n);
                     while !stop.load(Ordering::Relaxed) {
                         std::hint::spin_loop();
                     }
