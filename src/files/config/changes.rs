@@ -1,5 +1,5 @@
 //! Sections of a file whose keys replace values of a plan that has the defaults: key, range and place in the plan
-//! are told once, in [`changes!`](crate::changes).
+//! are told once, in `changes!`.
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
