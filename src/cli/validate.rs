@@ -100,7 +100,8 @@ pub struct ValidateArgs {
     #[arg(help_heading = "Results", long)]
     pub github: bool,
     /// Prove the tests instead: virtual devices with planted faults must fail them, good ones must
-    /// pass, and a wrong tester must end with an error.
+    /// pass, and a wrong tester must end with an error. Each fault is also planted beside other
+    /// features of a device, which takes minutes.
     #[arg(help_heading = "Proof of the tests", long, conflicts_with_all = ["file", "list", "describe", "only"])]
     pub prove: bool,
     /// Number of seeds with which the good devices are tested by --prove.

@@ -119,13 +119,35 @@ fn server_options(args: &GenerateArgs, addr: SocketAddr) -> Result<server::Optio
 /// A resource that the machine lacks.
 pub(super) fn self_test(args: &GenerateArgs) -> Result<ExitCode> {
     let eal = Eal::start(&eal_options(args.machine))?;
-    let found = self_test::self_test(&eal, None, SELF_TEST).map_err(|error| match error {
-        SessionError::Starved(_) => inconclusive(error),
-        _ => whose(Refusal::internal(error.to_string())),
-    })?;
+    let found = self_test::self_test(&eal, None, SELF_TEST).map_err(self_test_error)?;
     match args.format {
         Format::Json => terminal::print_json(&found)?,
         Format::Table | Format::Csv => terminal::print(report::self_test_text(&found))?,
     }
     Ok(exit(found.verdict()))
+}
+
+/// Tells a busy machine from one that lacks something.
+fn self_test_error(error: SessionError) -> anyhow::Error {
+    match error {
+        SessionError::Starved(_) => inconclusive(error),
+        _ => whose(Refusal::internal(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::status;
+    use ground::verdict::Verdict;
+    use runtime::Disturbance;
+
+    #[test]
+    fn a_self_test_whose_threads_did_not_run_is_inconclusive_and_a_silent_one_is_an_error() {
+        let status = |error| status(&self_test_error(error));
+        let starved = SessionError::Starved(Disturbance::default());
+        assert_eq!(status(starved), Verdict::Inconclusive.exit_status());
+        let silent = SessionError::Silent(Duration::from_secs(5));
+        assert_ne!(status(silent), Verdict::Inconclusive.exit_status());
+    }
 }

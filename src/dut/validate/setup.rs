@@ -365,8 +365,8 @@ impl Setup {
         detection.div(5).saturating_mul(4)
     }
 
-    /// Returns the shortest pause of which a storm can be made: renewed after half of it, behind a frame of 1024 bytes,
-    /// it has a tenth left.
+    /// Returns the shortest pause of which a storm can be made. A renewal is due after half of the pause and may wait
+    /// for a frame of 1024 bytes; a tenth of the pause is left then.
     pub fn storm_pause_min(&self) -> Duration {
         self.line_time(1024).saturating_mul(5).div(2)
     }

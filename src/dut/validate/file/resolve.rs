@@ -156,7 +156,7 @@ fn watched(cx: &mut Cx, place: &Place<'_>, setup: &Setup) {
     let times = [("detection", watchdog.detection), ("restoration", watchdog.restoration)];
     for (name, time) in times.into_iter().filter(|(_, time)| *time < least) {
         let what = format!(
-            "{time} has no room for the pauses of a storm at {}, of which each outlasts frames of {FRAME} bytes; \
+            "{time} is too short for a storm at {}: its pauses have to be longer than frames of {FRAME} bytes; \
              give {least} or more, or switch the watchdog off and leave out `watchdog`",
             setup.rate
         );

@@ -319,7 +319,7 @@ fn time_for_which_messages_paused_flows_is_not_judged() {
     assert_eq!(run.verdicts(), [NotJudged, Pass]);
 }
 
-/// Two receivers, of which one bridges ten seconds of the rate and the other a thousand.
+/// The ring of one receiver holds the frames of ten seconds, that of the other one those of a thousand.
 #[test]
 fn the_receiver_whose_ring_is_full_first_may_have_lost_a_frame() {
     let mut run = endless();
