@@ -1,9 +1,13 @@
 //! `sluice run --world real` by its text and its JSON.
 
-use std::process::Output;
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::netns::must;
 use crate::run::{self, Dir};
 
 fn sluice(dir: &Dir, args: &[&str]) -> Output {
@@ -70,6 +74,67 @@ fn a_lab_of_100g_runs_in_slow_motion_and_says_so() {
     let table = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(table.contains("1,000 times slower") && table.contains("- links.rate: "), "{table}");
+}
+
+/// Threads of a process by name, with their ids.
+fn threads(pid: u32) -> BTreeMap<String, u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let named = |task: std::io::Result<std::fs::DirEntry>| {
+        let path = task.unwrap().path();
+        let name = std::fs::read_to_string(path.join("comm")).ok()?;
+        Some((name.trim().to_owned(), path.file_name()?.to_str()?.parse().ok()?))
+    };
+    tasks.filter_map(named).collect()
+}
+
+/// Two labs in groups of the scheduler of their own (sessions, containers) waited for each other for minutes: each had
+/// a thread on a CPU that waited for its other thread, whose CPU the other lab had. To yield does not leave a group.
+#[test]
+fn a_thread_that_waits_for_a_starved_one_leaves_its_cpu() {
+    if thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
+        return run::skipped("a lab has two polling threads only on two CPUs");
+    }
+    let dir = Dir::new("lab-real-waits");
+    dir.write("long.yaml", &LAB.replace("5ms", "50ms").replace("frames: 400", "frames: 40000"));
+    let mut lab = run::sluice();
+    // It would take half a minute, and ends with the test.
+    lab.args("run long.yaml --world real --slow-down 3000".split(' ')).current_dir(&dir.0);
+    let lab = Ended(lab.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let pid = lab.0.id();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let [waits, starved] = loop {
+        let all = threads(pid);
+        if let (Some(first), Some(second)) = (all.get("lab0"), all.get("lab1")) {
+            break [*first, *second];
+        }
+        assert!(Instant::now() < deadline, "no two polling threads: {all:?}");
+        thread::sleep(Duration::from_millis(10));
+    };
+    // What is not idle has the CPU of the one, in the same session and so in the same group.
+    let (cpu, starved) = ("0", starved.to_string());
+    must(Command::new("taskset").args(["-cp", cpu, &starved]));
+    must(Command::new("chrt").args(["--idle", "-p", "0", &starved]));
+    let mut hog = run::guarded("taskset");
+    let _hog = Ended(hog.args(["-c", cpu, "sh", "-c", "while :; do :; done"]).spawn().unwrap());
+    let used = || {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{waits}/schedstat")).unwrap();
+        Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
+    };
+    thread::sleep(Duration::from_millis(200));
+    let (begun, before) = (Instant::now(), used());
+    thread::sleep(Duration::from_secs(2));
+    let (took, used) = (begun.elapsed(), used() - before);
+    assert!(used < took / 2, "it ran for {used:?} of {took:?}");
+}
+
+/// A process that ends with the test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub struct ThreadClock<'a> {
     now: Instant,
     stalled: Total,
     waits: bool,
+    /// Real time for which it has stood still because it waits.
+    waited: Duration,
 }
 
 impl ClockSync {
@@ -71,6 +73,7 @@ impl ClockSync {
             now: Instant::ZERO,
             stalled: Total::ZERO,
             waits: false,
+            waited: Duration::ZERO,
         }
     }
 
@@ -109,6 +112,10 @@ impl ThreadClock<'_> {
         // Never back: a limit in the past only holds the clock where it is.
         let next = self.now.saturating_add(step).min(most).min(limit).max(self.now);
         self.waits = next >= most;
+        self.waited = match self.waits && next == self.now {
+            true => self.waited.saturating_add(passed.saturating_mul(slow_down)),
+            false => Duration::ZERO,
+        };
         // Whatever did not count: the gap beyond a step, and the wait for others.
         self.stalled += passed - next.since(self.now);
         self.now = next;
@@ -122,11 +129,11 @@ impl ThreadClock<'_> {
         self.clock_sync.polled[self.side].store(self.now);
     }
 
-    /// True if it waits for another thread.
+    /// Real time for which it has stood still, if it waits for another thread.
     #[inline]
     #[must_use]
-    pub const fn waits(&self) -> bool {
-        self.waits
+    pub fn waited(&self) -> Option<Duration> {
+        self.waits.then_some(self.waited)
     }
 
     /// Real time at the last tick.
@@ -232,6 +239,24 @@ mod tests {
         assert_eq!(clock.tick_to(us(50), us(30)), us(30));
         assert_eq!(clock.tick(us(60)), us(40));
         assert_eq!(clock.stalled(), Duration::from_micros(20));
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_knows_for_how_long() {
+        let clock_sync = ClockSync::new(2, Duration::from_micros(10)).slowed_down(4);
+        let [mut fast, mut slow] = [0, 1].map(|n| clock_sync.thread_clock(n, Instant::ZERO));
+        let us = |n| Instant::ZERO + Duration::from_micros(n);
+        let mut waited = |at| {
+            fast.tick(us(at));
+            fast.waited()
+        };
+        assert_eq!(waited(20), None);
+        assert_eq!(waited(60), Some(Duration::ZERO), "it advanced to the end of the span");
+        assert_eq!(waited(100), Some(Duration::from_micros(40)));
+        assert_eq!(waited(300), Some(Duration::from_micros(240)));
+        slow.tick(us(300));
+        slow.publish();
+        assert_eq!(waited(304), None);
     }
 
     proptest! {

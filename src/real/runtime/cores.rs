@@ -3,8 +3,10 @@
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration as StdDuration;
 
 use core_affinity::CoreId;
+use ground::time::Duration;
 
 use super::claims::Claims;
 use super::placement::{Claimed, Pin, Unpinned};
@@ -27,6 +29,12 @@ pub struct Cores {
     /// True once the kernel refused to pin a thread.
     refused: Arc<AtomicBool>,
 }
+
+/// Longest real time for which a thread waits for another one without a sleep: more than a poll of the other takes.
+const WAIT_AWAKE: Duration = Duration::from_micros(200);
+
+/// Sleep of a thread that waits for another one. The kernel adds about as much.
+const NAP: StdDuration = StdDuration::from_micros(50);
 
 /// Idle action of this process's threads, if it was set.
 static IDLE: OnceLock<Idle> = OnceLock::new();
@@ -219,17 +227,27 @@ impl Cores {
         warnings
     }
 
-    /// Action after a poll: yields the CPU if the thread `waits` for another one.
+    /// Action of a thread after a poll in which it had to wait for another one: yields the CPU, and sleeps if it has
+    /// `waited` for long. The other one has no CPU then. To yield helps it only if both are in one group of the
+    /// scheduler (a session, a container): two labs in two groups that only yield can keep one thread of each waiting
+    /// for the other for minutes.
     #[inline]
     #[must_use]
-    pub fn after_poll(&self, progressed: bool, waits: bool) -> AfterPoll {
+    pub fn after_wait(waited: Duration) -> AfterPoll {
+        if waited < WAIT_AWAKE { AfterPoll::Yield } else { AfterPoll::Sleep(NAP) }
+    }
+
+    /// Action of a thread after a poll that did not have to wait for another thread.
+    #[inline]
+    #[must_use]
+    pub fn after_poll(&self, progressed: bool) -> AfterPoll {
         // Without a setting threads yield only where they share CPUs, whatever they found to do.
         let yields = match self.idle {
             None => self.shared(),
             Some(Idle::Spin) => false,
             Some(Idle::Yield) => !progressed,
         };
-        AfterPoll::rest(progressed, waits || yields)
+        AfterPoll::rest(progressed, yields)
     }
 }
 

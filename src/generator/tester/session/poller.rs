@@ -146,12 +146,23 @@ impl PollLoop for Poller<'_> {
         if self.gaps.polled(self.clock.real(now)) {
             return AfterPoll::Orders;
         }
-        self.shared.cores.after_poll(progressed, self.clock.waits())
+        match self.clock.waited() {
+            Some(waited) => Cores::after_wait(waited),
+            None => self.shared.cores.after_poll(progressed),
+        }
     }
 
     fn slept(&mut self) {
-        self.last = self.clock.tick();
-        self.gaps.slept(self.clock.real(self.last));
+        let real = match &self.clock {
+            // The sleep is no gap between polls that should have been shorter.
+            Clock::Real(real) => {
+                self.last = real.now();
+                self.last
+            }
+            // Whatever of it counts is a step of the next tick.
+            Clock::Synced(real, _) => real.now(),
+        };
+        self.gaps.slept(real);
     }
 
     #[cold]
@@ -283,12 +294,12 @@ impl Clock<'_> {
         }
     }
 
-    /// True if it waits for another thread.
+    /// Real time for which it has stood still, if it waits for another thread.
     #[inline]
-    pub(super) const fn waits(&self) -> bool {
+    pub(super) fn waited(&self) -> Option<Duration> {
         match self {
-            Self::Real(_) => false,
-            Self::Synced(_, thread_clock) => thread_clock.waits(),
+            Self::Real(_) => None,
+            Self::Synced(_, thread_clock) => thread_clock.waited(),
         }
     }
 

@@ -219,7 +219,14 @@ impl PollLoop for Poller<'_> {
             return AfterPoll::End;
         }
         self.limit = self.part.next_stop(now);
-        self.shared.cores.after_poll(progressed, self.clock.waits())
+        match self.clock.waited() {
+            Some(waited) => Cores::after_wait(waited),
+            None => self.shared.cores.after_poll(progressed),
+        }
+    }
+
+    fn slept(&mut self) {
+        self.gaps.slept(self.shared.real.now());
     }
 
     fn obey(&mut self, order: Infallible) {
