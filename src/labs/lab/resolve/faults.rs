@@ -299,12 +299,13 @@ impl Held {
     }
 
     /// Takes out of all faults those by which a link would come up while another one holds it down. An entry
-    /// `link_down` holds its link until the next `link_up` of it.
+    /// `link_down` holds its link until the next `link_up` of it; of two at one time the file's order decides.
     fn keep_down(mut self, faults: &mut Vec<Fault>) {
         let changes = core::mem::take(&mut self.changes);
-        for down in changes.iter().filter(|change| !change.up) {
-            let ends = changes.iter().filter(|c| c.up && c.link == down.link && c.time > down.time);
-            let until = ends.map(|change| change.time).min().unwrap_or(Instant::NEVER);
+        for (place, down) in changes.iter().enumerate().filter(|(_, change)| !change.up) {
+            let ups = changes.iter().enumerate().filter(|(_, c)| c.up && c.link == down.link);
+            let later = ups.filter(|(n, up)| (up.time, *n) > (down.time, place));
+            let until = later.map(|(_, up)| up.time).min().unwrap_or(Instant::NEVER);
             self.flap(down.link, down.time, until);
         }
         for times in self.times.values_mut() {
@@ -373,6 +374,9 @@ mod tests {
         assert_eq!(ups(&[(100, 200)], &[(150, false), (180, true)]), [200]);
         assert_eq!(ups(&[(100, 200)], &[(150, false), (300, true)]), [300]);
         assert_eq!(ups(&[], &[(1, false), (2, true), (3, false), (4, true)]), [2, 4]);
+        assert_eq!(ups(&[], &[(1, false), (1, true)]), [1]);
+        assert_eq!(ups(&[], &[(1, true), (1, false)]), [0; 0]);
+        assert_eq!(ups(&[], &[(1, true), (1, false), (2, true)]), [2]);
         // Coming up ends no flap.
         assert_eq!(ups(&[(100, 200)], &[(150, true)]), [200]);
     }
