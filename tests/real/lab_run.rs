@@ -87,8 +87,8 @@ fn threads(pid: u32) -> BTreeMap<String, u32> {
     tasks.filter_map(named).collect()
 }
 
-/// Two labs in groups of the scheduler of their own (sessions, containers) waited for each other for minutes: each had
-/// a thread on a CPU that waited for its other thread, whose CPU the other lab had. To yield does not leave a group.
+/// Two labs, each in a scheduler group of its own (a session, a container), held each other up for minutes: of each
+/// one thread had a CPU and waited for the other, and a yield gives the CPU to none but threads of its group.
 #[test]
 fn a_thread_that_waits_for_a_starved_one_leaves_its_cpu() {
     if thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
@@ -110,12 +110,13 @@ fn a_thread_that_waits_for_a_starved_one_leaves_its_cpu() {
         assert!(Instant::now() < deadline, "no two polling threads: {all:?}");
         thread::sleep(Duration::from_millis(10));
     };
-    // What is not idle has the CPU of the one, in the same session and so in the same group.
-    let (cpu, starved) = ("0", starved.to_string());
-    must(Command::new("taskset").args(["-cp", cpu, &starved]));
+    // A busy loop takes the CPU of one of them, which has the lowest priority in their group of the scheduler.
+    let cpu = core_affinity::get_core_ids().unwrap()[0].id.to_string();
+    let starved = starved.to_string();
+    must(Command::new("taskset").args(["-cp", &cpu, &starved]));
     must(Command::new("chrt").args(["--idle", "-p", "0", &starved]));
     let mut hog = run::guarded("taskset");
-    let _hog = Ended(hog.args(["-c", cpu, "sh", "-c", "while :; do :; done"]).spawn().unwrap());
+    let _hog = Ended(hog.args(["-c", &cpu, "sh", "-c", "while :; do :; done"]).spawn().unwrap());
     let used = || {
         let text = std::fs::read_to_string(format!("/proc/{pid}/task/{waits}/schedstat")).unwrap();
         Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())

@@ -13,6 +13,7 @@ pub use mutant::Mutant;
 use core::fmt;
 use core::ops::ControlFlow;
 use core::sync::atomic::AtomicBool;
+use std::collections::BTreeSet;
 
 use ground::verdict::Verdict;
 use lab::study::{in_order, jobs};
@@ -334,15 +335,19 @@ fn limit(knob: &KnobRun, cell: &Cell) -> String {
 /// Returns a line about the matrix of faults by features, if it was run.
 fn beside(proof: &Proof) -> String {
     let sum = |of: fn(&FeatureRun) -> usize| -> usize { proof.features.iter().map(of).sum() };
-    match proof.features.len() {
-        0 => String::new(),
-        n => format!(
-            "beside {n} features of devices: {} tests of faults fail, {} are not judged, {} are wrong\n",
-            sum(|run| run.fail),
-            sum(|run| run.not_judged),
-            sum(|run| run.wrong.len())
-        ),
+    if proof.features.is_empty() {
+        return String::new();
     }
+    // A feature is tried on each device that can have it.
+    let features: BTreeSet<&str> = proof.features.iter().map(|run| &*run.feature).collect();
+    format!(
+        "beside {} features ({} pairs of feature and device): {} tests of faults fail, {} are not judged, {} are wrong\n",
+        features.len(),
+        proof.features.len(),
+        sum(|run| run.fail),
+        sum(|run| run.not_judged),
+        sum(|run| run.wrong.len())
+    )
 }
 
 /// Returns a line for everything that did not hold.

@@ -34,9 +34,7 @@ pub struct ThreadClock<'a> {
     last: Instant,
     now: Instant,
     stalled: Total,
-    waits: bool,
-    /// Real time for which it has stood still because it waits.
-    waited: Duration,
+    waited: Option<Duration>,
 }
 
 impl ClockSync {
@@ -72,8 +70,7 @@ impl ClockSync {
             last: real,
             now: Instant::ZERO,
             stalled: Total::ZERO,
-            waits: false,
-            waited: Duration::ZERO,
+            waited: None,
         }
     }
 
@@ -111,11 +108,12 @@ impl ThreadClock<'_> {
         let step = passed.min(self.clock_sync.step);
         // Never back: a limit in the past only holds the clock where it is.
         let next = self.now.saturating_add(step).min(most).min(limit).max(self.now);
-        self.waits = next >= most;
-        self.waited = match self.waits && next == self.now {
-            true => self.waited.saturating_add(passed.saturating_mul(slow_down)),
-            false => Duration::ZERO,
-        };
+        self.waited = (next >= most).then(|| match self.waited {
+            Some(waited) if next == self.now => {
+                waited.saturating_add(passed.saturating_mul(slow_down))
+            }
+            _ => Duration::ZERO,
+        });
         // Whatever did not count: the gap beyond a step, and the wait for others.
         self.stalled += passed - next.since(self.now);
         self.now = next;
@@ -132,8 +130,8 @@ impl ThreadClock<'_> {
     /// Real time for which it has stood still, if it waits for another thread.
     #[inline]
     #[must_use]
-    pub fn waited(&self) -> Option<Duration> {
-        self.waits.then_some(self.waited)
+    pub const fn waited(&self) -> Option<Duration> {
+        self.waited
     }
 
     /// Real time at the last tick.

@@ -30,7 +30,7 @@ pub struct Cores {
     refused: Arc<AtomicBool>,
 }
 
-/// Longest real time for which a thread waits for another one without a sleep: more than a poll of the other takes.
+/// Real time for which a thread waits for another one before it sleeps. A choice: longer than most polls take.
 const WAIT_AWAKE: Duration = Duration::from_micros(200);
 
 /// Sleep of a thread that waits for another one. The kernel adds about as much.
@@ -227,20 +227,16 @@ impl Cores {
         warnings
     }
 
-    /// Action of a thread after a poll in which it had to wait for another one: yields the CPU, and sleeps if it has
-    /// `waited` for long. The other one has no CPU then. To yield helps it only if both are in one group of the
-    /// scheduler (a session, a container): two labs in two groups that only yield can keep one thread of each waiting
-    /// for the other for minutes.
+    /// Action of a thread after a poll. `waited` is the real time for which it has waited for another thread, if it
+    /// waits. It yields its CPU then, and sleeps after a while: the other thread probably has no CPU, and a yield gives
+    /// the CPU to none but threads of its scheduler group (a session, a container). Two labs in two groups that only
+    /// yield can hold each other up for minutes: of each, the thread that waits has the CPU.
     #[inline]
     #[must_use]
-    pub fn after_wait(waited: Duration) -> AfterPoll {
-        if waited < WAIT_AWAKE { AfterPoll::Yield } else { AfterPoll::Sleep(NAP) }
-    }
-
-    /// Action of a thread after a poll that did not have to wait for another thread.
-    #[inline]
-    #[must_use]
-    pub fn after_poll(&self, progressed: bool) -> AfterPoll {
+    pub fn after_poll(&self, progressed: bool, waited: Option<Duration>) -> AfterPoll {
+        if let Some(waited) = waited {
+            return if waited < WAIT_AWAKE { AfterPoll::Yield } else { AfterPoll::Sleep(NAP) };
+        }
         // Without a setting threads yield only where they share CPUs, whatever they found to do.
         let yields = match self.idle {
             None => self.shared(),

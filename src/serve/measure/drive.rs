@@ -231,7 +231,7 @@ impl PollLoop for Poller<'_> {
         if self.why.is_some() {
             return AfterPoll::EndAll;
         }
-        self.shared.cores.after_poll(progressed)
+        self.shared.cores.after_poll(progressed, None)
     }
 
     fn obey(&mut self, order: Infallible) {

@@ -146,23 +146,12 @@ impl PollLoop for Poller<'_> {
         if self.gaps.polled(self.clock.real(now)) {
             return AfterPoll::Orders;
         }
-        match self.clock.waited() {
-            Some(waited) => Cores::after_wait(waited),
-            None => self.shared.cores.after_poll(progressed),
-        }
+        self.shared.cores.after_poll(progressed, self.clock.waited())
     }
 
     fn slept(&mut self) {
-        let real = match &self.clock {
-            // The sleep is no gap between polls that should have been shorter.
-            Clock::Real(real) => {
-                self.last = real.now();
-                self.last
-            }
-            // Whatever of it counts is a step of the next tick.
-            Clock::Synced(real, _) => real.now(),
-        };
-        self.gaps.slept(real);
+        self.last = self.clock.tick();
+        self.gaps.slept(self.clock.real(self.last));
     }
 
     #[cold]
@@ -296,7 +285,7 @@ impl Clock<'_> {
 
     /// Real time for which it has stood still, if it waits for another thread.
     #[inline]
-    pub(super) fn waited(&self) -> Option<Duration> {
+    pub(super) const fn waited(&self) -> Option<Duration> {
         match self {
             Self::Real(_) => None,
             Self::Synced(_, thread_clock) => thread_clock.waited(),

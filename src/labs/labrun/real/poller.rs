@@ -219,10 +219,7 @@ impl PollLoop for Poller<'_> {
             return AfterPoll::End;
         }
         self.limit = self.part.next_stop(now);
-        match self.clock.waited() {
-            Some(waited) => Cores::after_wait(waited),
-            None => self.shared.cores.after_poll(progressed),
-        }
+        self.shared.cores.after_poll(progressed, self.clock.waited())
     }
 
     fn slept(&mut self) {

@@ -51,12 +51,15 @@ fn a_proof_with_a_wrong_cell_fails_and_names_it() {
     let mut parts = parts(&all, &features, 0);
     parts.retain(|part| matches!(part, Part::Beside(Beside { fault: Some(_), .. })));
     assert_eq!(parts.len(), 2);
-    let proof = run(&all, parts, &AtomicBool::new(false), |_, _| ());
+    let mut proof = run(&all, parts, &AtomicBool::new(false), |_, _| ());
     let [of_feature] = &proof.features[..] else { panic!("{proof:?}") };
     assert_eq!((of_feature.fail, of_feature.wrong.len()), (4, 4), "{of_feature:?}");
+    let elsewhere = FeatureRun { device: "another".into(), fail: 1, ..of_feature.clone() };
+    proof.features.push(FeatureRun { wrong: Vec::new(), ..elsewhere });
     assert_eq!(proof.verdict(), Verdict::Fail);
     let text = table(&proof);
-    assert!(text.contains("4 tests of faults fail, 0 are not judged, 4 are wrong"), "{text}");
+    let count = "beside 1 features (2 pairs of feature and device): 5 tests of faults fail, 0 are not judged, 4 are wrong";
+    assert!(text.contains(count), "{text}");
     assert!(text.contains("beside priorities by PCP (virtual): V-R01: "), "{text}");
 }
 
