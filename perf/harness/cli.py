@@ -41,6 +41,10 @@ def _arguments(words):
     parser.add_argument(
         "--by-file", action="store_true", help="say where the instructions of a frame are"
     )
+    parser.add_argument(
+        "--htsim", metavar="PATH",
+        help="program htsim_roce of csg-htsim, which `sim` runs beside the virtual world",
+    )
     settings = parser.parse_args(words)
     unknown = [name for name in settings.cases if name not in CASES]
     if unknown:
@@ -60,7 +64,7 @@ def _line(row):
     """Text of a row in the table."""
     number = ".1f" if row.unit == "instr" else ".2f"
     spread = f"{row.low:.2f}..{row.high:.2f}" if row.pairs > 1 else ""
-    met = {None: "", True: "met", False: "missed"}[row.met]
+    met = {None: "not judged" if row.target else "", True: "met", False: "missed"}[row.met]
     quiet = f"{row.quiet}/{row.pairs}" if row.pairs > 1 else ""
     return [
         row.case, row.subject, f"{row.value:{number}}", row.base, f"{row.base_value:{number}}",

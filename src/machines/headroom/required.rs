@@ -4,7 +4,7 @@
 //! its cells; the waste is a separate term, so that the terms add up to whole cells. It includes
 //! the frame whose admission triggers XOFF, because all of that frame is stored in headroom.
 
-use core::fmt;
+use core::{fmt, iter};
 
 use super::delay::{DelayInputs, DelayValue, Frames, Term, bits_in, delay_value};
 use ground::time::Duration;
@@ -56,7 +56,11 @@ impl Density {
     /// Returns the maximum over all frame sizes, with `overhead` more bytes per frame.
     fn worst(cell_bytes: u64, max_frame: u64, overhead: u64) -> Self {
         let mut worst = Self { cells: 0, octets: 1 };
-        for len in MIN_FRAME_OCTETS..=max_frame.max(MIN_FRAME_OCTETS) {
+        // Of the sizes that take the same number of cells, the shortest is the worst: the minimum, and those
+        // of one byte more than full cells.
+        let full = MIN_FRAME_OCTETS / cell_bytes..=max_frame.saturating_sub(1) / cell_bytes;
+        let begun = full.map(|cells| cells * cell_bytes + 1);
+        for len in iter::once(MIN_FRAME_OCTETS).chain(begun.filter(|len| *len > MIN_FRAME_OCTETS)) {
             let this = Self { cells: len.div_ceil(cell_bytes), octets: len + overhead };
             // Compared by cross multiplication, without the rounding of a division.
             if this.cells * worst.octets > worst.cells * this.octets {

@@ -52,6 +52,18 @@ fn an_endless_ring_needs_more_than_any_buffer_has() {
 }
 
 proptest! {
+    /// The sizes that are tried are enough: none of the others wastes more.
+    #[test]
+    fn no_size_wastes_more_than_the_worst_of_those_tried(
+        cell in 1_u64..=300, max in 0_u64..=2_000, overhead in 0_u64..60,
+    ) {
+        let worst = Density::worst(cell, max, overhead);
+        let taken = |len: u64| len.div_ceil(cell) * worst.octets;
+        let sizes = 64..=max.max(64);
+        prop_assert!(sizes.clone().all(|len| taken(len) <= worst.cells * (len + overhead)));
+        prop_assert!(sizes.contains(&(worst.octets - overhead)));
+    }
+
     /// Frames of any one length, back to back on the line and packed in the rings, never take
     /// more cells than the sum says.
     #[test]
