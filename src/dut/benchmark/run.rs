@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use validate::bench::{Bench, TrialError};
 
+use crate::arrivals::Arrivals;
 use crate::plan::Plan;
 use crate::trial::Runner;
 
@@ -20,6 +21,9 @@ pub struct Run<T> {
     /// Durations of the rows.
     pub took: Vec<Took>,
     pub trials: u64,
+    /// Frames of all trials that arrived otherwise than sent: one row, none without a trial.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arrivals: Vec<Arrivals>,
     /// Remarks about the numbers, once each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -90,9 +94,14 @@ pub fn run<P: Procedure>(
     let mut runner = Runner::new(&plan, bench, progress);
     let mut tables = P::default();
     let trouble = tables.fill(&mut runner, &P::selected(only)).err();
-    let Runner { took, trials, notes, not_run, .. } = runner;
+    let Runner { mut took, trials, mut notes, not_run, arrivals, .. } = runner;
+    notes.extend(arrivals.note());
+    // Without a trial nothing arrived, which is not known to be right.
+    let arrivals: Vec<Arrivals> = (trials > 0).then_some(arrivals).into_iter().collect();
+    // All trials count for it, and have their times in other rows.
+    took.extend(arrivals.iter().map(|_| Took { table: "arrivals", seconds: 0.0 }));
     let ended = trouble.as_ref().map(ToString::to_string);
-    (Run { tables, took, trials, notes, not_run, ended }, trouble)
+    (Run { tables, took, trials, arrivals, notes, not_run, ended }, trouble)
 }
 
 /// Field of a row with its duration in seconds: of virtual time for a virtual device, else of the clock, with
