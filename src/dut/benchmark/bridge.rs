@@ -59,7 +59,7 @@ pub(crate) fn addresses(runner: &mut Runner<'_>) -> Result<Option<AddressRow>, T
     let ports = plan.equal_ports();
     if ports < PORTS {
         let why = format!("they need {PORTS} ports of one rate, there are {ports}");
-        runner.not_run("addresses", &why);
+        runner.not_applicable("addresses", &why);
         return Ok(None);
     }
     let (most, rate) = (plan.learning.addresses, f64::from(plan.learning.rate));
@@ -182,7 +182,7 @@ pub(crate) fn broadcast(
     let plan = runner.plan;
     let ports = plan.equal_ports();
     if ports < 2 || ports < plan.setup.ports.len() {
-        runner.not_run("broadcast", "it needs two ports or more, all of one rate");
+        runner.not_applicable("broadcast", "it needs two ports or more, all of one rate");
         return Ok(None);
     }
     let line = plan.line_rate(0, size);

@@ -109,7 +109,8 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(
         .filter(|p| PrioritySet(setup.lossless.0 | setup.lossy.0).contains(*p))
         .collect();
     let Some(ends) = ends(runner.plan) else {
-        runner.not_run("bursts", "they need 3 ports of one rate, or a flow to a slower port");
+        let why = "they need 3 equal ports, or a slower receiver";
+        runner.not_applicable("bursts", why);
         return Ok(());
     };
     for size in runner.plan.sizes.clone() {

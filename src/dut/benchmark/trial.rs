@@ -156,8 +156,10 @@ pub struct Runner<'a> {
     pub trials: u64,
     /// Lines for the reader, once each.
     pub notes: Vec<String>,
-    /// Tests that were not run at all.
+    /// Tests that were not run although they apply to the device.
     pub not_run: BTreeSet<String>,
+    /// Tests that do not apply to such a device, or to what its file has.
+    pub not_applicable: BTreeSet<String>,
     /// Frames of all trials that arrived otherwise than sent.
     pub arrivals: Arrivals,
     /// Durations of the rows so far.
@@ -181,7 +183,8 @@ impl<'a> Runner<'a> {
         // Outside of a search every missing frame is part of a result.
         let (notes, took, used) = (Vec::new(), Vec::new(), Use::Number);
         let (spent, left, doubt) = (0.0, ATTEMPTS, None);
-        let (not_run, arrivals) = (BTreeSet::new(), Arrivals::default());
+        let (not_run, not_applicable) = (BTreeSet::new(), BTreeSet::new());
+        let arrivals = Arrivals::default();
         Self {
             plan,
             bench,
@@ -189,6 +192,7 @@ impl<'a> Runner<'a> {
             trials: 0,
             notes,
             not_run,
+            not_applicable,
             arrivals,
             took,
             spent,
@@ -247,7 +251,13 @@ impl<'a> Runner<'a> {
         self.took.extend((0..count).map(|_| Took { table, seconds }));
     }
 
-    /// Records that a test was not run at all, with the reason as a line for the reader.
+    /// Records that a test does not apply to the device, with the reason as a line for the reader.
+    pub fn not_applicable(&mut self, test: &str, why: &str) {
+        self.not_applicable.insert(test.to_owned());
+        self.note(format!("{test}: does not apply; {why}"));
+    }
+
+    /// Records that a test that applies to the device was not run, with the reason as a line for the reader.
     pub fn not_run(&mut self, test: &str, why: &str) {
         self.not_run.insert(test.to_owned());
         self.note(format!("{test}: not run; {why}"));

@@ -78,7 +78,7 @@ fn a_device_that_nothing_congests_and_a_limit_are_told() {
     two.setup.ports.truncate(2);
     let results = measured(&two, &mut bench, Test::BurstHunt);
     assert!(
-        results.tables.burst_hunt.is_empty() && results.notes[0].contains("not run"),
+        results.tables.burst_hunt.is_empty() && results.notes[0].contains("does not apply"),
         "{results:?}"
     );
     let mut short = of(plan, &[0]);
