@@ -3,7 +3,7 @@
 mod args;
 mod document;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ use benchmark::run::Run;
 use benchmark::{file, lossless, rfc2544, rfc2889, rfc7640, rfc8239, search, soak};
 use document::{Document, Files, text_of};
 use lab::World;
-use validate::bench::{Bench, TrialError};
+use validate::bench::{Bench, REAL, TrialError, VIRTUAL};
 use validate::evidence::Testbed;
 use validate::file::Dut;
 
@@ -57,7 +57,9 @@ fn measure<P: benchmark::run::Procedure>(only: &[P::Test], args: &Common) -> Res
     let (procedure, tests) = (P::NAME, P::selected(only));
     let (mut plan, dut) = load(args)?;
     let parameters: BTreeMap<String, String> = plan.parameters().into_iter().collect();
-    let before = args.baseline.as_deref().map(|path| earlier(path, procedure, &parameters));
+    let world = if dut.lab.is_some() { VIRTUAL } else { REAL };
+    let before = args.baseline.as_deref();
+    let before = before.map(|path| earlier(path, procedure, world, &parameters));
     let before = before.transpose()?;
     let mut outputs = Outputs::new();
     outputs.input("the benchmark file", &args.file);
@@ -93,8 +95,11 @@ fn measure<P: benchmark::run::Procedure>(only: &[P::Test], args: &Common) -> Res
     warnings.iter().for_each(|warning| say!("warning: {warning}"));
     // As JSON from here on: comparison, files and document have the same values.
     let values: Vec<Value> = runs.iter().map(benchmark::run::to_json).collect::<Result<_, _>>()?;
-    // Tests that were asked for by name and cannot be run are not judged.
-    let left_out = if only.is_empty() { None } else { left_out(&values) };
+    // A run that ended early has its own reason, also for the tests that it did not come to.
+    let left_out = match &trouble {
+        None => benchmark::run::not_judged(&values, !only.is_empty()),
+        Some(_) => None,
+    };
     let ended = trouble.as_ref().map(ToString::to_string).or_else(|| left_out.clone());
     let mut document = Document::new(procedure, &plan, world, &parameters, &values);
     document.tester_limits_unknown = unknown.as_deref();
@@ -117,14 +122,6 @@ fn measure<P: benchmark::run::Procedure>(only: &[P::Test], args: &Common) -> Res
     // After the results are printed, so that a failed file does not lose them.
     written.into_iter().collect::<Result<()>>()?;
     Ok(exit(document.verdict))
-}
-
-/// Names the tests that were not run; `None` if all were.
-fn left_out(runs: &[Value]) -> Option<String> {
-    let names = runs.iter().filter_map(|run| run.get("not_run")?.as_array());
-    let names: BTreeSet<&str> = names.flatten().filter_map(Value::as_str).collect();
-    let names = names.into_iter().collect::<Vec<_>>().join(", ");
-    (!names.is_empty()).then(|| format!("asked for by name and not run: {names}"))
 }
 
 /// Runs of a procedure.
@@ -205,8 +202,13 @@ fn testbed(plan: &Plan, world: &str) -> Testbed {
     }
 }
 
-/// Reads a baseline of this procedure with these parameters.
-fn earlier(path: &Path, procedure: &str, parameters: &BTreeMap<String, String>) -> Result<Runs> {
+/// Reads a baseline of this procedure in this world, with these parameters.
+fn earlier(
+    path: &Path,
+    procedure: &str,
+    world: &str,
+    parameters: &BTreeMap<String, String>,
+) -> Result<Runs> {
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| bad_input(anyhow!("--baseline {name}: cannot be read: {error}")))?;
@@ -217,8 +219,8 @@ fn earlier(path: &Path, procedure: &str, parameters: &BTreeMap<String, String>) 
         let other = printable::excerpt(&before.procedure);
         return Err(wrong(format!("it has results of {other}, not {procedure}")));
     }
-    // Results of other parameters differ for that reason, which is no change of the device.
-    if let Some(difference) = before.difference(parameters) {
+    // Results of another world or of other parameters differ for that reason, which is no change of the device.
+    if let Some(difference) = before.difference(world, parameters) {
         let what = format!("it has results of other parameters ({difference})");
         return Err(bad_input(anyhow!("--baseline {name}: {what}; measure it again with these")));
     }
@@ -251,12 +253,24 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// Returns what is said about a baseline of a world beside a run of another.
+    fn beside(before: &str, now: &str) -> Result<Runs> {
+        let folder = std::env::temp_dir().join(format!("sluice-baseline-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("{before}-{now}.json"));
+        let runs = json!({
+            "procedure": "rfc2544", "dut": "a", "world": before, "seed": 1, "parameters": {}, "runs": [],
+        });
+        std::fs::write(&path, runs.to_string()).unwrap();
+        earlier(&path, "rfc2544", now, &BTreeMap::new())
+    }
+
     #[test]
-    fn tests_that_were_not_run_are_named_once() {
-        let run = |names: &[&str]| json!({"throughput": [{"size": 64}], "not_run": names});
-        let why = "asked for by name and not run: broadcast, congestion";
-        let runs = [run(&["congestion", "broadcast"]), run(&["congestion"])];
-        assert_eq!(left_out(&runs).as_deref(), Some(why));
-        assert_eq!(left_out(&[json!({"throughput": []})]), None);
+    fn a_baseline_of_the_other_world_is_refused() {
+        assert_eq!(beside("virtual", "virtual").unwrap().world, "virtual");
+        for (before, now) in [("real", "virtual"), ("virtual", "real")] {
+            let why = beside(before, now).unwrap_err().to_string();
+            assert!(why.contains(&format!("world: {before}, now {now}")), "{why}");
+        }
     }
 }

@@ -19,7 +19,8 @@ EXAMPLES:
 
 FILE is a DUT file, as for `sluice validate`, or a benchmark file, which names a DUT file and sets sizes,
 durations and flows. Exit status 0: the run is complete. 1: the tester cannot be trusted, or a value is
-worse than that of --baseline. 4: the run was interrupted, or the machine disturbed it.";
+worse than that of --baseline. 4: the run was interrupted, the machine
+disturbed it, or a test that was asked for could not be judged.";
 
 /// Measure the speed of a device: throughput, latency, loss, bursts.
 #[derive(Subcommand, Clone, Debug)]

@@ -65,13 +65,19 @@ const SENSES: [(Sense, &[&str]); 3] = [
             "burst_lost",
             "completion_us",
             "congested_loss_percent",
+            "damaged",
+            "duplicates",
             "errors.forwarded",
             "faster",
+            "frmol_loss_percent",
             "head_of_line_blocking",
             "held_back",
             "jitter_ns",
+            // A pause ends the search of the baseline, and a loss that of these runs.
+            "loses_above",
             "loss_percent",
             "lost",
+            "lost_lossless",
             "max_ns",
             "mean_ms",
             "mean_ns",
@@ -82,6 +88,7 @@ const SENSES: [(Sense, &[&str]); 3] = [
             "p50_ns",
             "p99_ns",
             "pdv_p99_ns",
+            "reordered",
             "retransmitted",
             "stamps_ms",
             "store_and_forward_ns",
@@ -204,10 +211,15 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Returns the parameters in which a run differs, in words; `None` if it has the same, or they are
-    /// unknown.
+    /// Returns the world or the parameters in which a run differs, in words; `None` if it has the same, or they
+    /// are unknown.
     #[must_use]
-    pub fn difference(&self, parameters: &BTreeMap<String, String>) -> Option<String> {
+    pub fn difference(&self, world: &str, parameters: &BTreeMap<String, String>) -> Option<String> {
+        // Times and losses of ports in software are none of a virtual device, whatever their spread.
+        if self.world != world {
+            let before = ground::printable::excerpt(&self.world);
+            return Some(format!("world: {before}, now {world}"));
+        }
         let before = self.parameters.as_ref()?;
         let names: BTreeSet<&String> = before.keys().chain(parameters.keys()).collect();
         // Files come from elsewhere, so their texts are made safe for a terminal.
@@ -269,7 +281,12 @@ impl Comparison {
             before.world == "virtual" && now.world == "virtual" && before.seed == now.seed;
         let tests = |runs: &Runs| -> BTreeSet<String> {
             let tables = runs.runs.iter().filter_map(Value::as_object).flatten();
-            tables.filter(|(_, rows)| rows.is_array()).map(|(test, _)| test.clone()).collect()
+            let is_table = |rows: &Value| {
+                let is_row =
+                    |rows: &Vec<Value>| rows.is_empty() || rows.iter().any(Value::is_object);
+                rows.as_array().is_some_and(is_row)
+            };
+            tables.filter(|(_, rows)| is_table(rows)).map(|(test, _)| test.clone()).collect()
         };
         let (tests_before, tests_now) = (tests(before), tests(now));
         let only_one_has: BTreeSet<String> =
@@ -447,8 +464,6 @@ mod tests {
         assert_eq!(now(&[80.0, 81.0]), Unclear);
         let one = runs("real", &[80.0], 50.0);
         assert_eq!(compared(&base, &one), (vec![Unclear, NoChange], Verdict::Inconclusive));
-        // A world against the other is not exact, either.
-        assert_eq!(compared(&runs("virtual", &[100.0], 50.0), &one).0[0], Unclear);
         // A virtual device with another seed is another sample.
         let other = Runs { seed: 2, ..runs("virtual", &[98.0], 50.0) };
         assert_eq!(compared(&runs("virtual", &[100.0], 50.0), &other).0[0], Unclear);
@@ -498,11 +513,12 @@ mod tests {
     fn parameters_that_differ_are_named_and_unknown_ones_are_inconclusive() {
         let base = runs("virtual", &[100.0], 50.0);
         let same = base.parameters.clone().unwrap();
-        assert_eq!(base.difference(&same), None);
+        assert_eq!(base.difference("virtual", &same), None);
+        assert_eq!(base.difference("real", &same).unwrap(), "world: virtual, now real");
         let longer = [("trial".to_owned(), "2 ms".to_owned())].into();
-        assert_eq!(base.difference(&longer).unwrap(), "trial: 1 ms, now 2 ms");
+        assert_eq!(base.difference("virtual", &longer).unwrap(), "trial: 1 ms, now 2 ms");
         let named = [("trial".to_owned(), "1 ms".to_owned()), ("rate".to_owned(), "1G".to_owned())];
-        assert_eq!(base.difference(&named.into()).unwrap(), "rate: nothing, now 1G");
+        assert_eq!(base.difference("virtual", &named.into()).unwrap(), "rate: nothing, now 1G");
         let old = Runs { parameters: None, ..base.clone() };
         assert_eq!(compared(&old, &base), (vec![NoChange, NoChange], Verdict::Inconclusive));
     }

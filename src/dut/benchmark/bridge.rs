@@ -10,7 +10,7 @@ use validate::observation::{Observation, Record, Way, What};
 use validate::trial::{Addresses, Control, Damage, Flow, FlowId, Limit, Port, Rate, Trial};
 
 use crate::mlrsearch::Irregular;
-use crate::plan::{OVERHEAD, Plan};
+use crate::plan::Plan;
 use crate::search;
 use crate::trial::{Latency, Runner, latency_of};
 
@@ -59,7 +59,7 @@ pub(crate) fn addresses(runner: &mut Runner<'_>) -> Result<Option<AddressRow>, T
     let ports = plan.equal_ports();
     if ports < PORTS {
         let why = format!("they need {PORTS} ports of one rate, there are {ports}");
-        runner.not_run("addresses", &why);
+        runner.not_applicable("addresses", &why);
         return Ok(None);
     }
     let (most, rate) = (plan.learning.addresses, f64::from(plan.learning.rate));
@@ -182,7 +182,7 @@ pub(crate) fn broadcast(
     let plan = runner.plan;
     let ports = plan.equal_ports();
     if ports < 2 || ports < plan.setup.ports.len() {
-        runner.not_run("broadcast", "it needs two ports or more, all of one rate");
+        runner.not_applicable("broadcast", "it needs two ports or more, all of one rate");
         return Ok(None);
     }
     let line = plan.line_rate(0, size);
@@ -306,14 +306,14 @@ pub(crate) fn errors(runner: &mut Runner<'_>) -> Result<Vec<ErrorRow>, TrialErro
 fn trial(runner: &Runner<'_>, kind: &str, size: u32) -> (Duration, Trial) {
     let plan = runner.plan;
     let rate = plan.setup.port(Port(0)).rate;
-    let every = rate.time_for(Bytes(u64::from(size) + OVERHEAD));
+    let every = rate.time_for(Bytes(plan.on_line(size)));
     // Errored frames take half of the line, so they need twice the time of as many at line rate.
     let span = every.saturating_mul(2 * u64::from(FRAMES));
     let name = format!("{size} bytes, {kind}");
     let valid = Flow::new((Port(0), Port(1)), plan.priority, Limit::Frames(FRAMES));
     let valid = valid.size(plan.setup.shortest()).rate(Rate::Line(0.5)).start(span);
-    let after =
-        rate.time_for(Bytes(4 * u64::from(FRAMES) * (u64::from(plan.setup.shortest()) + OVERHEAD)));
+    let shortest = plan.on_line(plan.setup.shortest());
+    let after = rate.time_for(Bytes(4 * u64::from(FRAMES) * shortest));
     let mut trial = Trial::new(name, span + after + plan.drain);
     trial.whole = true;
     trial.flow(valid);

@@ -11,10 +11,10 @@ use serde::Serialize;
 use validate::bench::TrialError;
 use validate::trial::{Limit, Obeys, Port};
 
-use crate::plan::{Plan, frames_per_second};
+use crate::plan::Plan;
 use crate::rfc8239::{LINE, has};
 use crate::search;
-use crate::trial::{Counted, Runner, Stream};
+use crate::trial::{Counted, Runner, Sample, Stream};
 
 /// Bytes of a frame's preamble and start delimiter.
 const PREAMBLE: u64 = 8;
@@ -42,6 +42,8 @@ pub struct BufferRow {
     pub latency_ns: Option<f64>,
     /// True if the longest trial showed no loss and no pause: the buffer is at least this large.
     pub at_limit: bool,
+    /// True if a loss ends the buffer, false if a pause does. Absent at the limit.
+    pub loses_above: Option<bool>,
 }
 
 /// Runs all iterations: the first port with all sizes, then all ports, pairs and many to one with the size of
@@ -96,13 +98,13 @@ pub(crate) fn size_of(
     ignoring: bool,
 ) -> Result<BufferRow, TrialError> {
     let plan = runner.plan;
-    let line = frames_per_second(plan.setup.rate, size);
+    let line = plan.frames_per_second(plan.setup.rate, size);
     // A smaller step than that of a frame on the line, or than one more frame, cannot be seen.
-    let frame = plan.setup.rate.time_for(Bytes(u64::from(size) + PREAMBLE));
+    let frame = plan.setup.rate.time_for(Bytes(u64::from(size + plan.setup.overhead()) + PREAMBLE));
     let least = frame.max(Duration::from_nanos_f64(1e9 / (line * excess()) / 2.0));
     let (mut good, mut bad) = (Duration::ZERO, plan.trial);
     let mut latency_ns = None;
-    let mut at_limit = true;
+    let (mut at_limit, mut loses_above) = (true, None);
     loop {
         // The longest trial first: a buffer that it does not fill needs no search.
         let time = if at_limit {
@@ -116,6 +118,7 @@ pub(crate) fn size_of(
         let full = sum.lost() > 0 || (!ignoring && sum.paused);
         if full {
             (bad, at_limit) = (time, false);
+            loses_above = Some(sum.lost() > 0);
         } else {
             good = time;
             latency_ns = sum.latency.map(|latency| latency.max_ns);
@@ -140,6 +143,7 @@ pub(crate) fn size_of(
         bytes: frames * f64::from(size),
         latency_ns,
         at_limit,
+        loses_above,
     })
 }
 
@@ -245,6 +249,8 @@ pub struct MicroburstRow {
     pub bytes: u64,
     /// True if the longest burst that was tried passed.
     pub at_limit: bool,
+    /// True if the next longer burst loses frames, false if a pause ends it. Absent at the limit.
+    pub loses_above: Option<bool>,
 }
 
 pub(crate) fn microburst(
@@ -271,23 +277,31 @@ fn longest_burst(
     let frames = line * runner.plan.trial.as_secs_f64() / receivers as f64;
     // In frames to each receiver.
     let longest = frames.clamp(1.0, f64::from(u32::MAX)) as u32;
-    let passes = |frames| burst_passes(runner, size, senders, receivers, frames);
-    let good = search::largest(longest, passes)?;
+    // The last burst that does not pass is the next longer one.
+    let mut loses_above = None;
+    let good = search::largest(longest, |frames| {
+        let sum = burst(runner, size, senders, receivers, frames)?;
+        let passes = sum.lost() == 0 && !sum.paused;
+        if !passes {
+            loses_above = Some(sum.lost() > 0);
+        }
+        Ok(passes)
+    })?;
     runner.row("microburst");
     // A sender's burst has the frames for all receivers.
     let frames = good.saturating_mul(receivers as u32);
     let bytes = u64::from(frames) * u64::from(size);
     let at_limit = good == longest;
-    Ok(MicroburstRow { senders, receivers, size, frames, bytes, at_limit })
+    Ok(MicroburstRow { senders, receivers, size, frames, bytes, at_limit, loses_above })
 }
 
-fn burst_passes(
+fn burst(
     runner: &mut Runner<'_>,
     size: u32,
     senders: usize,
     receivers: usize,
     frames: u32,
-) -> Result<bool, TrialError> {
+) -> Result<Sample, TrialError> {
     let share = 1.0 / receivers as f64;
     let mut streams = Vec::new();
     for from in 0..senders {
@@ -298,8 +312,7 @@ fn burst_passes(
         }
     }
     let name = format!("{size} bytes, a burst of {frames} frames from {senders} to {receivers}");
-    let sum = runner.measure(name, &streams)?.sum();
-    Ok(sum.lost() == 0 && !sum.paused)
+    runner.measure(name, &streams).map(|counted| counted.sum())
 }
 
 #[cfg(test)]

@@ -120,11 +120,10 @@ impl Judge<'_> {
 
     /// Returns the load of flows.
     fn load(&self, own: &[&Flow]) -> Frames {
-        let line = |flow: &Flow| self.setup.port(flow.from).rate;
         let spans: Vec<(f64, f64, f64)> = own
             .iter()
             .map(|flow| {
-                let (start, rate) = (flow.start.as_secs_f64(), flow.frames_per_second(line(flow)));
+                let (start, rate) = (flow.start.as_secs_f64(), flow.frames_per_second(self.setup));
                 let length = match flow.limit {
                     Limit::Time(time) => time.as_secs_f64(),
                     Limit::Frames(frames) => f64::from(frames) / rate,
@@ -139,7 +138,7 @@ impl Judge<'_> {
             running.map(|(.., rate)| rate).sum::<f64>()
         };
         Frames {
-            intended: own.iter().map(|flow| flow.intended(line(flow))).sum(),
+            intended: own.iter().map(|flow| flow.intended(self.setup)).sum(),
             // The sum grows only where a flow starts, so one of these times has the largest.
             rate: spans.iter().map(|(start, ..)| rate_at(*start)).fold(0.0, f64::max),
             ..Frames::default()

@@ -160,12 +160,15 @@ const SNAKE_MAX: u32 = 1024;
 
 /// Errors that defaults of a device may have, too.
 const NO_FLOW: &str = "there is no flow; a benchmark needs two ports, and a flow between them";
+const NIC: &str =
+    "the device is a NIC, which forwards no frames: benchmarks do not apply; use `sluice validate`";
 const NO_TIME: &str = "it is 0; give a time above it";
 
 /// Returns the plan of a DUT file alone.
 fn of_dut(dut: &Dut) -> Result<Plan, Finding> {
     let plan = Plan::with_defaults(dut, None);
     let errors = [
+        (plan.setup.nic.is_some(), "nic", NIC),
         (plan.flows.is_empty(), "flows", NO_FLOW),
         (plan.drain == Duration::ZERO, "drain", NO_TIME),
         (plan.reset.longest == Duration::ZERO, "reset.longest", NO_TIME),
@@ -194,6 +197,9 @@ fn resolve(
         Some(given) => flows(&mut cx, &here, given, setup),
         None => own.flows,
     };
+    if setup.nic.is_some() {
+        cx.error(&place.key("dut"), NIC);
+    }
     // Also without `flows` in the file: a device with one port has no default.
     if flows.is_empty() {
         cx.error(&here, NO_FLOW);

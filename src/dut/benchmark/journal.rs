@@ -15,6 +15,7 @@ use validate::observation::Observation;
 use validate::trial::Trial;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::arrivals::Arrivals;
 use crate::plan::Plan;
 use ground::printable;
 use ground::time::Duration;
@@ -69,11 +70,18 @@ struct Counts {
     /// Received frames by port, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     by_port: Vec<u64>,
+    /// Frames that arrived otherwise than sent.
+    #[serde(default, skip_serializing_if = "is_none")]
+    wrong: Arrivals,
     /// Seconds to the arrival of the first frame, and of the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     arrivals: Option<(f64, f64)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<Latency>,
+}
+
+fn is_none(wrong: &Arrivals) -> bool {
+    *wrong == Arrivals::default()
 }
 
 /// Received pauses of a priority at a port.
@@ -309,6 +317,13 @@ impl Entry {
                 0 | 1 => Vec::new(),
                 _ => flow.frames_rx_by_port.clone(),
             },
+            wrong: Arrivals {
+                duplicates: flow.duplicates,
+                reordered: flow.reordered,
+                damaged: flow.damaged,
+                // Counted again when the trial is read.
+                lost_lossless: None,
+            },
             arrivals: flow.first_rx_s.zip(flow.last_rx_s),
             latency: flow.latency.clone().filter(|latency| latency.frames > 0),
         };
@@ -338,6 +353,9 @@ impl Entry {
             frames_tx: counts.tx,
             frames_rx: counts.rx,
             frames_rx_by_port: counts.by_port,
+            duplicates: counts.wrong.duplicates,
+            reordered: counts.wrong.reordered,
+            damaged: counts.wrong.damaged,
             first_rx_s: counts.arrivals.map(|(first, _)| first),
             last_rx_s: counts.arrivals.map(|(_, last)| last),
             pacing: counts.pace.map(|sent_fps| Pacing { sent_fps, ..Pacing::default() }),

@@ -4,6 +4,7 @@
 //! [`rfc8239`], [MLRsearch](search), [`lossless`], [`soak`]) runs trials on a bench of `validate`, behind real ports or
 //! virtual, and returns rows of results that [`table`] shows. [`mlrsearch`] is the search alone, without ports.
 
+pub mod arrivals;
 pub mod baseline;
 mod bridge;
 mod buffers;

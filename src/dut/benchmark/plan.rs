@@ -15,7 +15,7 @@ use validate::trial::Port;
 use crate::mlrsearch::Goal;
 
 /// Bytes of a frame on the line that are not part of it: preamble, start delimiter and gap.
-pub(crate) const OVERHEAD: u64 = 20;
+const OVERHEAD: u64 = 20;
 
 /// Frame sizes of RFC 2544, section 9.1, in bytes with FCS.
 pub const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
@@ -141,7 +141,18 @@ impl Plan {
     /// Returns the largest frame rate of a flow's sender for a frame size, in frames/s.
     #[must_use]
     pub fn line_rate(&self, flow: usize, size: u32) -> f64 {
-        frames_per_second(self.setup.port(self.flows[flow].0).rate, size)
+        self.frames_per_second(self.setup.port(self.flows[flow].0).rate, size)
+    }
+
+    /// Returns the frame rate of a full line. If any port has MACsec, all loads are those of lines with it.
+    #[must_use]
+    pub fn frames_per_second(&self, rate: BitsPerSec, size: u32) -> f64 {
+        rate.get() as f64 / (8 * self.on_line(size)) as f64
+    }
+
+    /// Returns the bytes of a frame on a line: with preamble and gap, and what MACsec adds if any port has it.
+    pub(crate) fn on_line(&self, size: u32) -> u64 {
+        u64::from(size + self.setup.overhead()) + OVERHEAD
     }
 
     /// Returns the largest load of the first flow, in frames/s: no more than the tester alone carries,
@@ -174,7 +185,10 @@ impl Plan {
     /// Returns the time of a frame at the rate of the first flow's receiver, preamble included.
     #[must_use]
     pub fn frame_time(&self, size: u32) -> Duration {
-        self.setup.port(self.flows[0].1).rate.time_for(Bytes(u64::from(size) + 8))
+        self.setup
+            .port(self.flows[0].1)
+            .rate
+            .time_for(Bytes(u64::from(size + self.setup.overhead()) + 8))
     }
 }
 
@@ -310,12 +324,6 @@ impl fmt::Display for Plan {
         }
         write!(f, "{table}")
     }
-}
-
-/// Returns the frame rate of a full line.
-#[must_use]
-pub fn frames_per_second(rate: BitsPerSec, size: u32) -> f64 {
-    rate.get() as f64 / (8 * (u64::from(size) + OVERHEAD)) as f64
 }
 
 /// Bytes of a trial of a virtual device. The first trials of MLRsearch have a tenth of them.

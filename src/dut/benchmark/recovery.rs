@@ -132,7 +132,7 @@ pub(crate) fn from_reset(
     let kinds: Vec<_> = kinds.collect();
     if kinds.is_empty() {
         let why = "the DUT file has no `adapter.command.resets`, or `virtual.resets`";
-        runner.not_run("reset", why);
+        runner.not_applicable("reset", why);
     }
     kinds.into_iter().map(|kind| measure(runner, size, load, kind)).collect()
 }

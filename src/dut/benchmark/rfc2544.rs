@@ -79,9 +79,12 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(
             tables.throughput.push(row);
             match row.frames_per_second {
                 Some(rate) => at_throughput(runner, &own, &row, rate, tables)?,
-                None => runner.note(format!(
-                    "{size} bytes: no load without loss was found, so nothing else was measured"
-                )),
+                None => {
+                    let why = format!("{size} bytes: no load without loss was found");
+                    for test in own.iter().filter(|test| **test != Test::Throughput) {
+                        runner.not_run(test.name(), &why);
+                    }
+                }
             }
         }
         if tests.contains(&Test::Loss) {

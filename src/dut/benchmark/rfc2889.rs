@@ -116,6 +116,8 @@ pub struct ForwardingRow {
     pub irregular: Option<Irregular>,
     /// Forwarding rate at the maximum offered load (FRMOL).
     pub frmol: ForwardingPoint,
+    /// Part of the frames offered at that load that did not arrive, in percent: 0 where pauses hold them back.
+    pub frmol_loss_percent: f64,
     /// Maximum forwarding rate (MFR) of the loads that were tried.
     pub mfr: ForwardingPoint,
 }
@@ -166,13 +168,14 @@ fn forwarding(
         let (sample, _) = run(runner, trial.load / line, trial.duration)?;
         Ok((sample.intended, sample.forwarded))
     })?;
-    let mut points = Vec::new();
+    let (mut points, mut losses) = (Vec::new(), Vec::new());
     for percent in LOADS {
         let load = plan.max_share(size) * f64::from(percent) / 100.0;
         let (sample, length) = run(runner, load, plan.trial)?;
         let rate = |frames: u64| frames as f64 / length.as_secs_f64();
         let (offered, forwarded) = (rate(sample.offered), rate(sample.forwarded));
         points.push(ForwardingPoint { offered, forwarded });
+        losses.push(sample.lost() as f64 / sample.offered as f64 * 100.0);
         // Lower loads forward no more than they offer.
         if sample.loss_ratio() == 0.0 {
             break;
@@ -188,6 +191,7 @@ fn forwarding(
         throughput_percent: result.lower.map(|bound| bound.load / line * 100.0),
         irregular: result.irregular,
         frmol: points[0],
+        frmol_loss_percent: losses[0],
         mfr: mfr.expect("there is a load"),
     })
 }
@@ -199,6 +203,9 @@ pub struct CongestionRow {
     pub size: u32,
     /// Loss of the uncongested port in percent; absent if pauses held back all of its frames.
     pub uncongested_loss_percent: Option<f64>,
+    /// Rate of the uncongested port in percent of the intended one. Below 100 without loss, pauses held its frames
+    /// back.
+    pub uncongested_rate_percent: Option<f64>,
     /// Loss of the congested port in percent; a third without congestion control. Absent as above.
     pub congested_loss_percent: Option<f64>,
     /// True if the uncongested port lost frames; absent with its loss.
@@ -216,6 +223,7 @@ fn congestion(runner: &mut Runner<'_>, size: u32) -> Result<Option<CongestionRow
     Ok(Some(CongestionRow {
         size,
         uncongested_loss_percent: row.uncongested_loss_percent,
+        uncongested_rate_percent: row.uncongested_rate_percent,
         congested_loss_percent: row.congested_loss_percent,
         head_of_line_blocking: row.uncongested_loss_percent.map(|loss| loss > 0.0),
         back_pressure: row.congested_loss_percent.map(|loss| loss == 0.0),

@@ -57,6 +57,9 @@ pub struct HuntRow {
     /// Frames that the next longer burst loses in this queue; 0 if another queue lost frames, or a pause
     /// ended it. Absent at the limit.
     pub lost_above: Option<u64>,
+    /// True if that is a loss in any of the queues: a pause alone ends the hunt in a lossless one. Absent at the
+    /// limit.
+    pub loses_above: Option<bool>,
     /// Latency of the longest accepted burst (FILO); absent if there is none.
     pub latency: Option<Latency>,
     /// 99th percentile of its packet delay variation: the latency above the least.
@@ -106,7 +109,8 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(
         .filter(|p| PrioritySet(setup.lossless.0 | setup.lossy.0).contains(*p))
         .collect();
     let Some(ends) = ends(runner.plan) else {
-        runner.not_run("bursts", "they need 3 ports of one rate, or a flow to a slower port");
+        let why = "they need 3 equal ports, or a slower receiver";
+        runner.not_applicable("bursts", why);
         return Ok(());
     };
     for size in runner.plan.sizes.clone() {
@@ -195,6 +199,7 @@ fn hunt(
             target_accepted,
             at_limit: good == most,
             lost_above: above.as_ref().map(|burst| burst.parts[n].lost),
+            loses_above: above.as_ref().map(|burst| burst.parts.iter().any(|part| part.lost > 0)),
             latency,
             pdv_p99_ns: latency.map(|latency| latency.p99_ns - latency.min_ns),
         }

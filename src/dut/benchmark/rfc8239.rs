@@ -84,7 +84,7 @@ impl Procedure for Tables {
 pub(crate) fn has(runner: &mut Runner<'_>, test: &str, least: usize) -> bool {
     let ports = runner.plan.equal_ports();
     if ports < least {
-        runner.not_run(test, &format!("it needs {least} ports of one rate, there are {ports}"));
+        runner.not_applicable(test, &format!("it needs {least} equal ports, there are {ports}"));
     }
     ports >= least
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use validate::bench::{Bench, TrialError};
 
+use crate::arrivals::Arrivals;
 use crate::plan::Plan;
 use crate::trial::Runner;
 
@@ -20,12 +21,18 @@ pub struct Run<T> {
     /// Durations of the rows.
     pub took: Vec<Took>,
     pub trials: u64,
+    /// Frames of all trials that arrived otherwise than sent: one row, none without a trial.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arrivals: Vec<Arrivals>,
     /// Remarks about the numbers, once each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Tests that were not run at all; the notes have the reasons.
+    /// Tests that were not run although they apply to the device, so they are not judged; the notes have the reasons.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub not_run: BTreeSet<String>,
+    /// Tests that do not apply to such a device, or to what its file has; the notes have the reasons.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub not_applicable: BTreeSet<String>,
     /// Reason why the run ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
@@ -65,6 +72,40 @@ pub trait Procedure: Default + Serialize {
     }
 }
 
+/// Returns what was asked for and is not judged in the results of runs, in words; `None` if all was judged. With
+/// `is_named`, that the user named the tests, those that do not apply count as well.
+#[must_use]
+pub fn not_judged(runs: &[Value], is_named: bool) -> Option<String> {
+    let of = |field: &str| -> BTreeSet<&str> {
+        let names = runs.iter().filter_map(|run| run.get(field)?.as_array());
+        names.flatten().filter_map(Value::as_str).collect()
+    };
+    let mut tests = of("not_run");
+    if is_named {
+        tests.extend(of("not_applicable"));
+    }
+    // A table with a row that was measured and not judged, such as that of a reset.
+    let tables = runs.iter().filter_map(Value::as_object).flatten();
+    tests.extend(tables.filter_map(|(table, rows)| {
+        let mut rows = rows.as_array()?.iter();
+        rows.any(|row| row.get("not_judged").is_some()).then_some(&table[..])
+    }));
+    let is_empty = |run: &Value| {
+        let tables = run.as_object().into_iter().flatten();
+        let mut tables = tables.filter(|(table, _)| *table != "arrivals");
+        !tables
+            .any(|(_, rows)| rows.as_array().is_some_and(|rows| rows.iter().any(Value::is_object)))
+    };
+    let names = tests.into_iter().collect::<Vec<_>>().join(", ");
+    match (names.is_empty(), runs.iter().any(is_empty)) {
+        (false, _) => {
+            Some(format!("asked for and not judged: {names}; the notes have the reasons"))
+        }
+        (true, true) => Some("no test applies to this device".to_owned()),
+        (true, false) => None,
+    }
+}
+
 /// Declares the tables of a procedure, a list of rows each.
 macro_rules! tables {
     ($($name:ident: $Row:ty,)+) => {
@@ -90,9 +131,14 @@ pub fn run<P: Procedure>(
     let mut runner = Runner::new(&plan, bench, progress);
     let mut tables = P::default();
     let trouble = tables.fill(&mut runner, &P::selected(only)).err();
-    let Runner { took, trials, notes, not_run, .. } = runner;
+    let Runner { mut took, trials, mut notes, not_run, not_applicable, arrivals, .. } = runner;
+    notes.extend(arrivals.note());
+    // Without a trial nothing arrived, which is not known to be right.
+    let arrivals: Vec<Arrivals> = (trials > 0).then_some(arrivals).into_iter().collect();
+    // All trials count for it, and have their times in other rows.
+    took.extend(arrivals.iter().map(|_| Took { table: "arrivals", seconds: 0.0 }));
     let ended = trouble.as_ref().map(ToString::to_string);
-    (Run { tables, took, trials, notes, not_run, ended }, trouble)
+    (Run { tables, took, trials, arrivals, notes, not_run, not_applicable, ended }, trouble)
 }
 
 /// Field of a row with its duration in seconds: of virtual time for a virtual device, else of the clock, with
@@ -308,6 +354,30 @@ mod tests {
             "trials": 3,
         });
         assert_eq!(to_json(&run).unwrap(), rows);
+    }
+
+    #[test]
+    fn tests_that_are_not_judged_are_named_once_and_a_run_without_rows_is_not_judged() {
+        let run = |not_run: &[&str], others: &[&str]| {
+            let row = json!([{"size": 64}]);
+            json!({"throughput": row, "not_run": not_run, "not_applicable": others})
+        };
+        let runs = [run(&["congestion", "broadcast"], &["reset"]), run(&["congestion"], &[])];
+        let why = not_judged(&runs, false).unwrap();
+        assert!(why.contains("not judged: broadcast, congestion;"), "{why}");
+        assert!(not_judged(&runs, true).unwrap().contains("congestion, reset;"));
+        // A test that does not apply is left out of what the default asks for, and not of what the user names.
+        let runs = [run(&[], &["reset"])];
+        assert_eq!(not_judged(&runs, false), None);
+        assert!(not_judged(&runs, true).unwrap().contains("not judged: reset;"));
+        let reset =
+            json!({"throughput": [{"size": 64}], "reset": [{"not_judged": "no frame was lost"}]});
+        assert!(not_judged(&[reset], false).unwrap().contains("not judged: reset;"));
+        let nothing = json!({"arrivals": [{"duplicates": 0}], "trials": 3, "notes": ["a note"]});
+        assert_eq!(
+            not_judged(&[nothing], false).as_deref(),
+            Some("no test applies to this device")
+        );
     }
 
     fn run() -> Value {

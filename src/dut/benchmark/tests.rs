@@ -1,12 +1,14 @@
 //! Procedures on virtual devices of known capacity, on benches that misbehave, and files.
 
 mod addresses;
+mod arrivals;
 mod bursts;
 mod disturbed;
 mod errors;
 mod files;
 mod incast;
 mod lossless;
+mod matrix;
 mod metrics;
 mod others;
 mod reset;

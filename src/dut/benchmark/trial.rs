@@ -9,10 +9,11 @@ use serde::Serialize;
 use tester::report::Report;
 use validate::bench::{Acknowledged, Bench, Capability, TrialError};
 use validate::observation::Observation;
-use validate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
+use validate::trial::{Flow, FlowId, Limit, Obeys, Port, Rate, Trial};
 
+use crate::arrivals::{Arrivals, impossible};
 use crate::disturbance::{self, Disturbed, Judge, Use};
-use crate::plan::{OVERHEAD, Plan};
+use crate::plan::Plan;
 use crate::run::Took;
 
 /// Frames from a port to another.
@@ -155,8 +156,12 @@ pub struct Runner<'a> {
     pub trials: u64,
     /// Lines for the reader, once each.
     pub notes: Vec<String>,
-    /// Tests that were not run at all.
+    /// Tests that were not run although they apply to the device.
     pub not_run: BTreeSet<String>,
+    /// Tests that do not apply to such a device, or to what its file has.
+    pub not_applicable: BTreeSet<String>,
+    /// Frames of all trials that arrived otherwise than sent.
+    pub arrivals: Arrivals,
     /// Durations of the rows so far.
     pub took: Vec<Took>,
     /// Seconds of all trials since the last row.
@@ -178,8 +183,23 @@ impl<'a> Runner<'a> {
         // Outside of a search every missing frame is part of a result.
         let (notes, took, used) = (Vec::new(), Vec::new(), Use::Number);
         let (spent, left, doubt) = (0.0, ATTEMPTS, None);
-        let not_run = BTreeSet::new();
-        Self { plan, bench, progress, trials: 0, notes, not_run, took, spent, used, left, doubt }
+        let (not_run, not_applicable) = (BTreeSet::new(), BTreeSet::new());
+        let arrivals = Arrivals::default();
+        Self {
+            plan,
+            bench,
+            progress,
+            trials: 0,
+            notes,
+            not_run,
+            not_applicable,
+            arrivals,
+            took,
+            spent,
+            used,
+            left,
+            doubt,
+        }
     }
 
     /// True if equal trials have equal results.
@@ -231,7 +251,13 @@ impl<'a> Runner<'a> {
         self.took.extend((0..count).map(|_| Took { table, seconds }));
     }
 
-    /// Records that a test was not run at all, with the reason as a line for the reader.
+    /// Records that a test does not apply to the device, with the reason as a line for the reader.
+    pub fn not_applicable(&mut self, test: &str, why: &str) {
+        self.not_applicable.insert(test.to_owned());
+        self.note(format!("{test}: does not apply; {why}"));
+    }
+
+    /// Records that a test that applies to the device was not run, with the reason as a line for the reader.
     pub fn not_run(&mut self, test: &str, why: &str) {
         self.not_run.insert(test.to_owned());
         self.note(format!("{test}: not run; {why}"));
@@ -324,7 +350,7 @@ impl<'a> Runner<'a> {
             Limit::Bursts(bursts) => bursts.every.saturating_mul(bursts.count.into()),
             Limit::Frames(frames) => {
                 let rate = self.plan.setup.port(stream.ends.0).rate;
-                let line = rate.time_for(Bytes(u64::from(stream.size) + OVERHEAD));
+                let line = rate.time_for(Bytes(self.plan.on_line(stream.size)));
                 // Each frame takes its slot on the line, which a share of the line makes longer.
                 let all = line.saturating_mul(frames.into());
                 Duration::from_picos((all.as_picos() as f64 / stream.share) as u64)
@@ -373,7 +399,12 @@ impl<'a> Runner<'a> {
             self.note(remark);
         }
         let found = self.judge().counted(trial, report);
-        self.repeat(trial, found)
+        self.repeat(trial, found)?;
+        if let Some(why) = impossible(trial, report) {
+            return Err(TrialError::Error(why));
+        }
+        self.arrivals.count(&self.plan.setup, trial, report);
+        Ok(())
     }
 
     /// An error if a trial was disturbed. After the last run, a small doubt of a search is kept instead.
@@ -449,7 +480,10 @@ impl<'a> Runner<'a> {
         self.repeated(trial, rest, |runner| {
             let seen = runner.bench.run(trial)?;
             let found = runner.judge().observed(trial, &seen);
-            runner.repeat(trial, found).map(|()| seen)
+            runner.repeat(trial, found)?;
+            let tallies = (0..trial.own_flows()).map(|n| seen.tally(FlowId(n)));
+            tallies.for_each(|tally| runner.arrivals.tally(tally));
+            Ok(seen)
         })
     }
 
@@ -468,7 +502,7 @@ impl<'a> Runner<'a> {
             // Pauses of a port hold all of its flows, so they count for each of them.
             let paused = pauses.get(flow.from.0).is_some_and(|p| p.pauses > 0);
             let (offered, forwarded) = (counts.frames_tx, counts.frames_rx);
-            let intended = flow.intended(self.plan.setup.port(flow.from).rate);
+            let intended = flow.intended(&self.plan.setup);
             // Without pauses, a difference is the tester's pacing and not the device's.
             let intended = if paused { intended.max(offered) } else { offered };
             let latency = latency_of(counts, report);

@@ -8,6 +8,9 @@ use tester::report::Report;
 /// World of a virtual device in exact time.
 pub const VIRTUAL: &str = "virtual";
 
+/// World of a device behind real ports.
+pub const REAL: &str = "real";
+
 /// World of a virtual device in real time, on ports in memory.
 pub const RINGS: &str = "rings";
 
@@ -147,6 +150,6 @@ pub trait Bench {
         Vec::new()
     }
 
-    /// Returns the name of the world: [`VIRTUAL`], `real`, or [`RINGS`].
+    /// Returns the name of the world: [`VIRTUAL`], [`REAL`], or [`RINGS`].
     fn world(&self) -> &'static str;
 }

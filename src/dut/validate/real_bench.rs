@@ -361,10 +361,9 @@ impl Bench for RealBench {
         let received = if missed { counted.frames_rx } else { u64::MAX };
         let limit = carried.frames_rx.min(sent).min(received);
         // What a busy machine took from the tester is not its limit.
-        let line = setup.port(flow.from).rate;
-        let short = flow.intended(line).saturating_sub(limit) as f64;
+        let short = flow.intended(&setup).saturating_sub(limit) as f64;
         let Unattended { seconds, who } = ports.unattended();
-        if limit < carried.frames_rx && short <= seconds * flow.frames_per_second(line) {
+        if limit < carried.frames_rx && short <= seconds * flow.frames_per_second(&setup) {
             return Err(TrialError::Disturbed(format!(
                 "the tester's own limit is not known: {who}"
             )));

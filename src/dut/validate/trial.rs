@@ -5,7 +5,7 @@
 
 use core::net::Ipv4Addr;
 
-use crate::setup::LINE_OVERHEAD;
+use crate::setup::{LINE_OVERHEAD, Setup};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid};
 use schemars::JsonSchema;
@@ -424,25 +424,27 @@ impl Flow {
         matches!(self.addresses, Addresses::Nic(..))
     }
 
-    /// Returns the frames per second at which it sends on a line of this rate.
-    pub fn frames_per_second(&self, line: BitsPerSec) -> f64 {
+    /// Returns the frames per second at which its sender sends. Shares are those of lines with MACsec if any port
+    /// has it, as [`Setup::overhead`] says.
+    pub fn frames_per_second(&self, setup: &Setup) -> f64 {
         match self.rate {
             Rate::Line(share) => {
-                let bits = 8 * u64::from(self.size + LINE_OVERHEAD);
+                let line = setup.port(self.from).rate;
+                let bits = 8 * u64::from(self.size + LINE_OVERHEAD + setup.overhead());
                 share * (line.get() as f64 / bits as f64)
             }
             Rate::Frames(rate) => rate as f64,
         }
     }
 
-    /// Returns the number of frames that it is to send on a line of this rate.
-    pub fn intended(&self, line: BitsPerSec) -> u64 {
+    /// Returns the number of frames that its sender is to send.
+    pub fn intended(&self, setup: &Setup) -> u64 {
         match self.limit {
             Limit::Frames(frames) => frames.into(),
             Limit::Bursts(bursts) => bursts.frames_in_all(),
             Limit::Time(time) => {
                 // The first frame is sent however short the time is.
-                ((self.frames_per_second(line) * time.as_secs_f64()).floor() as u64).max(1)
+                ((self.frames_per_second(setup) * time.as_secs_f64()).floor() as u64).max(1)
             }
         }
     }

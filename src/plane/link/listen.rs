@@ -124,7 +124,7 @@ impl PortAgents {
             delay: delays.figures(),
             chosen: statistic.of(&delays),
             sources,
-            uncertainty: self.uncertainty(sources),
+            uncertainty: self.uncertainty(sources) + spread(&delays, statistic),
             in_ring: self.in_ring(sources),
             peer_internal: None,
             peer_reaction: self.peer_reaction(trips.compensation),
@@ -180,7 +180,7 @@ impl PortAgents {
             delay: path.figures(),
             chosen: self.statistic().of(path),
             sources,
-            uncertainty: self.uncertainty(sources),
+            uncertainty: self.uncertainty(sources) + spread(path, self.statistic()),
             in_ring: self.in_ring(sources),
             peer_internal: self.resolved().and_then(|r| r.peer?.internal_delay),
             peer_reaction: None,
@@ -247,4 +247,11 @@ impl PortAgents {
             self.counters.news_lost += 1;
         }
     }
+}
+
+/// Returns the largest difference of a delay from the chosen one. A link has one delay: where the measured ones
+/// differ, stamps are wrong or frames wait, and any of them may be the true one.
+fn spread(delays: &Samples, statistic: Statistic) -> Duration {
+    let chosen = statistic.of(delays);
+    chosen.saturating_sub(delays.min()).max(delays.max().saturating_sub(chosen))
 }

@@ -116,6 +116,8 @@ impl Pair {
     }
 }
 
+mod matrix;
+
 #[test]
 fn a_round_trip_is_twice_the_line_to_the_picosecond() {
     let delay = Duration::from_picos(3_211_680);

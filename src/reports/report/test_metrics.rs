@@ -5,13 +5,12 @@
 //! value is there under a common name, too.
 
 use std::fmt::Error;
-use std::sync::atomic::AtomicU64;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::Exposition;
@@ -22,7 +21,46 @@ use validate::judge::{Measurement, Outcome};
 use validate::suite::{Results, TestResult};
 
 type Labels = Vec<(&'static str, String)>;
-type Metric = Family<Labels, Gauge<f64, AtomicU64>>;
+
+/// A gauge with its rows in the order in which they were set.
+#[derive(Debug)]
+struct Gauges {
+    name: &'static str,
+    help: &'static str,
+    rows: Vec<(Labels, f64)>,
+}
+
+impl Gauges {
+    const fn new(name: &'static str, help: &'static str) -> Self {
+        Self { name, help, rows: Vec::new() }
+    }
+
+    /// Sets the value of a row.
+    fn set(&mut self, labels: Labels, value: f64) {
+        // Two rows with the same labels would be no valid text.
+        match self.rows.iter_mut().find(|(known, _)| *known == labels) {
+            Some((_, known)) => *known = value,
+            None => self.rows.push((labels, value)),
+        }
+    }
+}
+
+/// All gauges of a validation.
+#[derive(Debug)]
+struct Validation(Vec<Gauges>);
+
+impl Collector for Validation {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
+        for Gauges { name, help, rows } in &self.0 {
+            let help = format!("{help}.");
+            let mut family = encoder.encode_descriptor(name, &help, None, MetricType::Gauge)?;
+            for (labels, value) in rows {
+                ConstGauge::new(*value).encode(family.encode_family(labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// A metric of sonic-mgmt.
 struct Sonic {
@@ -83,52 +121,50 @@ const VALUES: [(&str, &str, Value); 4] = [
 /// Never: a string takes any text.
 #[must_use]
 pub fn validation_metrics(results: &Results) -> String {
-    let mut registry = Registry::default();
-    let outcomes = add(&mut registry, "sluice_validate_outcome", "1 for the outcome of the test");
-    let durations = add(&mut registry, "sluice_validate_duration_seconds", "Duration of the test");
+    let mut outcomes = Gauges::new("sluice_validate_outcome", "1 for the outcome of the test");
+    let mut durations = Gauges::new("sluice_validate_duration_seconds", "Duration of the test");
     for test in &results.tests {
         let mut labels = labels(results, test);
-        durations.get_or_create(&labels).set(test.duration_s);
+        durations.set(labels.clone(), test.duration_s);
         // The outcome is a label, as metrics have no words for values.
         labels.push(("outcome", test.outcome.name().to_owned()));
-        outcomes.get_or_create(&labels).set(1.0);
+        outcomes.set(labels, 1.0);
     }
+    let mut all = vec![outcomes, durations];
     let measured = |test: &&TestResult| !test.measurements.is_empty();
     for (name, help, number) in VALUES {
-        let metric = add(&mut registry, name, help);
+        let mut metric = Gauges::new(name, help);
         for test in results.tests.iter().filter(measured) {
             for m in &test.measurements {
-                set(&metric, labels(results, test), m, number(m));
+                set(&mut metric, labels(results, test), m, number(m));
             }
         }
+        all.push(metric);
     }
     for Sonic { name, help, tests, begin } in SONIC {
-        let metric = add(&mut registry, name, help);
+        let mut metric = Gauges::new(name, help);
         for test in results.tests.iter().filter(|test| tests.contains(&test.id)) {
             for m in test.measurements.iter().filter(|m| m.what.starts_with(begin)) {
-                set(&metric, labels(results, test), m, Some(m.value));
+                set(&mut metric, labels(results, test), m, Some(m.value));
             }
         }
+        all.push(metric);
     }
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Validation(all)));
     let mut text = String::new();
     encode(&mut text, &registry).expect("a string takes any text");
     // A textfile collector reads the older format alone.
     Exposition::Text.write(text)
 }
 
-fn add(registry: &mut Registry, name: &str, help: &str) -> Metric {
-    let metric = Metric::default();
-    registry.register(name, help, metric.clone());
-    metric
-}
-
 /// Sets the number of a value; unknown ones and those of parts that were not run are left out.
-fn set(metric: &Metric, mut labels: Labels, m: &Measurement, number: Option<f64>) {
+fn set(metric: &mut Gauges, mut labels: Labels, m: &Measurement, number: Option<f64>) {
     // A value that is no number would spoil every sum of a query.
     let number = number.filter(|n| n.is_finite() && m.outcome != Outcome::Skip);
     let Some(number) = number else { return };
     labels.extend([("what", m.what.clone()), ("unit", m.unit.to_owned())]);
-    metric.get_or_create(&labels).set(number);
+    metric.set(labels, number);
 }
 
 fn labels(results: &Results, test: &TestResult) -> Labels {

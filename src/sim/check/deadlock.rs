@@ -9,13 +9,14 @@
 //! faults, watchdogs and lost pauses do.
 //!
 //! A network that stands still at the end with frames in it fails as well, unless a host or a stall holds
-//! them up.
+//! them up, or each of its queues waits for one that a forged pause holds up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::excuses::Lateness;
 use super::facts::{Facts, PortFacts};
 use super::finding::{Check, Extent, Finding};
+use super::parsed::Request;
 use super::passages::Passages;
 use super::pauses::Pauses;
 use super::requests::Requests;
@@ -93,6 +94,8 @@ pub(super) struct Deadlocks {
     /// By port: minimum duration of a pause there that counts.
     patience: Vec<Duration>,
     samples: u64,
+    /// By port: priorities whose last pause was forged.
+    forged: Vec<u8>,
     /// Time at which a data frame last started on any line.
     started: Instant,
     /// A queue that waits for a group of which nothing is known.
@@ -114,6 +117,7 @@ impl Deadlocks {
                 .map(|port| round(facts.from(port)).max(round(facts.to(port))))
                 .collect(),
             samples: 0,
+            forged: vec![0; facts.ports.len()],
             started: Instant::ZERO,
             unfollowed: None,
         }
@@ -131,6 +135,17 @@ impl Deadlocks {
         self.moved[port.index()][usize::from(class)] = time;
     }
 
+    /// A MAC control frame that names these priorities, and pauses some of them, arrives at the peer of a port.
+    #[cold]
+    pub(super) fn paused(&mut self, direction: Direction, ask: &Request, is_forged: bool) {
+        let (named, paused) = ask.sets();
+        let forged = &mut self.forged[direction.reverse().index()];
+        *forged &= !named.0;
+        if is_forged {
+            *forged |= paused.0;
+        }
+    }
+
     /// Time at which the last data frame of a class started at a port.
     pub(super) fn last_sent(&self, port: Direction, class: u8) -> Instant {
         self.moved[port.index()][usize::from(class)]
@@ -139,6 +154,7 @@ impl Deadlocks {
     /// Adds what another part knows of its ports; deadlocks are found by the first part alone.
     pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
         take(&mut self.moved, other.moved, |n| theirs.has_port(Direction(n as u32)));
+        take(&mut self.forged, other.forged, |n| theirs.has_port(Direction(n as u32)));
         self.started(other.started);
     }
 
@@ -358,7 +374,8 @@ impl Deadlocks {
             "nothing has moved since {since}, and {n} queues have frames at the end, the first of them at \
              {first}"
         );
-        Some(match host.or(stall) {
+        let forged = || self.forged(known, now, &queues);
+        Some(match host.or(stall).or_else(forged) {
             Some(why) => (Verdict::NotJudged, format!("{what}; {why}")),
             None => (Verdict::Fail, format!("{what}; no circle of queues was found")),
         })
@@ -366,6 +383,46 @@ impl Deadlocks {
 }
 
 impl Deadlocks {
+    /// Where forged pauses hold all of the queues up, in words: some of them themselves, and the others because they
+    /// wait for a switch with such a queue. `None` if one queue waits for something else.
+    fn forged(&self, known: &Known<'_>, now: Instant, queues: &[Queue]) -> Option<String> {
+        let Known { facts, passages, pauses, requests, .. } = known;
+        let is_held = |(port, class): &Queue| {
+            let held = passages.of_place(facts, *port, *class);
+            let is_forged = |p: Priority| {
+                // What the peer wants itself lasts without the forgery.
+                self.forged[port.index()] >> p.get() & 1 == 1
+                    && !requests.wants(port.reverse(), p.index())
+                    && pauses.is_paused(facts, passages, now, *port, p.index())
+            };
+            held.iter().any(is_forged)
+        };
+        let (mut explained, mut open): (Vec<&Queue>, Vec<&Queue>) =
+            queues.iter().partition(|queue| is_held(queue));
+        let (first, _) = explained.first()?;
+        let first = &facts.from(*first).name;
+        loop {
+            let before = open.len();
+            let (waits, others) = open.into_iter().partition(|(port, class)| {
+                let next = facts.to(*port).node;
+                let held = passages.of_place(facts, *port, *class);
+                let is_paused = |p: Priority| {
+                    requests.wants(port.reverse(), p.index())
+                        && pauses.is_paused(facts, passages, now, *port, p.index())
+                };
+                held.iter().any(is_paused)
+                    && explained.iter().any(|(port, _)| facts.from(*port).node == next)
+            });
+            open = others;
+            let waits: Vec<&Queue> = waits;
+            explained.extend(waits);
+            if open.is_empty() || open.len() == before {
+                break;
+            }
+        }
+        open.is_empty().then(|| format!("forged pauses hold up {first}"))
+    }
+
     /// A switch with frames that is stalled at the end, or whose processor was busy for half of the run: what
     /// waits for it cannot be judged, although other nodes go on, and hosts send into it.
     fn halted(&self, known: &Known<'_>, now: Instant, lateness: &Lateness) -> Option<String> {

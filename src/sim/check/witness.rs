@@ -126,7 +126,10 @@ impl Checkers {
         let facts = &self.facts;
         let data = match Parsed::new(frame) {
             Parsed::Data(data) => data,
-            Parsed::Control(ask) => return self.pauses.arrived(facts, time, direction, &ask),
+            Parsed::Control(ask) => {
+                self.deadlocks.paused(direction, &ask, false);
+                return self.pauses.arrived(facts, time, direction, &ask);
+            }
             Parsed::Reserved => return,
         };
         let to = facts.to(direction);
@@ -214,6 +217,7 @@ impl Witness for Checkers {
                 // To another address it is nothing that a port obeys.
                 if frame.head().starts_with(&[0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]) {
                     self.pauses.arrived(facts, time, direction, &ask);
+                    self.deadlocks.paused(direction, &ask, true);
                     self.lossless.forged_pause(facts, time, direction, ask.sets().0);
                 }
             }

@@ -87,8 +87,17 @@ const BUFFER: &[Column<rfc8239::BufferRow>] = &columns! { row =>
     Printed ["frames"] = format!("{:.1}", row.frames);
     Whole ["bytes"] = row.bytes as u64;
     Printed ["latency us"] = row.latency_ns.map(micros);
-    Text [""] = if row.at_limit { "or more" } else { "" };
+    Text ["end"] = end(row.loses_above);
 };
+
+/// Returns what ends a search for a buffer or a burst.
+const fn end(loses_above: Option<bool>) -> &'static str {
+    match loses_above {
+        None => "or more",
+        Some(true) => "loss",
+        Some(false) => "pause",
+    }
+}
 
 const MICROBURST: &[Column<rfc8239::MicroburstRow>] = &columns! { row =>
     Printed ["senders"] = row.senders.to_string();
@@ -96,7 +105,7 @@ const MICROBURST: &[Column<rfc8239::MicroburstRow>] = &columns! { row =>
     Printed ["size"] = row.size.to_string();
     Whole ["frames"] = u64::from(row.frames);
     Whole ["bytes"] = row.bytes;
-    Text [""] = if row.at_limit { "the longest burst passed" } else { "" };
+    Text ["end"] = end(row.loses_above);
 };
 
 const HOLB: &[Column<rfc8239::HolbRow>] = &columns! { row =>

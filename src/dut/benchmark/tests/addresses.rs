@@ -67,7 +67,7 @@ fn broadcast_frames_reach_all_ports_at_line_rate() {
     let (plan, mut bench) = example("benchmark/rfc2544.yaml");
     let results = measured(&plan, &mut bench, Test::Broadcast);
     assert!(results.tables.broadcast.is_empty() && results.notes[0].contains("all of one rate"));
-    assert!(results.not_run.contains("broadcast"));
+    assert!(results.not_applicable.contains("broadcast"));
 }
 
 /// Returns the reason why a run of the test ends.

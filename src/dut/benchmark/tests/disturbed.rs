@@ -203,9 +203,8 @@ impl<F: FnMut(f64, u64) -> (u64, f64)> Bench for Scripted<F> {
     fn count(&mut self, trial: &Trial) -> Result<Report, TrialError> {
         self.trials += 1;
         let flow = &trial.flows[0];
-        let rate = self.plan.setup.port(flow.from).rate;
-        let sent = flow.intended(rate);
-        let share = flow.frames_per_second(rate) / self.plan.line_rate(0, flow.size);
+        let sent = flow.intended(&self.plan.setup);
+        let share = flow.frames_per_second(&self.plan.setup) / self.plan.line_rate(0, flow.size);
         let (lost, preempted_ns) = (self.lost)(share, sent);
         let counts = Flow { frames_tx: sent, frames_rx: sent - lost.min(sent), ..Flow::default() };
         Ok(Report {

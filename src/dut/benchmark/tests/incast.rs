@@ -69,5 +69,8 @@ fn frames_without_room_and_devices_with_two_ports_have_no_incast() {
     );
     let (plan, mut bench) = example("benchmark/rfc2544.yaml");
     let two = measured(&plan, &mut bench);
-    assert!(two.tables.incast.is_empty() && two.notes[1].contains("it needs 3 ports"), "{two:?}");
+    assert!(
+        two.tables.incast.is_empty() && two.notes[1].contains("it needs 3 equal ports"),
+        "{two:?}"
+    );
 }

@@ -135,7 +135,7 @@ fn a_device_with_two_ports_has_no_buffer_test() {
     let tests = [rfc8239::Test::Buffer, rfc8239::Test::Microburst, rfc8239::Test::Holb];
     let (results, trouble) = run::run::<rfc8239::Tables>(&plan, &tests, &mut bench, &mut |_| true);
     assert_eq!((trouble, results.trials, results.notes.len()), (None, 0, 4));
-    assert!(results.notes[1].contains("it needs 3 ports of one rate, there are 2"));
+    assert!(results.notes[1].contains("it needs 3 equal ports, there are 2"));
 }
 
 #[test]

@@ -45,11 +45,11 @@ fn the_time_without_forwarding_is_that_of_the_plan() {
 }
 
 #[test]
-fn a_device_that_nothing_resets_is_not_judged() {
+fn a_reset_does_not_apply_to_a_device_that_nothing_resets() {
     let (plan, bench) = device();
     let results = measured(&plan, &mut bench.resetting([].into()));
     assert!(
-        results.tables.reset.is_empty() && results.notes[0].contains("reset: not run"),
+        results.tables.reset.is_empty() && results.notes[0].contains("reset: does not apply"),
         "{results:?}"
     );
 }

@@ -37,7 +37,7 @@ impl Starved {
             *self = Self { values, ..Self::default() };
         }
         let own = &trial.flows[..trial.own_flows()];
-        let rate = own.iter().map(|flow| flow.frames_per_second(setup.port(flow.from).rate)).sum();
+        let rate = own.iter().map(|flow| flow.frames_per_second(setup)).sum();
         self.time = self.time.max(seen.starved);
         self.late = self.late.max(seen.acted_late);
         self.rate = self.rate.max(rate);

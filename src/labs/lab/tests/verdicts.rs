@@ -431,3 +431,41 @@ fn a_short_failure_of_links_does_not_excuse_a_defect_for_the_rest_of_the_run() {
     // A device without a defect is excused, or loses nothing.
     assert_ne!(check(&with(""), "lossless").0, Verdict::Fail);
 }
+
+/// Two switches, frames over their trunk, and faults.
+fn trunk(faults: &str) -> Outcome {
+    lab(&format!(
+        "duration: 1ms
+profiles:
+  tor:
+    buffer: {{total: 2MiB, profiles: {{roce: {{shared: {{static_th: 60KB}}, lossless: {{xoff: auto}}}}}}}}
+    defaults: {{pfc: {{enable: [3]}}, priority_groups: {{3: roce}}}}
+nodes: {{switches: [{{name: s1, profile: tor}}, {{name: s2, profile: tor}}], hosts: [h1, h2]}}
+links:
+  - {{from: h1, to: s1}}
+  - {{name: trunk, from: s1, to: s2}}
+  - {{from: h2, to: s2}}
+defaults: {{links: {{rate: 100G, length: 20m}}, flows: {{size: 1500}}}}
+flows: [{{name: f, from: h1, to: h2, priority: 3, duration: {{frames: 300}}}}]
+faults:
+{faults}"
+    ))
+}
+
+/// Pauses of priority 3 that are forged until the end of the run.
+fn forged(line: &str) -> String {
+    let octets = "0180c2000001020000000007880801010008000000000000ffff0000000000000000";
+    let one = |us: u32| format!("  - {{at: {us}us, forge: {{{line}, octets: {octets}}}}}\n");
+    [5, 300, 600, 900].map(one).concat()
+}
+
+#[test]
+fn forged_pauses_between_switches_are_no_deadlock_and_a_defect_beside_some_elsewhere_fails() {
+    let held = trunk(&forged("link: trunk, from: s2"));
+    is(&held, "no_deadlock", Verdict::NotJudged, "forged pauses hold up s1:to_s2");
+    assert!(!held.verdict.is_fail(), "{:?}", held.checks);
+    let defect =
+        "  - {at: 1us, defect: {on: s2, port: trunk, kind: pauses-for-ever, priorities: [3]}}\n";
+    let both = trunk(&format!("{defect}{}", forged("link: h2-s2, from: h2")));
+    is(&both, "no_deadlock", Verdict::Fail, "nothing has moved since");
+}

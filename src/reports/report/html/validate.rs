@@ -313,5 +313,20 @@ mod tests {
         assert!(line("outcome=\"fail\"} 1"), "{text}");
         assert!(line("sluice_validate_limit_high{test_testcase=\"V-R04\""), "{text}");
         assert!(!text.contains("NaN") && !text.contains("# EOF"), "{text}");
+        // In the order of the tests and of their values, which is the same in each run.
+        let of = |name: &str| -> Vec<String> {
+            let lines = text.lines().filter(|line| line.starts_with(&format!("{name}{{")));
+            lines.filter_map(|line| line.split('"').nth(1)).map(str::to_owned).collect()
+        };
+        let tests: Vec<_> = results.tests.iter().map(|test| test.id).collect();
+        assert_eq!(of("sluice_validate_outcome"), tests);
+        let values =
+            results.tests.iter().flat_map(|test| test.measurements.iter().map(|_| test.id));
+        let mut values: Vec<_> = values.collect();
+        let mut told = of("sluice_validate_value");
+        values.dedup();
+        told.dedup();
+        assert_eq!(told, values);
+        assert_eq!(crate::validation_metrics(&results), text);
     }
 }

@@ -2,9 +2,11 @@
 
 use super::fixture::*;
 use crate::check::{Check, Checkers, Finding};
+use crate::defect::Sending;
 use crate::*;
 use contracts::frame::Frame;
 use ground::time::Duration;
+use ground::units::{PortId, Priority, PrioritySet};
 use ground::verdict::Verdict;
 
 const END: u64 = 1_000;
@@ -112,4 +114,68 @@ fn a_queue_that_a_host_pauses_to_the_end_is_not_judged_while_others_move() {
     assert_eq!(found.verdict, Verdict::NotJudged, "{found:?}");
     assert!(found.detail.contains("has sent nothing since"), "{found:?}");
     assert_eq!(verdict(1).verdict, Verdict::Pass);
+}
+
+/// Adds pauses of priority 3 that nobody sent, on a line of the ring, every 300 us from this time in microseconds on.
+fn forge_pauses(plan: &mut NetworkPlan, direction: Direction, quanta: u16, from: u64) {
+    let mut octets = vec![1, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 7, 0x88, 8, 1, 1, 0, 8];
+    octets.resize(60, 0);
+    octets[24..26].copy_from_slice(&quanta.to_be_bytes());
+    for time in (from..END).step_by(300) {
+        let kind = FaultKind::Line(direction, LineFault::Forge(octets.clone().into()));
+        plan.faults.push(fault(at(time), kind));
+    }
+}
+
+/// Has a switch pause the one behind it without end, although no group wants it.
+fn pauses_for_ever(plan: &mut NetworkPlan, switch: u32) {
+    let end = End { node: NodeId(switch), port: PortId::new(2).unwrap() };
+    let defect = Sending::ForEver { priorities: PrioritySet::of(Priority::ALL[3]) }.into();
+    plan.faults.push(fault(at(5), FaultKind::Defect { end, defect }));
+}
+
+#[test]
+fn a_network_that_forged_pauses_hold_up_is_not_judged() {
+    let mut plan = ring(3, 1, 1_000);
+    // As of s1, to the port of s0 that sends to it.
+    forge_pauses(&mut plan, LinkId(0).ba(), u16::MAX, 5);
+    let found = deadlock_of(&plan);
+    assert_eq!(found.verdict, Verdict::NotJudged, "{found:?}");
+    assert!(found.detail.contains("forged pauses hold up s0:p1"), "{found:?}");
+}
+
+/// What waits for a switch that is held up stands still for the same reason.
+#[test]
+fn queues_that_wait_for_one_with_forged_pauses_are_not_judged() {
+    // Two switches further: s0 waits for s1, which is held up.
+    let mut plan = ring(4, 2, 1_000);
+    for host in 1..4 {
+        plan.nodes[4 + host].kind = NodeKind::Host(station(host as u8, &[], 0, &[]));
+    }
+    forge_pauses(&mut plan, LinkId(1).ba(), u16::MAX, 5);
+    let found = deadlock_of(&plan);
+    assert_eq!(found.verdict, Verdict::NotJudged, "{found:?}");
+    assert!(found.detail.contains("forged pauses hold up s1:p1"), "{found:?}");
+}
+
+#[test]
+fn a_circle_of_queues_fails_beside_forged_pauses() {
+    for direction in [LinkId(0).ba(), LinkId(0).ab(), LinkId(3).ba()] {
+        let mut plan = ring(3, 2, 2_000);
+        // The circle closes before.
+        forge_pauses(&mut plan, direction, u16::MAX, 400);
+        let found = deadlock_of(&plan);
+        assert_eq!(found.verdict, Verdict::Fail, "{found:?}");
+    }
+}
+
+#[test]
+fn a_switch_whose_defect_holds_frames_up_fails_beside_forged_pauses_elsewhere() {
+    for quanta in [100, u16::MAX] {
+        let mut plan = ring(3, 1, 1_000);
+        pauses_for_ever(&mut plan, 1);
+        forge_pauses(&mut plan, LinkId(1).ba(), quanta, 5);
+        let found = deadlock_of(&plan);
+        assert_eq!(found.verdict, Verdict::Fail, "{quanta}: {found:?}");
+    }
 }
