@@ -3,8 +3,9 @@
 //! `cargo bench -p sluice-perf --bench sim -- [checked] [threads N] incast HOSTS FRAMES |
 //! two-tier FRAMES | fat-tree K MICROSECONDS | hold PENDING EVENTS`
 //!
-//! runs it once and prints one line of JSON: frame-hops (frames that started on a line), events,
-//! polls of nodes, seconds, nodes, threads, the peak memory of the process in KiB, and the trace's hash.
+//! runs it once and prints one line of JSON: frame-hops (frames that started on a line), events, polls of
+//! nodes, seconds, nodes, threads, the peak memory of the process in KiB, and the trace's hash. `threads 0` takes
+//! as many as `sluice run` does by default.
 //!
 //! `incast`: HOSTS hosts each send FRAMES frames of 1,048 bytes to one more host at line rate,
 //! through one switch with PFC and 16 MiB, on links of 100 Gb/s and 500 ns (the case that HPCC's
