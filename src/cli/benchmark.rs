@@ -251,17 +251,16 @@ fn verdict(trouble: Option<&TrialError>) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testfolder::Folder;
     use serde_json::json;
 
     /// Returns what is said about a baseline of a world beside a run of another.
     fn beside(before: &str, now: &str) -> Result<Runs> {
-        let folder = std::env::temp_dir().join(format!("sluice-baseline-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join(format!("{before}-{now}.json"));
+        let folder = Folder::new("benchmark-baseline");
         let runs = json!({
             "procedure": "rfc2544", "dut": "a", "world": before, "seed": 1, "parameters": {}, "runs": [],
         });
-        std::fs::write(&path, runs.to_string()).unwrap();
+        let path = folder.put("before.json", runs.to_string().as_bytes());
         earlier(&path, "rfc2544", now, &BTreeMap::new())
     }
 

@@ -19,6 +19,19 @@ fn selftest(args: &str) -> (i32, Value) {
     (output.status.code().unwrap_or(-1), report)
 }
 
+/// As [`selftest`], again at most twice where one of these checks could not be judged, as on a busy machine.
+fn selftest_judging(args: &str, checks: &str) -> (i32, Value) {
+    let mut found = selftest(args);
+    for _ in 0..2 {
+        let is_open = |check| line(&found.1, check)["verdict"] == "unknown";
+        if !checks.split_whitespace().any(is_open) {
+            break;
+        }
+        found = selftest(args);
+    }
+    found
+}
+
 /// The line of a check.
 fn line<'a>(report: &'a Value, check: &str) -> &'a Value {
     let lines = report["lines"].as_array().unwrap();
@@ -176,21 +189,24 @@ fn planted_faults_are_found() {
         let ports = "--port iface:v0 --peer iface:v1";
         {
             let _wire = Wire::new("");
-            let (_, report) = selftest(ports);
-            all(&report, "ok", "mac_control vlan_tags frame_sizes nic_pause counters");
+            let checks = "mac_control vlan_tags frame_sizes nic_pause counters";
+            let (_, report) = selftest_judging(ports, checks);
+            all(&report, "ok", checks);
         }
         {
             let _wire = Wire::new("control untag short");
-            let (status, report) = selftest(ports);
+            let faulty = "mac_control vlan_tags frame_sizes jumbo nic_pause own_pfc";
+            let (status, report) = selftest_judging(ports, faulty);
             assert_eq!(status, 1);
-            all(&report, "fails", "mac_control vlan_tags frame_sizes jumbo nic_pause own_pfc");
+            all(&report, "fails", faulty);
             all(&report, "ok", "multicast promiscuous");
         }
         {
             let _wire = Wire::new("obey deaf");
-            let (status, report) = selftest(ports);
+            let faulty = "nic_pause nic_pfc promiscuous multicast ring_sizes restart";
+            let (status, report) = selftest_judging(ports, faulty);
             assert_eq!(status, 1);
-            all(&report, "fails", "nic_pause nic_pfc promiscuous multicast ring_sizes restart");
+            all(&report, "fails", faulty);
             assert!(line(&report, "nic_pause")["reason"].as_str().unwrap().contains("obeys"));
         }
     });

@@ -252,8 +252,6 @@ impl PortAgents {
                 lldp.on_frame(now, frame);
                 Ok(())
             }),
-            // Own requests on a line that is looped back would measure a link without a peer.
-            EtherType::CIM if frame[6..12] == self.mac.0 => None,
             EtherType::CIM => self.measurer.as_mut().map(|measurer| {
                 let repr = headroom::Repr::parse(frame, &self.dialect)?;
                 measurer.on_message(now, &repr.message, t_rx);

@@ -124,7 +124,7 @@ impl PortAgents {
             delay: delays.figures(),
             chosen: statistic.of(&delays),
             sources,
-            uncertainty: self.uncertainty(sources) + spread(&delays, statistic),
+            uncertainty: with_spread(self.uncertainty(sources), &delays, statistic),
             in_ring: self.in_ring(sources),
             peer_internal: None,
             peer_reaction: self.peer_reaction(trips.compensation),
@@ -180,7 +180,7 @@ impl PortAgents {
             delay: path.figures(),
             chosen: self.statistic().of(path),
             sources,
-            uncertainty: self.uncertainty(sources) + spread(path, self.statistic()),
+            uncertainty: with_spread(self.uncertainty(sources), path, self.statistic()),
             in_ring: self.in_ring(sources),
             peer_internal: self.resolved().and_then(|r| r.peer?.internal_delay),
             peer_reaction: None,
@@ -249,9 +249,13 @@ impl PortAgents {
     }
 }
 
-/// Returns the largest difference of a delay from the chosen one. A link has one delay: where the measured ones
-/// differ, stamps are wrong or frames wait, and any of them may be the true one.
-fn spread(delays: &Samples, statistic: Statistic) -> Duration {
+/// Returns the uncertainty of the chosen delay, whose stamps have errors of up to `stamps`. A link has one delay:
+/// where the measured ones differ by more than these errors allow, stamps are wrong or frames wait, and any of the
+/// delays may be the true one.
+fn with_spread(stamps: Duration, delays: &Samples, statistic: Statistic) -> Duration {
+    if delays.max().saturating_sub(delays.min()) <= stamps.saturating_mul(2) {
+        return stamps;
+    }
     let chosen = statistic.of(delays);
-    chosen.saturating_sub(delays.min()).max(delays.max().saturating_sub(chosen))
+    stamps + chosen.saturating_sub(delays.min()).max(delays.max().saturating_sub(chosen))
 }

@@ -42,7 +42,8 @@ pub struct Found {
     pub chosen: Duration,
     /// Sources of its times.
     pub sources: Sources,
-    /// Largest error, either way: that of the stamps, and the largest difference of a delay from the chosen one.
+    /// Largest error, either way: that of the stamps, and of delays that differ by more than these allow the largest
+    /// difference from the chosen one.
     pub uncertainty: Duration,
     /// Longest time by which frames ahead in the transmit ring make it longer; `None` if it is not known.
     pub in_ring: Option<Duration>,

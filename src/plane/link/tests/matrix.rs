@@ -295,33 +295,3 @@ fn a_wrong_peer_fails_or_the_uncertainty_holds_the_true_delay() {
     assert!(wrong.is_empty(), "{} cells: {wrong:#?}", wrong.len());
     assert!(failed > columns.len() && measured > columns.len(), "{measured} {failed}");
 }
-
-/// A line that is looped back has no peer: nothing is measured on it, by either method.
-#[test]
-fn a_port_does_not_measure_itself() {
-    for methods in [Preference::AUTO, Preference::PTP_FIRST] {
-        let mut a = plan(1, true);
-        let interval = Some(Duration::from_millis(10));
-        a.peer_delay = Some(PeerDelayPlan { interval, ..PeerDelayPlan::DEFAULT });
-        a.auto = Some(AutoPlan { methods, ..auto(methods.first()) });
-        let mut port = PortAgents::new(&a, STAMPS);
-        let (mut line, mut now) = (VecDeque::new(), Instant::ZERO);
-        let mut news = Vec::new();
-        while now <= Instant::ZERO + Duration::from_secs(3) {
-            while line.front().is_some_and(|(at, _)| *at <= now) {
-                let (at, frame): Flight = line.pop_front().unwrap();
-                port.on_frame(at, at, &frame);
-            }
-            let mut octets = [0; FRAME_MAX];
-            while port.is_due(now) {
-                let Some(len) = port.take(now, now, &mut octets) else { continue };
-                line.push_back((now + WAYS[0], octets[..len].to_vec()));
-            }
-            news.extend(core::iter::from_fn(|| port.next_news()));
-            let at = line.front().map_or(Instant::NEVER, |(at, _)| *at);
-            now = at.min(port.next_deadline()).max(now);
-        }
-        assert!(news.iter().any(|news| matches!(news, News::Failed(_))), "{news:?}");
-        assert!(!news.iter().any(|news| matches!(news, News::Found(_))), "{news:?}");
-    }
-}
