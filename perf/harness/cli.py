@@ -63,12 +63,14 @@ def say(message):
 def _line(row):
     """Text of a row in the table."""
     number = ".1f" if row.unit == "instr" else ".2f"
-    spread = f"{row.low:.2f}..{row.high:.2f}" if row.pairs > 1 else ""
+    spread = f"{row.low:.2f}..{row.high:.2f}" if row.pairs > 1 and row.low is not None else ""
+    base = "-" if row.base_value is None else f"{row.base_value:{number}}"
+    ratio = "-" if row.ratio is None else f"{row.ratio:.2f}"
     met = {None: "not judged" if row.target else "", True: "met", False: "missed"}[row.met]
     quiet = f"{row.quiet}/{row.pairs}" if row.pairs > 1 else ""
     return [
-        row.case, row.subject, f"{row.value:{number}}", row.base, f"{row.base_value:{number}}",
-        row.unit, f"{row.ratio:.2f}", spread, row.target, met, quiet,
+        row.case, row.subject, f"{row.value:{number}}", row.base, base,
+        row.unit, ratio, spread, row.target, met, quiet,
     ]
 
 

@@ -41,11 +41,12 @@ class Row:
     base: str
     # In the unit of the case, such as nanoseconds per frame.
     value: float
-    base_value: float
+    # What is compared is None where the base is unknown.
+    base_value: float | None
     unit: str
-    ratio: float
-    low: float
-    high: float
+    ratio: float | None
+    low: float | None
+    high: float | None
     quiet: int
     pairs: int
     target: str = ""

@@ -115,8 +115,7 @@ def _row(subject, base, pairs, unit, target, better):
     bases = [base for _, base in pairs if base is not None]
     ratios = sorted(value / base for value, base in pairs if base is not None)
     if not ratios:
-        nan = math.nan
-        return Row("sim", subject, base, statistics.median(values), nan, unit, nan, nan, nan, 0,
+        return Row("sim", subject, base, statistics.median(values), None, unit, None, None, None, 0,
                    len(values), target=target, samples=pairs)
     ratio = statistics.median(ratios)
     low, high = ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4]

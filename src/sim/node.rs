@@ -282,7 +282,7 @@ impl ClockPlan {
         let time = time.as_picos() as i128;
         // Floor division, for either sign of the drift: the clock never runs backwards.
         let gained = match u64::try_from(time) {
-            // Seconds and the rest apart fit into words, whose division is ten times as fast.
+            // Whole units and the rest fit into words each, whose division takes fewer instructions.
             Ok(time) => {
                 let (whole, rest) = ((time / PARTS) as i64, (time % PARTS) as i64);
                 let drift = i64::from(self.drift_ppb);

@@ -116,8 +116,9 @@ pub struct ForwardingRow {
     pub irregular: Option<Irregular>,
     /// Forwarding rate at the maximum offered load (FRMOL).
     pub frmol: ForwardingPoint,
-    /// Part of the frames offered at that load that did not arrive, in percent: 0 where pauses hold them back.
-    pub frmol_loss_percent: f64,
+    /// Part of the frames offered at that load that did not arrive, in percent: 0 where pauses held the others
+    /// back. Absent if pauses held back all.
+    pub frmol_loss_percent: Option<f64>,
     /// Maximum forwarding rate (MFR) of the loads that were tried.
     pub mfr: ForwardingPoint,
 }
@@ -175,7 +176,8 @@ fn forwarding(
         let rate = |frames: u64| frames as f64 / length.as_secs_f64();
         let (offered, forwarded) = (rate(sample.offered), rate(sample.forwarded));
         points.push(ForwardingPoint { offered, forwarded });
-        losses.push(sample.lost() as f64 / sample.offered as f64 * 100.0);
+        let loss = sample.lost() as f64 / sample.offered as f64;
+        losses.push((sample.offered > 0).then_some(100.0 * loss));
         // Lower loads forward no more than they offer.
         if sample.loss_ratio() == 0.0 {
             break;

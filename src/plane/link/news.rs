@@ -42,8 +42,8 @@ pub struct Found {
     pub chosen: Duration,
     /// Sources of its times.
     pub sources: Sources,
-    /// Largest error, either way: that of the stamps, and of delays that differ by more than these allow the largest
-    /// difference from the chosen one.
+    /// Largest error, either way. It is that of the stamps. Where the delays differ by more than stamps explain, the
+    /// largest difference from the chosen delay is added.
     pub uncertainty: Duration,
     /// Longest time by which frames ahead in the transmit ring make it longer; `None` if it is not known.
     pub in_ring: Option<Duration>,
