@@ -39,7 +39,7 @@ pub mod run;
 #[cfg(feature = "instruments")]
 mod schema;
 pub mod swarm;
-#[cfg(all(feature = "dpdk", feature = "instruments"))]
+#[cfg(feature = "instruments")]
 pub mod switch;
 mod terminal;
 #[cfg(feature = "instruments")]
@@ -89,7 +89,7 @@ enum Command {
     #[cfg(all(feature = "dpdk", feature = "instruments"))]
     Doctor(doctor::DoctorArgs),
     /// Run a switch on real ports.
-    #[cfg(all(feature = "dpdk", feature = "instruments"))]
+    #[cfg(feature = "instruments")]
     Switch(switch::Args),
     /// Show or change a running switch.
     #[cfg(feature = "instruments")]
@@ -246,7 +246,7 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         #[cfg(all(feature = "dpdk", feature = "instruments"))]
         Command::Doctor(args) => doctor::run(&args),
-        #[cfg(all(feature = "dpdk", feature = "instruments"))]
+        #[cfg(feature = "instruments")]
         Command::Switch(args) => switch::run(args),
         #[cfg(feature = "instruments")]
         Command::Ctl(args) => ctl::run(args),

@@ -9,7 +9,7 @@
 //!   [`headroom`], [`discovery`]: machines that take time as an argument and never see a frame.
 //! - L2 [`frame`], [`port`], [`world`], [`stats`]: what a world has to provide.
 //! - L3 [`link`], [`switch`], [`host`]: the data plane, the same in every world.
-//! - L4 [`sim`]: the virtual world. `dpdk`, [`runtime`]: the real one. `dpdk` is the only place with
+//! - L4 [`sim`]: the virtual world. [`kernel`], `dpdk`, [`runtime`]: the real one. The first two alone have
 //!   unsafe code.
 //! - L5 [`text`] and `file`: tables, numbers and captures; files with their quantities and findings.
 //!   [`config`], [`otg`], [`tester`], [`lab`]: files, plans, runs. [`results`], [`report`]: results by
@@ -24,7 +24,7 @@ pub use ground::{described, printable, rand, time, units, verdict};
 #[cfg(feature = "instruments")]
 pub use {benchmark, daemon, validate};
 pub use {
-    buffer, config, congestion, discovery, headroom, host, lab, link, pfc, report, results,
+    buffer, config, congestion, discovery, headroom, host, kernel, lab, link, pfc, report, results,
     runtime, schedule, secure, sim, switch, tester, text, wire,
 };
 

@@ -4,11 +4,13 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use daemon::Daemon;
 use daemon::socket::{self, ControlSocket};
+use daemon::{Daemon, Start};
 
 use super::kind::Kind;
 use super::log::{DETAIL, RUNNING, START};
@@ -20,9 +22,11 @@ use super::{
 };
 use crate::config::quantity::Span;
 use crate::config::{self, Machine, SwitchFile};
-use crate::dpdk::{self, Eal, Memory, Undone, undone_checksums};
+#[cfg(feature = "dpdk")]
+use crate::dpdk::{self, Eal, Memory};
+use crate::kernel::{OpenError, Undone, undone_checksums};
 use crate::report::{self, Live};
-use crate::runtime::real::{RealError, Running};
+use crate::runtime::real::{RealError, RealSwitch, Running};
 use crate::runtime::{Claimed, Idle, StartError, Unpinned};
 use crate::verdict::Verdict;
 
@@ -103,10 +107,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     // Before DPDK starts, which takes a while: from here on a signal ends the switch in order.
     let stop = stop_on_signals()?;
     let what = daemon::real_switch(&file, args.idle.map(Idle::from));
-    let eal = Eal::start(&daemon::eal_options(&file, args.memory(), &what)).map_err(classify)?;
-    tracing::info!(target: DETAIL, "{}: EAL arguments {}", dpdk::dpdk_version(), eal.arguments().join(" "));
-    let daemon = Daemon::launch(&eal, &file, what, stop, args.ignore_late_polls)
-        .map_err(|error| refused(error, &args.file, &file))?;
+    let daemon = start(&args, &file, what, stop)?;
     daemon.running.notes.iter().for_each(|note| tracing::info!(target: DETAIL, "{note}"));
     for (worker, cpu) in file.workers.iter().zip(&daemon.running.placement.cpus) {
         let ports: Vec<_> =
@@ -125,10 +126,31 @@ pub fn run(args: Args) -> Result<ExitCode> {
     finish(&args, daemon)
 }
 
+/// Starts the switch, with DPDK if a port or the file's telemetry needs it.
+fn start(
+    args: &Args,
+    file: &SwitchFile,
+    what: RealSwitch,
+    stop: Arc<AtomicBool>,
+) -> Result<Daemon> {
+    let refused = |error| refused(error, &args.file, file);
+    let launch = |start, what| Daemon::launch(start, file, what, stop, args.ignore_late_polls);
+    #[cfg(feature = "dpdk")]
+    if what.needs_dpdk() || file.telemetry {
+        let options = daemon::eal_options(file, args.memory(), &what);
+        let eal = Eal::start(&options).map_err(classify)?;
+        let arguments = eal.arguments().join(" ");
+        tracing::info!(target: DETAIL, "{}: EAL arguments {arguments}", dpdk::dpdk_version());
+        return launch(Start::Dpdk(&eal), what).map_err(refused);
+    }
+    launch(Start::Kernel, what).map_err(refused)
+}
+
 fn std(span: Span) -> Duration {
     Duration::from_nanos(span.0.as_nanos())
 }
 
+#[cfg(feature = "dpdk")]
 impl Args {
     /// Page type of DPDK's memory, if an option sets it.
     fn memory(&self) -> Option<Memory> {
@@ -141,6 +163,7 @@ impl Args {
 }
 
 /// Classifies an error of DPDK as bad input or as a resource that the machine lacks.
+#[cfg(feature = "dpdk")]
 fn classify(error: dpdk::Error) -> anyhow::Error {
     use dpdk::Error as E;
     match error {
@@ -167,7 +190,14 @@ fn refused(error: anyhow::Error, path: &Path, file: &SwitchFile) -> anyhow::Erro
         Err(other) => return other,
     };
     match error {
+        #[cfg(feature = "dpdk")]
         RealError::Dpdk { what, error } => classify(error).context(format!("{path}: {what}")),
+        #[cfg(not(feature = "dpdk"))]
+        RealError::NoDpdk { .. } => bad_input(error).context(path.to_string()),
+        RealError::Interface { error: OpenError::Absent { .. }, .. } => {
+            bad_input(error).context(path.to_string())
+        }
+        RealError::Interface { .. } => anyhow::Error::from(error).context(path.to_string()),
         RealError::Start(StartError::NoCpu { worker, .. }) => {
             let port = file.workers[worker].ports[0].index();
             let name = &file.plan.ports[port].name;
@@ -251,7 +281,7 @@ fn announce(file: &SwitchFile, running: &Running, socket: Option<&Path>) {
         tracing::info!(target: RUNNING, "control socket: {path}, for `sluice ctl{option} show`");
     }
     let ports = file.plan.ports.iter().zip(&running.devices);
-    for (port, device) in ports {
+    for (port, device) in ports.filter(|(_, device)| device.needs_checksums()) {
         let Some(interface) = device.interface() else { continue };
         if let Some(found) = undone_checksums(&interface) {
             tracing::warn!(target: RUNNING, "{}: {}", port.name, advice(&interface.name, &found));

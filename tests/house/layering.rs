@@ -19,6 +19,7 @@ const LAYERS: &[&[&str]] = &[
     &["file"],
     &["otg"],
     &["contracts"],
+    &["kernel"],
     &["link", "dpdk"],
     &["switch", "host"],
     &["sim", "runtime", "text"],

@@ -42,7 +42,7 @@ use tree::{Kind, Node};
 
 /// Error text for an empty switch file.
 const EMPTY: &str = "the file is empty; the shortest switch is a list of ports: \
-                     `ports: [{device: \"net_af_packet0,iface=v0\"}, {device: \"net_af_packet1,iface=v1\"}]`";
+                     `ports: [{device: \"iface:v0\"}, {device: \"iface:v1\"}]`";
 
 /// Reads and validates a switch file.
 ///

@@ -41,11 +41,14 @@ pub struct SwitchFile {
 /// Device of a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DevicePlan {
-    /// The device in EAL's terms: a PCI address or a virtual device with its arguments.
+    /// An interface of the kernel (`iface:eth1`), or a device in EAL's terms: a PCI address or a virtual device with its
+    /// arguments.
     pub device: String,
     /// True for a virtual device, which does not negotiate its link.
     pub is_virtual: bool,
-    /// Frames in the receive ring.
+    /// True if frames of one flow that leave together by an interface are handed over as one large segment.
+    pub offload: bool,
+    /// Frames in the receive ring; packets in that of an interface.
     pub rx_descriptors: u16,
     /// Frames in the transmit ring.
     pub tx_descriptors: u16,
@@ -57,6 +60,11 @@ pub struct DevicePlan {
 }
 
 impl DevicePlan {
+    /// Name of the interface of the kernel that the port is, if it is one and no device of DPDK.
+    pub fn interface(&self) -> Option<&str> {
+        self.device.strip_prefix("iface:")
+    }
+
     /// Largest number of receive and transmit queues: one each, and with hardware PFC one for each
     /// priority and one for the rest.
     pub const fn queues(&self) -> (usize, usize) {
@@ -138,6 +146,16 @@ impl DevicePlan {
 
     /// Kernel memory of the device: one ring per direction and queue.
     pub(super) fn kernel_memory(&self) -> Option<Need> {
+        /// Octets of a slot for a large segment.
+        const PACKET: u64 = 65 << 10;
+        if self.interface().is_some() {
+            let count = self.rx_descriptors.into();
+            return Some(Need {
+                count,
+                of: "packets of the ring (`rx_descriptors`)",
+                each: PACKET,
+            });
+        }
         let rings = 2 * u64::from(self.slot("qpairs", 1)?);
         Some(Need { count: rings, of: "rings (`qpairs`, `framecnt`)", each: self.ring()?.bytes() })
     }

@@ -107,7 +107,7 @@ pub(super) fn resolve(
     for (index, raw) in merged.ports.iter().enumerate().take(machine.ports_max) {
         let device = &devices[index];
         let rate = raw.rate.map_or(RATE_DEFAULT, |r| r.0);
-        let shaped = device::is_shaped(raw, device.is_virtual);
+        let shaped = device::is_shaped(raw, device.is_virtual, device.interface().is_some());
         let (switch, name) = (name.as_str(), names[index].as_str());
         let who = Who { index, switch, name, rate, shaped, cell, max_frame, role };
         drafts.push(draft(&mut cx, place.key("ports").index(index), raw, device, &who));

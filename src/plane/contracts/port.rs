@@ -13,7 +13,7 @@ use core::fmt;
 
 use crate::frame::{Burst, Frame};
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Bytes, PrioritySet};
+use ground::units::{BitsPerSec, Bytes, PrioritySet, Quanta};
 use secure::Secy;
 
 /// Capabilities and limits of a port, determined when it was opened.
@@ -27,6 +27,26 @@ pub struct PortCaps {
     pub rx_backlog_max: Bytes,
     /// Maximum bytes that leave despite PFC once `tx_burst` took them.
     pub tx_committed_max: Bytes,
+}
+
+/// A link's state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// True if frames can be sent and received.
+    pub up: bool,
+    /// Its rate, where the driver names one. Virtual devices name one that means nothing.
+    pub rate: Option<BitsPerSec>,
+    /// True if it is full duplex, which PFC requires.
+    pub full_duplex: bool,
+}
+
+/// Settings of the device's PFC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HardwarePfc {
+    /// Priorities for which it sends and obeys PFC.
+    pub priorities: PrioritySet,
+    /// Pause time of the frames it sends.
+    pub pause: Quanta,
 }
 
 /// Source of the timestamps of a port's frames.

@@ -339,6 +339,17 @@ described! {
     }
 }
 
+/// Counters of a device since it was first opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PortStats {
+    /// Frames received.
+    pub rx_frames: u64,
+    /// Frames sent.
+    pub tx_frames: u64,
+    /// Frames lost.
+    pub nic: NicCounters,
+}
+
 impl NicCounters {
     /// Counters of a port without a device, which loses nothing.
     pub const NO_DEVICE: Self =

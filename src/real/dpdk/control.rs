@@ -7,10 +7,11 @@ use dpdk_sys as sys;
 
 use super::device::Device;
 use super::error::{self, Error, Logged, strerror};
-use super::interface::Interface;
-use super::life::{Life, PortStats};
-use contracts::stats::NicCounters;
+use super::life::Life;
+use contracts::port::Link;
+use contracts::stats::{NicCounters, PortStats};
 use ground::units::{BitsPerSec, Mac};
+use kernel::Interface;
 
 /// Result of a port's setup.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -130,16 +131,6 @@ impl MacControl {
             is_virtual: device.is_virtual,
         })
     }
-}
-
-/// A link's state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Link {
-    pub up: bool,
-    /// Its rate, where the driver names one. Virtual devices name one that means nothing.
-    pub rate: Option<BitsPerSec>,
-    /// True if it is full duplex, which PFC requires.
-    pub full_duplex: bool,
 }
 
 impl Device {

@@ -17,7 +17,7 @@ use super::binding::Binding;
 use super::eal::Eal;
 use super::error::{self, Error, Logged, strerror, string};
 use super::gate::Gate;
-use super::kernel::KernelSide;
+use super::kernel_side::KernelSide;
 use super::life::Life;
 use super::pair::Ring;
 use super::pool::{Pool, memory_remedy};

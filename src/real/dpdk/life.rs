@@ -7,18 +7,19 @@ use std::time::{Duration, Instant};
 
 use contracts::frame::{BURST, FCS_BYTES};
 use contracts::port::CONTROL_FRAME_MAX;
-use contracts::stats::NicCounters;
+use contracts::port::HardwarePfc;
+use contracts::stats::PortStats;
 use dpdk_sys as sys;
 use secure::Secy;
 
 use super::device::{self, Device};
 use super::error::{self, Error, Logged};
 use super::gate::Gate;
-use super::interface::Interface;
 use super::pool::{Pool, PoolOptions};
-use super::port::{HardwarePfc, PortOptions};
+use super::port::PortOptions;
 use super::queues::{queues_behind, set_hardware_pfc};
 use super::sockets;
+use kernel::Interface;
 
 /// Settings of a port.
 #[derive(Clone, Debug)]
@@ -36,17 +37,6 @@ pub(super) struct Setup {
     /// Memory pool for received frames.
     pub(super) pool: Pool,
     pub(super) promiscuous: bool,
-}
-
-/// Counters of a device since it was first opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PortStats {
-    /// Frames received.
-    pub rx_frames: u64,
-    /// Frames sent.
-    pub tx_frames: u64,
-    /// Frames lost.
-    pub nic: NicCounters,
 }
 
 /// Setup for opening a device again, and the counts of its earlier openings.

@@ -13,7 +13,7 @@ use dpdk_sys::rte_ring;
 use super::device::{Adopted, Device, Pools};
 use super::eal::Eal;
 use super::error::{self, Error, errno, strerror};
-use super::kernel::KernelSide;
+use super::kernel_side::KernelSide;
 use super::pool::memory_remedy;
 use super::port::{DpdkPort, Stopped};
 use super::queues::QUEUES_MAX;

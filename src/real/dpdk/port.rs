@@ -10,13 +10,13 @@ use std::sync::Arc;
 use dpdk_sys as sys;
 
 use super::clock::TscClock;
-use super::control::{Link, MacControl, PortControl, PortInfo};
+use super::control::{MacControl, PortControl, PortInfo};
 use super::device::{self, Device};
 use super::eal::Eal;
 use super::error::Error;
 use super::gate::Gate;
 use super::hot;
-use super::life::{Limits, PortStats, Setup, control_pool, set_up};
+use super::life::{Limits, Setup, control_pool, set_up};
 use super::mbuf::Mbuf;
 use super::pool::Pool;
 use super::queues::{
@@ -26,9 +26,10 @@ use super::queues::{
 use super::spec::Spec;
 use super::stamps::{DeviceClock, SentStamps, StampField};
 use contracts::frame::{Burst, FCS_BYTES, Frame};
-use contracts::port::{CONTROL_FRAME_MAX, Port, PortCaps, StampSource, Stamps};
+use contracts::port::{CONTROL_FRAME_MAX, HardwarePfc, Link, Port, PortCaps, StampSource, Stamps};
+use contracts::stats::PortStats;
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
+use ground::units::{BitsPerSec, Bytes, Mac, PrioritySet};
 
 /// Settings of a port.
 #[derive(Clone, Debug)]
@@ -71,15 +72,6 @@ impl Default for PortOptions {
             clock: None,
         }
     }
-}
-
-/// Settings of the device's PFC.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HardwarePfc {
-    /// Priorities for which it sends and obeys PFC.
-    pub priorities: PrioritySet,
-    /// Pause time of the frames it sends.
-    pub pause: Quanta,
 }
 
 /// State of a stopped port, which only holds its device.

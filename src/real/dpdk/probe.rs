@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 
 use dpdk_sys as sys;
 
-use super::control::{Link, MacControl};
+use super::control::MacControl;
 use super::device;
 use super::eal::Eal;
 use super::error::{Error, strerror, string};
 use super::pool::{Pool, PoolOptions};
 use super::port::{DpdkPort, PortOptions, Started, Stopped};
 use contracts::frame::{Burst, Frame};
+use contracts::port::Link;
 use contracts::port::Port;
 use ground::units::Mac;
 

@@ -20,8 +20,8 @@ use super::device::{self, Device};
 use super::error::{self, Error, Logged, strerror};
 use super::hot;
 use super::mbuf::Mbuf;
-use super::port::HardwarePfc;
 use super::spec::{AF_PACKET_SLOT, Spec};
+use contracts::port::HardwarePfc;
 
 /// Most queues of a port in each direction. A choice: more than the CPUs that serve one port.
 pub const QUEUES_MAX: usize = 16;

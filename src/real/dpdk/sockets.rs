@@ -130,7 +130,7 @@ impl Promiscuity {
     /// Enables it for the interface with this index.
     pub(super) fn on(index: u32) -> io::Result<Self> {
         // Of no protocol, so it receives nothing.
-        let socket = socket(libc::AF_PACKET, libc::SOCK_RAW)?;
+        let socket = kernel::raw_socket()?;
         let request = libc::packet_mreq {
             mr_ifindex: index as c_int,
             mr_type: libc::PACKET_MR_PROMISC as u16,
@@ -147,18 +147,6 @@ impl Promiscuity {
         }
         Ok(Self { _socket: socket })
     }
-}
-
-/// Opens a socket of no protocol.
-pub(super) fn socket(family: c_int, kind: c_int) -> io::Result<OwnedFd> {
-    use std::os::fd::FromRawFd;
-    // SAFETY: plain system call without pointers.
-    let fd = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: just opened, and without another owner.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Numbers to try, out of 65,535 of which a machine uses a few.

@@ -1,18 +1,20 @@
 //! Threads of the real world: workers, the channels between them, and their control.
 //!
 //! Only [`Mesh`] is on the path of a frame; it is bounded and never blocks. The threads do not
-//! depend on the kind of port; `real` makes them for DPDK.
+//! depend on the kind of port; `real` makes them for interfaces of the kernel and for DPDK.
 
 mod agent_port;
 mod claims;
 mod clock_sync;
 mod controller;
 mod cores;
+mod device;
+#[cfg(feature = "dpdk")]
+mod on_dpdk;
 mod placement;
 pub mod poll_threads;
 mod preemption;
 mod pressure;
-#[cfg(feature = "dpdk")]
 pub mod real;
 mod watch;
 mod worker;
@@ -29,6 +31,7 @@ pub use controller::{
     Controller, Ended, NicReader, OrderError, Part, Place, StartError, Workers, start,
 };
 pub use cores::{Cores, NotUsable};
+pub use device::Device;
 pub use placement::{
     CONTROL_CPUS, Claimed, CpuSet, CpuSetError, Cpus, Pin, Placement, Unpinned, place,
 };

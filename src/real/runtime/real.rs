@@ -1,46 +1,55 @@
-//! A switch on DPDK ports: opened devices, allocated memory, and a worker thread for each group of
-//! ports.
+//! A switch on real ports: opened devices, allocated memory, and a worker thread for each group of
+//! ports. Ports are interfaces of the kernel, DPDK's devices, or both.
 
 use std::collections::BTreeSet;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::claims::Claims;
 use super::controller::{NicReader, Part, Place, StartError, Workers, start};
+use super::device::Device;
+#[cfg(feature = "dpdk")]
+pub use super::on_dpdk::{launch_on_dpdk, memory_mib};
 use super::placement::{CONTROL_CPUS, Pin, Placement};
 use super::watch::LossWatch;
 use super::worker::Idle;
 use super::worker::slack_for;
 use super::{Mesh, mesh};
-use contracts::port::{Port, Secured};
+use contracts::port::{CONTROL_FRAME_MAX, HardwarePfc, Port, Secured};
 use contracts::world::World;
-use dpdk::{self, DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortControl, PortOptions};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Cells, PortId};
-use link::AgentsPlan;
-use secure::{Secy, SecyError};
+use kernel::{Clock, KernelOptions, KernelPort, Memory, OpenError, Packets, SystemClock};
+use secure::{Ciphers, Secy, SecyError};
 use switch::{Change, ChangeError, Switch, SwitchError, SwitchPlan};
-
-/// The real world: DPDK's ports and frames.
-pub struct Real;
-
-impl World for Real {
-    type Frame = Mbuf;
-    type Port = Secured<DpdkPort>;
-    type Events = LossWatch;
-    type Handoff = Mesh<Mbuf>;
-}
 
 /// The device of a port.
 #[derive(Clone, Debug)]
 pub struct RealPort {
-    /// EAL name with its arguments, such as `net_af_packet0,iface=eth1`.
+    /// A DPDK device by its EAL name with its arguments, such as `net_af_packet0,iface=eth1`, or an interface that the
+    /// kernel drives, such as `iface:eth1`.
     pub device: String,
-    pub options: PortOptions,
+    /// Receive descriptors of a device, or packets that an interface's ring holds.
+    pub rx_descriptors: u16,
+    /// Transmit descriptors of a device.
+    pub tx_descriptors: u16,
+    /// PFC that the device does itself.
+    pub hardware_pfc: Option<HardwarePfc>,
+    /// Hands frames of one flow that leave together by an interface over as one large segment.
+    pub offload: bool,
     /// Rate for which the port's headroom was calculated; a NIC that negotiates more is refused.
     pub rate_max: BitsPerSec,
     /// Longest gap between polls for which the port's headroom was calculated; none if no group of
     /// it is lossless.
     pub poll_gap: Option<Duration>,
+}
+
+impl RealPort {
+    /// Name of the kernel's interface that this is, if it is one.
+    #[must_use]
+    pub fn interface(&self) -> Option<&str> {
+        self.device.strip_prefix("iface:")
+    }
 }
 
 /// A worker and its ports.
@@ -70,44 +79,56 @@ pub struct RealSwitch {
 
 impl RealSwitch {
     /// Frames of its pool: all that can be held, plus all that caches can keep out of reach.
-    fn frames(&self) -> u32 {
+    pub(crate) fn frames(&self) -> u32 {
         // As Pool::stranded_max: a cache holds up to one and a half times its size.
         let workers = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
         self.pool_frames.saturating_add(workers.saturating_mul(CACHE * 3 / 2))
     }
 
-    /// Longest frame of its pool: the longest that is forwarded, or a larger one for which a device
-    /// demands room.
-    fn frame_room(&self) -> u32 {
-        // On a MACsec link a frame is longer than in the switch, and unprotected frames may be too.
-        let is_protected = self.plan.ports.iter().any(|port| port.secy.is_some());
-        let protection = if is_protected { Secy::OVERHEAD_MAX as u32 } else { 0 };
-        let wanted = self.ports.iter().map(|port| dpdk::receive_room(&port.device));
-        wanted.fold(self.plan.max_frame + protection, u32::max)
+    /// True if a port needs DPDK.
+    #[must_use]
+    pub fn needs_dpdk(&self) -> bool {
+        self.ports.iter().any(|port| port.interface().is_none())
     }
 
-    /// Memory in MiB that its pool and its ports need, to start DPDK with.
-    #[must_use]
-    pub fn memory_mib(&self) -> u32 {
-        // A frame takes room in whole KiB, DPDK's headroom, and the overhead of DPDK and the pool;
-        // rings, control frames and DPDK's tables are small in comparison.
-        let frame = u64::from(self.frame_room()).next_multiple_of(1_024) + 128 + 256;
-        let mib = (u64::from(self.frames()) * frame).div_ceil(1 << 20);
-        let ports = self.ports.len() as u64;
-        // A sixteenth, 64 MiB, and 4 MiB for each port in reserve: choices, for what is small in comparison.
-        u32::try_from(mib + mib / 16 + 64 + 4 * ports).unwrap_or(u32::MAX)
+    /// Longest frame of its pool: the longest that is forwarded.
+    pub(crate) fn frame_room(&self) -> u32 {
+        // On a MACsec link a frame is longer than in the switch, and unprotected frames may be too.
+        let is_protected = self.plan.ports.iter().any(|port| port.secy.is_some());
+        self.plan.max_frame + if is_protected { Secy::OVERHEAD_MAX as u32 } else { 0 }
     }
 }
 
 /// Reason why a real switch cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum RealError {
-    /// Error of its memory or of a device.
+    /// Error of its memory or of a DPDK device.
+    #[cfg(feature = "dpdk")]
     #[error("{what}: {error}")]
     Dpdk {
         /// Port name and number, or the frame pool.
         what: String,
         error: dpdk::Error,
+    },
+    /// A port that needs DPDK, without it.
+    #[cfg(not(feature = "dpdk"))]
+    #[error(
+        "ports[{index}].device ({name}): `{device}` is a device of DPDK, which this program was built without; name an \
+         interface of the kernel, such as `iface:eth1`"
+    )]
+    NoDpdk {
+        /// Index of the port in the file.
+        index: usize,
+        name: String,
+        device: String,
+    },
+    /// An interface of the kernel cannot be opened.
+    #[error("ports[{index}].device ({name}): {error}")]
+    Interface {
+        /// Index of the port in the file.
+        index: usize,
+        name: String,
+        error: OpenError,
     },
     /// A link is faster than the rate for which its headroom was calculated.
     #[error(
@@ -158,7 +179,7 @@ pub enum RealError {
 pub struct Running {
     pub workers: Workers,
     /// Devices, by [`PortId`].
-    pub devices: Vec<PortControl>,
+    pub devices: Vec<Device>,
     /// Result of each setup: the driver, and its handling of MAC control frames.
     pub notes: Vec<String>,
     /// CPUs of the workers.
@@ -167,18 +188,136 @@ pub struct Running {
     _claims: Claims,
 }
 
-/// Size of each worker's cache, in frames.
-const CACHE: u32 = 256;
+/// Size of each worker's cache of free frames.
+pub(crate) const CACHE: u32 = 256;
 
-/// Opens the devices, allocates memory, and starts the workers.
+/// Memory, clock and ports of a switch.
+pub(crate) trait Kit {
+    type Memory: Memory;
+    type Clock: Clock + Copy + Send + 'static;
+    type Port: Port<Frame = <Self::Memory as Memory>::Frame>;
+
+    /// The clock of all ports and workers: times of different workers are compared.
+    fn clock(&self) -> Self::Clock;
+
+    /// Ciphers of devices, if there are any.
+    fn ciphers(&self) -> Option<Arc<dyn Ciphers>>;
+
+    /// Opens the port with this index; returns it with its handle and the result of its setup.
+    fn open(
+        &self,
+        index: usize,
+        port: &RealPort,
+        plan: &SwitchPlan,
+    ) -> Result<Open<Self::Port>, RealError>;
+
+    /// Prepares the calling thread for polling, until the result is dropped.
+    fn prepare(&self) -> impl Fn() -> Result<Self::Prepared, String> + Clone + Send + 'static;
+
+    type Prepared: 'static;
+}
+
+/// An open port, its handle, and the result of its setup.
+pub(crate) struct Open<P> {
+    pub(crate) port: P,
+    pub(crate) device: Device,
+    pub(crate) note: String,
+}
+
+/// The world of a kit.
+pub(crate) struct Real<K>(PhantomData<K>);
+
+impl<K: Kit> World for Real<K> {
+    type Frame = <K::Memory as Memory>::Frame;
+    type Port = Secured<K::Port>;
+    type Events = LossWatch;
+    type Handoff = Mesh<Self::Frame>;
+}
+
+/// Frames of one port's memory for MAC control frames. A choice: more than a poll sends, and those that wait.
+const CONTROL_FRAMES: usize = 256;
+
+/// A port on an interface of the kernel whose data frames are from `memory`.
+pub(crate) fn open_interface<M: Memory, C: Clock>(
+    index: usize,
+    port: &RealPort,
+    plan: &SwitchPlan,
+    (memory, control): (M, M),
+    clock: C,
+) -> Result<Open<KernelPort<M, C>>, RealError> {
+    let (interface, name) = (port.interface().unwrap_or_default(), &plan.ports[index].name);
+    let options = KernelOptions {
+        max_frame: plan.max_frame
+            + if plan.ports[index].secy.is_some() { Secy::OVERHEAD_MAX as u32 } else { 0 },
+        slots: port.rx_descriptors.into(),
+        promiscuous: true,
+        merges: port.offload,
+    };
+    let failed = |error| RealError::Interface { index, name: name.clone(), error };
+    let port = KernelPort::open(interface, &options, memory, control, clock).map_err(failed)?;
+    let device = Device::Kernel(port.control());
+    let note = format!("{name}: interface {interface}: {}", port.info());
+    Ok(Open { port, device, note })
+}
+
+/// Memory and clock of the process itself: all ports are interfaces that the kernel drives.
+struct OfKernel {
+    memory: Packets,
+    clock: SystemClock,
+}
+
+impl Kit for OfKernel {
+    type Memory = Packets;
+    type Clock = SystemClock;
+    type Port = KernelPort<Packets, SystemClock>;
+    type Prepared = ();
+
+    fn clock(&self) -> SystemClock {
+        self.clock
+    }
+
+    fn ciphers(&self) -> Option<Arc<dyn Ciphers>> {
+        None
+    }
+
+    fn open(
+        &self,
+        index: usize,
+        port: &RealPort,
+        plan: &SwitchPlan,
+    ) -> Result<Open<Self::Port>, RealError> {
+        let control = Packets::new(CONTROL_FRAMES, CONTROL_FRAME_MAX);
+        open_interface(index, port, plan, (self.memory.clone(), control), self.clock)
+    }
+
+    fn prepare(&self) -> impl Fn() -> Result<(), String> + Clone + Send + 'static {
+        || Ok(())
+    }
+}
+
+/// Opens the interfaces of a switch whose ports are all of the kernel, allocates memory, and starts the workers.
 ///
 /// # Errors
 /// [`RealError`], naming the port; everything that was opened is closed again then.
 ///
 /// # Panics
 /// If `what` has no worker, or a port in none or in two.
-pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
-    let (frames, room) = (what.frames(), what.frame_room());
+pub fn launch(what: RealSwitch) -> Result<Running, RealError> {
+    #[cfg(not(feature = "dpdk"))]
+    if let Some(index) = what.ports.iter().position(|port| port.interface().is_none()) {
+        let (name, device) =
+            (what.plan.ports[index].name.clone(), what.ports[index].device.clone());
+        return Err(RealError::NoDpdk { index, name, device });
+    }
+    let memory = Packets::new(what.frames() as usize, what.frame_room());
+    launch_with(&OfKernel { memory, clock: SystemClock::start() }, what)
+}
+
+pub(crate) fn launch_with<K: Kit>(kit: &K, what: RealSwitch) -> Result<Running, RealError>
+where
+    Switch<Real<K>>: Send,
+    K: 'static,
+{
     let RealSwitch { plan, ports, workers, idle, .. } = what;
     let owners = owners(ports.len(), &workers);
     // Before anything is opened: it is an error of the file and needs no device.
@@ -186,32 +325,24 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
     if plan.buffer.slack < need {
         return Err(RealError::Slack { workers: workers.len(), need, has: plan.buffer.slack });
     }
-    let pool = pool(eal, frames, room)?;
-    // One clock for all ports and workers: times of different workers are compared.
-    let clock = dpdk::TscClock::new();
+    let clock = kit.clock();
     let is_protected = plan.ports.iter().any(|port| port.secy.is_some());
-    let ciphers = is_protected.then(|| dpdk::ciphers(eal)).flatten();
+    let ciphers = is_protected.then(|| kit.ciphers()).flatten();
     let (mut opened, mut devices, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, (port, RealPort { device, options, rate_max, .. })) in
-        plan.ports.iter().zip(&ports).enumerate()
-    {
+    for (index, (port, real)) in plan.ports.iter().zip(&ports).enumerate() {
         let name = &port.name;
-        let named =
-            |error| RealError::Dpdk { what: format!("ports[{index}].device ({name})"), error };
-        let mut options = PortOptions { clock: Some(clock), ..options.clone() };
-        // Only ports that measure need stamps.
-        if port.agents.as_ref().is_some_and(AgentsPlan::measures) {
-            (options.rx_stamps, options.tx_stamps) = (Some(clock), Some(clock));
-        }
-        let open =
-            DpdkPort::open(eal, device).map_err(named)?.start(&options, &pool).map_err(named)?;
+        let Open { port: open, device, note } = kit.open(index, real, &plan)?;
         // More frames would arrive after a pause than the headroom has room for. A slower link is no problem.
-        if let Some(link) = open.caps().link_rate.filter(|link| link > rate_max) {
-            let plan = *rate_max;
-            return Err(RealError::TooFast { index, name: name.clone(), link, plan });
+        if let Some(link) = open.caps().link_rate.filter(|link| *link > real.rate_max) {
+            return Err(RealError::TooFast {
+                index,
+                name: name.clone(),
+                link,
+                plan: real.rate_max,
+            });
         }
-        notes.push(format!("{name}: {device} ({}): {}", open.driver(), open.info()));
-        devices.push(open.control());
+        notes.push(note);
+        devices.push(device);
         let secured = Secured::with_ciphers(open, port.secy.as_deref(), ciphers.as_ref());
         let refused = |error| RealError::Secy { index, name: name.clone(), error };
         let secured = secured.map_err(refused)?;
@@ -231,7 +362,7 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
             (*id, opened[id.index()].take().expect("owners() has checked that it is in one worker"))
         });
         let watch = LossWatch::new(&plan);
-        let switch: Switch<Real> = Switch::new(&plan, mine.collect(), handoff, watch)?;
+        let switch: Switch<Real<K>> = Switch::new(&plan, mine.collect(), handoff, watch)?;
         let place = Place { cpu: *cpu, idle };
         // The smallest planned gap of the worker's ports decides.
         let gaps = worker.ports.iter().filter_map(|id| ports[id.index()].poll_gap);
@@ -240,20 +371,17 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
     take_links_down(&mut parts, &owners, &devices, clock)?;
     let readers = devices.clone();
     let nics: NicReader = Arc::new(move || readers.iter().map(|d| d.stats().nic).collect());
-    let eal = eal.clone();
-    // In the worker's own thread: the registration is that of the calling thread.
-    let prepare = move || eal.register_worker().map_err(|error| error.to_string());
-    let workers = start(parts, owners, nics, prepare)?;
+    let workers = start(parts, owners, nics, kit.prepare())?;
     Ok(Running { workers, devices, notes, placement, _claims: claims })
 }
 
 /// Tells each worker which of its links are down: a switch begins with all links up. Links that come up later are
 /// reported by the daemon.
-fn take_links_down<C>(
-    parts: &mut [Part<Real, C>],
+fn take_links_down<K: Kit, C>(
+    parts: &mut [Part<Real<K>, C>],
     owners: &[usize],
-    devices: &[PortControl],
-    clock: dpdk::TscClock,
+    devices: &[Device],
+    clock: impl Clock,
 ) -> Result<(), ChangeError> {
     for (id, device) in (0..).filter_map(PortId::new).zip(devices) {
         if !device.link().up {
@@ -275,12 +403,6 @@ fn owners(ports: usize, workers: &[RealWorker]) -> Vec<usize> {
         }
     }
     owners.into_iter().map(|o| o.expect("every port belongs to a worker")).collect()
-}
-
-fn pool(eal: &Eal, frames: u32, max_frame: u32) -> Result<Pool, RealError> {
-    let options = PoolOptions { name: "frames".into(), frames, max_frame, cache: CACHE };
-    let what = || "eal.memory, buffer.total: the frame pool".into();
-    Pool::new(eal, &options).map_err(|error| RealError::Dpdk { what: what(), error })
 }
 
 /// Capacity in frames of a ring between two workers: all that the ledger can have admitted at once,

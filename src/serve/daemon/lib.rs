@@ -2,15 +2,15 @@
 //! and DPDK's telemetry, and what follows from links and from the results of link protocols.
 //!
 //! [`Daemon`] is the switch; a command starts it, watches it and stops it. [`messages`] and
-//! [`socket`] are what a client needs, and build without DPDK.
+//! [`socket`] are what a client needs.
 
 pub mod messages;
-#[cfg(feature = "dpdk")]
 mod running;
 pub mod socket;
 
 #[cfg(feature = "dpdk")]
-pub use running::{Daemon, eal_options, real_switch, seed};
+pub use running::eal_options;
+pub use running::{Daemon, Start, real_switch, seed};
 
 use config::{Core, SwitchFile, WorkerPlan};
 use runtime::{CONTROL_CPUS, Claims, Pin, Placement};

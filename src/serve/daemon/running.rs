@@ -3,6 +3,7 @@
 
 mod links;
 mod session;
+#[cfg(feature = "dpdk")]
 mod telemetry;
 mod warnings;
 
@@ -15,9 +16,12 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use anyhow::Result;
+#[cfg(feature = "dpdk")]
 use config::raw::Hugepages;
 use config::{DevicePlan, SwitchFile};
-use dpdk::{Eal, EalOptions, HardwarePfc, Memory, PortOptions, TelemetryCommand};
+use contracts::port::HardwarePfc;
+#[cfg(feature = "dpdk")]
+use dpdk::{Eal, EalOptions, Memory, TelemetryCommand};
 use report::Scrape;
 use results::Summary;
 use runtime::Idle;
@@ -41,9 +45,23 @@ const COUNT_EVERY: Duration = Duration::from_secs(1);
 /// Period at which a persistent alarm is repeated.
 const ALARM_EVERY: Duration = Duration::from_secs(60);
 
+/// What a switch starts on.
+#[derive(Clone, Copy, Debug)]
+pub enum Start<'a> {
+    /// Interfaces of the kernel alone.
+    Kernel,
+    /// DPDK, with its devices and interfaces of the kernel.
+    #[cfg(feature = "dpdk")]
+    Dpdk(&'a Eal),
+    /// Nothing, without DPDK.
+    #[cfg(not(feature = "dpdk"))]
+    Never(core::marker::PhantomData<&'a ()>),
+}
+
 /// A running switch.
 pub struct Daemon {
     links: Links,
+    #[cfg(feature = "dpdk")]
     telemetry: Vec<TelemetryCommand>,
     session: Arc<Session>,
     /// Devices and workers.
@@ -59,20 +77,36 @@ impl Daemon {
     /// # Errors
     /// [`RealError`](real::RealError), a command that DPDK refuses, or no thread for the links.
     pub fn launch(
-        eal: &Eal,
+        start: Start<'_>,
         file: &SwitchFile,
         what: RealSwitch,
         stop: Arc<AtomicBool>,
         late_polls_ignored: bool,
     ) -> Result<Self> {
-        let running = real::launch(eal, what)?;
+        let running = match start {
+            Start::Kernel => real::launch(what)?,
+            #[cfg(feature = "dpdk")]
+            Start::Dpdk(eal) => real::launch_on_dpdk(eal, what)?,
+            #[cfg(not(feature = "dpdk"))]
+            Start::Never(_) => unreachable!("nobody makes one"),
+        };
         let session = Session::new(file, &running, Arc::clone(&stop), late_polls_ignored);
         let session = Arc::new(session);
-        let telemetry = file.telemetry.then(|| telemetry::serve(eal, &session)).transpose()?;
+        #[cfg(feature = "dpdk")]
+        let telemetry = match start {
+            Start::Dpdk(eal) if file.telemetry => telemetry::serve(eal, &session)?,
+            Start::Dpdk(_) | Start::Kernel => Vec::new(),
+        };
         // Last: its thread reports links to the switch as soon as it runs.
         let links = Links::follow(file, &running.devices, &session)?;
-        let telemetry = telemetry.unwrap_or_default();
-        Ok(Self { links, telemetry, session, running, stop })
+        Ok(Self {
+            links,
+            #[cfg(feature = "dpdk")]
+            telemetry,
+            session,
+            running,
+            stop,
+        })
     }
 
     /// Serves clients at a control socket.
@@ -115,6 +149,7 @@ impl Daemon {
             if ran >= alarms_at {
                 alarms_at = ran + ALARMS_EVERY;
                 warnings.tell_alarms(&self.session);
+                #[cfg(feature = "dpdk")]
                 if !self.telemetry.is_empty() {
                     self.session.refresh();
                 }
@@ -235,6 +270,7 @@ pub fn seed(plan: &mut SwitchPlan) {
 }
 
 /// Settings of EAL for a switch. `memory` overrides the file.
+#[cfg(feature = "dpdk")]
 pub fn eal_options(file: &SwitchFile, memory: Option<Memory>, what: &RealSwitch) -> EalOptions {
     let configured = match file.eal.hugepages {
         Hugepages::On => Memory::Hugepages,
@@ -244,7 +280,7 @@ pub fn eal_options(file: &SwitchFile, memory: Option<Memory>, what: &RealSwitch)
     let options = EalOptions {
         memory: memory.unwrap_or(configured),
         // Without a configured size it is what the ports' pools need.
-        memory_mib: file.eal.memory_mib.or_else(|| Some(what.memory_mib())),
+        memory_mib: file.eal.memory_mib.or_else(|| Some(real::memory_mib(what))),
         telemetry: file.telemetry,
         // Several switches on one machine each have a runtime directory.
         file_prefix: socket::file_name(&file.plan.name),
@@ -260,15 +296,12 @@ pub fn real_switch(file: &SwitchFile, idle: Option<Idle>) -> RealSwitch {
     let gap = |n| file.headroom.iter().find(|h| h.port.index() == n).map(|h| h.poll_gap);
     let port = |(n, (device, port)): (usize, (&DevicePlan, &PortPlan))| RealPort {
         device: device.device.clone(),
-        options: PortOptions {
-            rx_descriptors: device.rx_descriptors,
-            tx_descriptors: device.tx_descriptors,
-            max_frame: Some(file.plan.max_frame),
-            hardware_pfc: device
-                .hardware_pfc
-                .then(|| HardwarePfc { priorities: port.pfc.mode.pfc(), pause: port.pfc.quanta }),
-            ..PortOptions::default()
-        },
+        rx_descriptors: device.rx_descriptors,
+        tx_descriptors: device.tx_descriptors,
+        hardware_pfc: device
+            .hardware_pfc
+            .then(|| HardwarePfc { priorities: port.pfc.mode.pfc(), pause: port.pfc.quanta }),
+        offload: device.offload,
         rate_max: port.rate,
         poll_gap: gap(n),
     };

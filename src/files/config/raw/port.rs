@@ -23,9 +23,9 @@ use switch::{AttachedKind, Trust};
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Port {
-    /// Name in results and in the rest of this file. Default: the device's, up to the first comma.
+    /// Name in results and in the rest of this file. Default: the interface's, or the device's up to the first comma.
     pub name: Option<String>,
-    /// DPDK device: a PCI address (`0000:3b:00.0`) or a virtual device with its arguments
+    /// An interface that the kernel drives (`iface:eth1`), or a DPDK device: a PCI address (`0000:3b:00.0`) or a virtual device with its arguments
     /// (`net_af_packet0,iface=v0`, `net_null0`, `net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap`).
     pub device: Option<String>,
     /// Core whose worker polls this port. Ports with the same number share a worker. `auto`: a worker for
@@ -35,13 +35,18 @@ pub struct Port {
     /// other processes of Sluice left out; otherwise these workers are not pinned. The last
     /// core is taken first, and each physical core once as long as others are free.
     pub core: Option<Core>,
-    /// Frames in the receive ring, 32 to 32768. Default: `1024`. Frames in the ring are not yet
-    /// charged to the buffer, so a longer ring may need more headroom.
+    /// Frames in the receive ring, 32 to 32768. Default: `1024`, and 512 for an interface, whose packets may be large
+    /// segments and take 65 KiB of memory each. Frames in the ring are not yet charged to the buffer, so a longer
+    /// ring may need more headroom.
     pub rx_descriptors: Option<u16>,
     /// Frames in the transmit ring, 32 to 32768. Default: `512`, and 128 for a port that is not
     /// shaped and sends PFC or PAUSE: a PFC frame waits behind all frames in the ring, and the
     /// headroom includes them.
     pub tx_descriptors: Option<u16>,
+    /// True if frames of one flow that leave together by an interface are handed to the kernel as one large segment.
+    /// What hosts send is cut into frames in any case. Default: they are, but not by a port with PFC or PAUSE: its
+    /// peer's ring holds as many packets as the headroom reckons with frames.
+    pub offload: Option<bool>,
     /// True if the NIC itself sends and obeys PFC, if its driver supports that
     /// (`rte_eth_dev_priority_flow_ctrl_queue_configure`), by a queue for each priority; needs `trust:
     /// pcp`. Default: `false`: Sluice does both.
@@ -53,7 +58,8 @@ pub struct Port {
     /// Link rate in bit/s. Default: `10G`, and for a NIC the negotiated rate, up to that.
     pub rate: Option<LinkRate>,
     /// Shaping of egress traffic to `rate`: `on`, `off`, or `auto`: on for virtual devices, whose
-    /// rate is limited by the core alone, and off for NICs, which keep their rate. Default: `auto`.
+    /// rate is limited by the core alone, and for interfaces with a `rate`; off for NICs, which keep their rate.
+    /// Default: `auto`.
     pub shaped: Option<Shaping>,
     /// Length of the link and properties of its ends; terms of the headroom.
     #[serde(default)]
@@ -117,7 +123,7 @@ pub struct Port {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Shaping {
-    /// On for virtual devices, off for NICs.
+    /// On for virtual devices and for interfaces with a `rate`, off for NICs.
     #[default]
     Auto,
     /// Always.

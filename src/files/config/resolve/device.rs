@@ -19,6 +19,10 @@ use text::captures::{self, CaptureError};
 const DESCRIPTORS: (u16, u16) = (32, 32_768);
 const RX_DESCRIPTORS_DEFAULT: u16 = 1024;
 const TX_DESCRIPTORS_DEFAULT: u16 = 512;
+/// Packets in the ring of an interface, each with memory for a large segment: 35 MiB.
+const RX_PACKETS_DEFAULT: u16 = 512;
+/// Beginning of the name of an interface that the kernel drives.
+const INTERFACE: &str = "iface:";
 /// Default for ports that send PFC: a PFC frame waits behind the frames in the ring.
 const TX_DESCRIPTORS_LOSSLESS: u16 = 128;
 
@@ -46,13 +50,21 @@ struct Device<'a> {
 }
 
 fn device_of(text: &str) -> Result<Device<'_>, String> {
+    if let Some(interface) = text.strip_prefix(INTERFACE) {
+        check_interface(interface)?;
+        return Ok(Device {
+            name: text.to_owned(),
+            below: Some(("iface", interface)),
+            is_virtual: true,
+        });
+    }
     let name = text.split(',').next().unwrap_or_default();
     // The beginnings of names that DPDK has for virtual devices; a PCI address has a colon instead.
     let is_virtual = ["net_", "eth_", "virtio_user"].iter().any(|p| name.starts_with(p));
     if !is_virtual && !name.contains(':') {
         return Err(format!(
-            "`{name}` is neither a PCI address (0000:3b:00.0) nor a virtual device of DPDK; for \
-             the kernel's interface {name} write `net_af_packet0,iface={name}`"
+            "`{name}` is neither an interface (iface:eth1) nor a PCI address (0000:3b:00.0) nor a virtual device of \
+             DPDK; for the kernel's interface {name} write `iface:{name}`"
         ));
     }
     let below = text
@@ -64,6 +76,24 @@ fn device_of(text: &str) -> Result<Device<'_>, String> {
     let short = !is_virtual && name.matches(':').count() == 1 && name.contains('.');
     let name = if short { format!("0000:{name}") } else { name.to_owned() };
     Ok(Device { name: name.to_lowercase(), below, is_virtual })
+}
+
+/// Refuses what cannot be the name of an interface (`dev_valid_name` of the kernel).
+fn check_interface(name: &str) -> Result<(), String> {
+    /// IFNAMSIZ less the terminating zero.
+    const LEN_MAX: usize = 15;
+    let fits = |c: char| !c.is_whitespace() && !c.is_control() && c != '/' && c != ':';
+    if name.is_empty()
+        || name.len() > LEN_MAX
+        || matches!(name, "." | "..")
+        || !name.chars().all(fits)
+    {
+        return Err(
+            "after `iface:` comes the name of an interface of at most 15 octets, such as `eth1`"
+                .into(),
+        );
+    }
+    Ok(())
 }
 
 /// Resolves the devices and the names of the ports.
@@ -89,10 +119,7 @@ pub fn devices(
         let place = ports_at.index(i);
         let text = raw.device.as_deref().unwrap_or_default();
         if text.is_empty() {
-            cx.error(
-                &place.key("device"),
-                "a port needs a device, such as `net_af_packet0,iface=v0`",
-            );
+            cx.error(&place.key("device"), "a port needs a device, such as `iface:eth1`");
         }
         // A device that is missing was reported above; an empty reason adds nothing to that.
         let parsed = if text.is_empty() { Err(String::new()) } else { device_of(text) };
@@ -117,8 +144,9 @@ pub fn devices(
                 Err(what) => cx.error(&place.key("device"), what),
             }
         }
-        // The default is the device without its arguments, which is unique for DPDK, too.
-        let name = raw.name.as_deref().unwrap_or(text.split(',').next().unwrap_or_default());
+        // The default is the device without its arguments, which is unique for DPDK, too, or the interface.
+        let device = text.split(',').next().unwrap_or_default();
+        let name = raw.name.as_deref().unwrap_or(device.strip_prefix(INTERFACE).unwrap_or(device));
         if let Some(other) = names.iter().position(|n| n == name && !n.is_empty()) {
             let what = format!("ports[{other}] is called `{name}` too; names must differ");
             cx.error(&place.key("name"), what);
@@ -172,13 +200,21 @@ fn device_plan(
     let rings = |cx: &mut Cx, field: &str, given: Option<u16>, default: u16| {
         cx.ranged(&place.key(field), given.unwrap_or(default), DESCRIPTORS, default)
     };
+    let is_interface = text.starts_with(INTERFACE);
     // Without the switch's shaper the ring of the device fills, and a PFC frame waits behind all of it.
-    let waits = !is_shaped(raw, is_virtual) && (raw.pfc.is_some() || raw.pause.is_some());
+    let pauses = raw.pfc.is_some() || raw.pause.is_some();
+    let waits = !is_shaped(raw, is_virtual, is_interface) && pauses;
     let tx_default = if waits { TX_DESCRIPTORS_LOSSLESS } else { TX_DESCRIPTORS_DEFAULT };
+    let rx_default = if is_interface { RX_PACKETS_DEFAULT } else { RX_DESCRIPTORS_DEFAULT };
+    if raw.offload.is_some() && !is_interface && !text.is_empty() {
+        cx.error(&place.key("offload"), "is of interfaces that the kernel drives (`iface:eth1`)");
+    }
     DevicePlan {
         device: text.to_owned(),
         is_virtual,
-        rx_descriptors: rings(cx, "rx_descriptors", raw.rx_descriptors, RX_DESCRIPTORS_DEFAULT),
+        // A peer whose buffer has to hold what it is sent after a pause reckons with single frames.
+        offload: is_interface && raw.offload.unwrap_or(!pauses),
+        rx_descriptors: rings(cx, "rx_descriptors", raw.rx_descriptors, rx_default),
         tx_descriptors: rings(cx, "tx_descriptors", raw.tx_descriptors, tx_default),
         hardware_pfc,
         stated_rate: raw.rate.map(|r| r.0),
@@ -186,8 +222,10 @@ fn device_plan(
 }
 
 /// True if the switch itself shapes to the port's rate.
-pub fn is_shaped(raw: &raw::Port, is_virtual: bool) -> bool {
+pub fn is_shaped(raw: &raw::Port, is_virtual: bool, is_interface: bool) -> bool {
     match raw.shaped.unwrap_or_default() {
+        // An interface of the kernel takes what it can, unless the file gives it a rate.
+        raw::Shaping::Auto if is_interface => raw.rate.is_some(),
         raw::Shaping::Auto => is_virtual,
         raw::Shaping::On => true,
         raw::Shaping::Off => false,

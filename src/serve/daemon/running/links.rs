@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 
 use super::session::Session;
 use crate::LOG;
 use config::SwitchFile;
-use dpdk::{LinkEvents, PortControl};
 use ground::units::{BitsPerSec, PortId};
+use kernel::LinkEvents;
+use runtime::Device;
 
 /// Period at which link states are read without events: the kernel reports a lost carrier up to a
 /// second late.
@@ -28,11 +29,11 @@ impl Links {
     /// Follows the links of `devices`, which are those of `file`, and informs `session`.
     pub(crate) fn follow(
         file: &SwitchFile,
-        devices: &[PortControl],
+        devices: &[Device],
         session: &Arc<Session>,
     ) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let one = |(n, device): (usize, &PortControl)| Followed {
+        let one = |(n, device): (usize, &Device)| Followed {
             id: PortId::new(n as u16).expect("a plan's ports have identifiers"),
             name: file.plan.ports[n].name.clone(),
             planned: file.plan.ports[n].rate,
@@ -76,7 +77,7 @@ struct Followed {
     /// Rate for which the headroom of its port was calculated.
     planned: BitsPerSec,
     is_virtual: bool,
-    device: PortControl,
+    device: Device,
     /// True if its interface was removed.
     is_gone: bool,
     /// Last reported error, so that a persistent error is reported once.
@@ -106,7 +107,7 @@ impl Followed {
         // The device gets no frames while it has no interface or is being reopened.
         session.link_is(self.id, false, None)?;
         // The link state follows with the next reading, by `tell`.
-        if self.device.reopen()? {
+        if self.device.reopen().map_err(Error::msg)? {
             self.is_gone = false;
             tracing::warn!(target: LOG, "{}: its network interface is back, and in use", self.name);
         }

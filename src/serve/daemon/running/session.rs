@@ -17,7 +17,6 @@ use anyhow::{Context, Result, anyhow, ensure};
 use crate::LOG;
 use crate::messages::{PortFound, PortsFound, Request, Response, StepReport};
 use config::SwitchFile;
-use dpdk::PortControl;
 use ground::printable;
 use ground::time::{Instant, Total};
 use ground::units::{BitsPerSec, Cells, PortId, PriorityGroup};
@@ -25,7 +24,7 @@ use link::AgentsSnapshot;
 use measured::Memory;
 use results::{AgentsSummary, Summary};
 use runtime::real::Running;
-use runtime::{Controller, OrderError, RunSnapshot};
+use runtime::{Controller, Device, OrderError, RunSnapshot};
 use saving::Saved;
 use switch::{Change, Reconciler, Refused, StepKind, SwitchPlan};
 
@@ -44,7 +43,7 @@ pub(crate) struct Session {
     /// Number of suspected deadlocks at each port.
     deadlocks: Mutex<Vec<u64>>,
     /// Indexed by port.
-    devices: Vec<PortControl>,
+    devices: Vec<Device>,
     /// True for each port whose device itself sends and obeys PFC.
     hardware_pfc: Vec<bool>,
     /// Applies the results of link protocols; None if no port has any.
@@ -55,6 +54,7 @@ pub(crate) struct Session {
     /// True once a client has cleared the counters: what was lost before is in no summary.
     cleared: AtomicBool,
     /// Last summary for readers that must not wait for workers.
+    #[cfg(feature = "dpdk")]
     latest: Mutex<Option<Arc<Summary>>>,
 }
 
@@ -111,6 +111,7 @@ impl Session {
             stop,
             late_polls_ignored,
             cleared: AtomicBool::new(false),
+            #[cfg(feature = "dpdk")]
             latest: Mutex::default(),
         }
     }
@@ -225,6 +226,7 @@ impl Session {
     }
 
     /// Makes a summary for readers that must not wait for workers.
+    #[cfg(feature = "dpdk")]
     pub(crate) fn refresh(&self) {
         if let Ok(summary) = self.summary() {
             *lock(&self.latest) = Some(Arc::new(summary));
@@ -232,6 +234,7 @@ impl Session {
     }
 
     /// Returns the last summary of [`refresh`](Self::refresh).
+    #[cfg(feature = "dpdk")]
     pub(crate) fn latest(&self) -> Option<Arc<Summary>> {
         lock(&self.latest).clone()
     }

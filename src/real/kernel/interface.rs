@@ -26,7 +26,8 @@ use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
-use super::sockets;
+use crate::sys;
+use ground::units::Mac;
 
 /// The multicast group of changes of interfaces (`RTMGRP_LINK`).
 const LINK_GROUP: u32 = 1;
@@ -50,6 +51,10 @@ pub struct Interface {
     pub tx_dropped: u64,
     /// The other end, of a pair of virtual interfaces.
     pub peer: Option<Peer>,
+    /// Its own address.
+    pub mac: Option<Mac>,
+    /// Longest packet behind the Ethernet header and a tag, in octets.
+    pub mtu: u32,
 }
 
 /// The other end of a veth pair.
@@ -96,11 +101,14 @@ impl Interface {
         let (mut name, mut stats) = (String::new(), Stats64::default());
         let (mut is_veth, mut peer, mut namespace) = (false, None, None);
         let mut state = State::Unknown;
+        let (mut mac, mut mtu) = (None, 0);
         for attribute in &link.attributes {
             match attribute {
                 LinkAttribute::IfName(text) => name.clone_from(text),
                 LinkAttribute::Stats64(counted) => stats = *counted,
                 LinkAttribute::OperState(told) => state = *told,
+                LinkAttribute::Address(octets) => mac = octets.first_chunk().copied().map(Mac),
+                LinkAttribute::Mtu(octets) => mtu = *octets,
                 LinkAttribute::Link(index) => peer = Some(*index),
                 LinkAttribute::LinkNetNsId(id) => namespace = Some(*id),
                 LinkAttribute::LinkInfo(infos) => {
@@ -123,6 +131,8 @@ impl Interface {
             tx_frames: stats.tx_packets,
             tx_dropped: stats.tx_dropped,
             peer: peer.filter(|_| is_veth).map(|index| Peer { index, namespace }),
+            mac: mac.filter(|mac| *mac != Mac::default()),
+            mtu,
         }
     }
 
@@ -280,7 +290,7 @@ fn offloads_checksums(name: &str) -> bool {
         command: u32,
         data: u32,
     }
-    let Ok(socket) = sockets::socket(libc::AF_INET, libc::SOCK_DGRAM) else { return false };
+    let Ok(socket) = sys::socket(libc::AF_INET, libc::SOCK_DGRAM) else { return false };
     let mut value = Value { command: GTXCSUM, data: 0 };
     // SAFETY: an interface request is plain data, for which all zeroes is a valid value.
     let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
