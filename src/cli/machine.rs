@@ -14,6 +14,8 @@ pub enum IdleArg {
     Spin,
     /// Yields to other threads, unless the next deadline is near: for threads that share a CPU.
     Yield,
+    /// Waits in the kernel for a frame after some 100 us without one: for a switch on interfaces.
+    Wait,
 }
 
 impl From<IdleArg> for Idle {
@@ -21,6 +23,7 @@ impl From<IdleArg> for Idle {
         match arg {
             IdleArg::Spin => Self::Spin,
             IdleArg::Yield => Self::Yield,
+            IdleArg::Wait => Self::Wait,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! `sluice switch`: runs a switch on real ports until it is stopped. At the start it reports how to
 //! control and stop the switch, and unexpected properties of its ports.
 
+mod ports;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,7 +34,8 @@ use crate::verdict::Verdict;
 
 const EXAMPLES: &str = "\
 EXAMPLES:
-  sluice switch configs/switch/bump.yaml                 two ports on af_packet, until Ctrl-C
+  sluice switch --port eth1 --port eth2                  between two interfaces, until Ctrl-C
+  sluice switch configs/switch/bump.yaml                 the same with a lossless priority
   sluice switch tor.yaml --duration 10s --format json > summary.json
   sluice switch tor.yaml --prometheus                     metrics at http://127.0.0.1:9464/metrics
   sluice switch tor.yaml --no-huge --idle yield   on a laptop
@@ -47,7 +50,12 @@ link was down, or a worker polled later than the headroom allows (link.poll_gap)
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The switch file (YAML or JSON).
-    file: PathBuf,
+    #[arg(required_unless_present = "port")]
+    file: Option<PathBuf>,
+    /// A port, without a file: an interface such as eth1, whose MTU and rate are the port's, or a device of DPDK. May
+    /// be repeated.
+    #[arg(long, value_name = "INTERFACE", conflicts_with = "file")]
+    port: Vec<String>,
     /// Stop after this time, such as 10s. Default: run until stopped.
     #[arg(long, value_name = "TIME")]
     duration: Option<Span>,
@@ -72,7 +80,8 @@ pub struct Args {
     #[arg(long, value_name = "ADDR", value_parser = address, num_args = 0..=1,
           default_missing_value = SCRAPE_DEFAULT)]
     prometheus: Option<SocketAddr>,
-    /// Action of idle workers. Default: spin, or yield if there are fewer CPUs than workers.
+    /// Action of idle workers. Default: wait, if all ports are interfaces of the kernel without a lossless priority; else
+    /// spin, or yield if there are fewer CPUs than workers.
     #[arg(long, value_enum)]
     idle: Option<IdleArg>,
     /// Exclude polls later than `link.poll_gap` from the verdict, for a machine whose cores have
@@ -93,15 +102,26 @@ pub struct Args {
 /// Bad input for a file or an argument that is invalid; otherwise a resource that the machine
 /// lacks.
 pub fn run(args: Args) -> Result<ExitCode> {
-    Kind::Switch.expect(&args.file)?;
-    let (mut file, warnings) = config::load(&args.file, &Machine::this()).map_err(bad_input)?;
+    let (mut file, warnings) = match &args.file {
+        Some(path) => {
+            Kind::Switch.expect(path)?;
+            config::load(path, &Machine::this()).map_err(bad_input)?
+        }
+        None => {
+            let text = ports::file_of(&args.port).to_string();
+            config::parse(ports::NAME, &text, &Machine::this()).map_err(bad_input)?
+        }
+    };
+    let source = args.source();
     for warning in warnings {
-        tracing::warn!(target: START, "{}", warning.line(&args.file.display().to_string()));
+        tracing::warn!(target: START, "{}", warning.line(&source));
     }
     // Before anything is made of the plan, so that all parts have the same seed.
     daemon::seed(&mut file.plan);
     let mut outputs = Outputs::new();
-    outputs.input("the switch file", &args.file);
+    if let Some(path) = &args.file {
+        outputs.input("the switch file", path);
+    }
     // A device may be a file, such as that of net_pcap.
     outputs.devices(file.devices.iter().map(|port| port.device.as_str()))?;
     // Before DPDK starts, which takes a while: from here on a signal ends the switch in order.
@@ -133,7 +153,7 @@ fn start(
     what: RealSwitch,
     stop: Arc<AtomicBool>,
 ) -> Result<Daemon> {
-    let refused = |error| refused(error, &args.file, file);
+    let refused = |error| refused(error, &args.source(), file);
     let launch = |start, what| Daemon::launch(start, file, what, stop, args.ignore_late_polls);
     #[cfg(feature = "dpdk")]
     if what.needs_dpdk() || file.telemetry {
@@ -150,9 +170,14 @@ fn std(span: Span) -> Duration {
     Duration::from_nanos(span.0.as_nanos())
 }
 
-#[cfg(feature = "dpdk")]
 impl Args {
+    /// Source of the configuration, for messages.
+    fn source(&self) -> String {
+        self.file.as_ref().map_or_else(|| ports::NAME.to_owned(), |path| path.display().to_string())
+    }
+
     /// Page type of DPDK's memory, if an option sets it.
+    #[cfg(feature = "dpdk")]
     fn memory(&self) -> Option<Memory> {
         match (self.huge, self.no_huge) {
             (true, _) => Some(Memory::Hugepages),
@@ -183,8 +208,7 @@ fn classify(error: dpdk::Error) -> anyhow::Error {
 }
 
 /// Classifies an error of starting a switch, and names the field of the file that caused it.
-fn refused(error: anyhow::Error, path: &Path, file: &SwitchFile) -> anyhow::Error {
-    let path = path.display();
+fn refused(error: anyhow::Error, path: &str, file: &SwitchFile) -> anyhow::Error {
     let error = match error.downcast() {
         Ok(error) => error,
         Err(other) => return other,
@@ -193,11 +217,11 @@ fn refused(error: anyhow::Error, path: &Path, file: &SwitchFile) -> anyhow::Erro
         #[cfg(feature = "dpdk")]
         RealError::Dpdk { what, error } => classify(error).context(format!("{path}: {what}")),
         #[cfg(not(feature = "dpdk"))]
-        RealError::NoDpdk { .. } => bad_input(error).context(path.to_string()),
+        RealError::NoDpdk { .. } => bad_input(error).context(path.to_owned()),
         RealError::Interface { error: OpenError::Absent { .. }, .. } => {
-            bad_input(error).context(path.to_string())
+            bad_input(error).context(path.to_owned())
         }
-        RealError::Interface { .. } => anyhow::Error::from(error).context(path.to_string()),
+        RealError::Interface { .. } => anyhow::Error::from(error).context(path.to_owned()),
         RealError::Start(StartError::NoCpu { worker, .. }) => {
             let port = file.workers[worker].ports[0].index();
             let name = &file.plan.ports[port].name;
@@ -206,7 +230,8 @@ fn refused(error: anyhow::Error, path: &Path, file: &SwitchFile) -> anyhow::Erro
         RealError::TooFast { .. }
         | RealError::Slack { .. }
         | RealError::Secy { .. }
-        | RealError::Switch(_) => bad_input(error).context(path.to_string()),
+        | RealError::NoWait
+        | RealError::Switch(_) => bad_input(error).context(path.to_owned()),
         RealError::Change(_) | RealError::Start(_) => {
             anyhow::Error::from(error).context(file.plan.name.clone())
         }
@@ -281,8 +306,14 @@ fn announce(file: &SwitchFile, running: &Running, socket: Option<&Path>) {
         tracing::info!(target: RUNNING, "control socket: {path}, for `sluice ctl{option} show`");
     }
     let ports = file.plan.ports.iter().zip(&running.devices);
-    for (port, device) in ports.filter(|(_, device)| device.needs_checksums()) {
+    for (port, device) in ports {
         let Some(interface) = device.interface() else { continue };
+        if let Some(what) = ports::too_long(&interface, file.plan.max_frame) {
+            tracing::warn!(target: RUNNING, "{}: {what}", port.name);
+        }
+        if !device.needs_checksums() {
+            continue;
+        }
         if let Some(found) = undone_checksums(&interface) {
             tracing::warn!(target: RUNNING, "{}: {}", port.name, advice(&interface.name, &found));
         }

@@ -14,6 +14,7 @@ mod benchmark;
 mod gen_veth;
 mod headroom;
 mod hosts;
+mod interfaces;
 mod leftovers;
 mod links;
 mod lldp;

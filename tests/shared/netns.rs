@@ -138,6 +138,17 @@ impl Host {
     }
 
     pub fn with_mtu(number: u8, mtu: u32) -> Self {
+        let host = Self::with_offloads(number, mtu);
+        // Each frame is a packet with all of its checksums, as on a wire.
+        let off = "tx off rx off tso off gso off gro off";
+        let device = format!("s{number}");
+        must(Command::new("ethtool").args(["-K", &device]).args(off.split(' ')));
+        must(host.command("ethtool").args(["-K", "eth0"]).args(off.split(' ')));
+        host
+    }
+
+    /// A host that leaves to its interface what the kernel leaves to it by default: checksums, and large segments.
+    pub fn with_offloads(number: u8, mtu: u32) -> Self {
         // It ends when its input does, which is when the test does.
         let mut holder = unshare(false)
             .args(["sh", "-c", "echo ready; exec cat"])
@@ -155,11 +166,6 @@ impl Host {
         ip(&format!("link set s{number} addrgenmode none"));
         host.ip("link set eth0 addrgenmode none");
         host.ip(&format!("link set eth0 address {}", host.mac_text()));
-        // Work that the kernel leaves to the hardware of its peer would not be done here.
-        let off = "tx off rx off tso off gso off gro off";
-        let device = format!("s{number}");
-        must(Command::new("ethtool").args(["-K", &device]).args(off.split(' ')));
-        must(host.command("ethtool").args(["-K", "eth0"]).args(off.split(' ')));
         host.ip("link set lo up");
         host.ip("link set eth0 up");
         ip(&format!("link set s{number} up"));
@@ -263,5 +269,5 @@ pub struct Counted {
 
 /// Line of a port in a switch file: port `p0` for host 0, and so on, with more fields.
 pub fn port(number: u8, more: &str) -> String {
-    format!("- {{name: p{number}, device: 'net_af_packet{number},iface=s{number}'{more}}}\n")
+    format!("- {{name: p{number}, device: 'iface:s{number}'{more}}}\n")
 }

@@ -136,7 +136,8 @@ impl Switch {
         let child = command(&dir.0, "switch")
             .arg(path)
             // The machine of a test also does other work.
-            .args(["--no-huge", "--ignore-late-polls", "--format", "json", "--idle", "yield"])
+            .args(["--no-huge", "--ignore-late-polls", "--format", "json"])
+            .args(["--idle", "yield"].into_iter().filter(|_| !args.contains(&"--idle")))
             .arg("--control")
             .arg(switch.socket())
             .args(args)

@@ -192,6 +192,10 @@ impl KernelControl {
         &self.0.name
     }
 
+    pub(super) fn socket(&self) -> Arc<OwnedFd> {
+        self.0.state().socket.clone()
+    }
+
     /// Address of the interface, if it has one.
     pub fn mac(&self) -> Option<Mac> {
         self.0.interface()?.mac

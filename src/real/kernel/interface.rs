@@ -27,7 +27,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
 use crate::sys;
-use ground::units::Mac;
+use ground::units::{BitsPerSec, Mac};
 
 /// The multicast group of changes of interfaces (`RTMGRP_LINK`).
 const LINK_GROUP: u32 = 1;
@@ -223,6 +223,8 @@ impl LinkEvents {
 const NAMED: &str = "/run/netns";
 /// `ETHTOOL_GTXCSUM` of `linux/ethtool.h`.
 const GTXCSUM: u32 = 0x16;
+/// `ETHTOOL_GLINKSETTINGS`.
+const GLINKSETTINGS: u32 = 0x4c;
 
 /// Source of frames without checksums that a port receives.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -284,14 +286,33 @@ fn enter(namespace: &File) -> bool {
 
 /// True if an interface leaves the checksums of sent frames to its hardware.
 fn offloads_checksums(name: &str) -> bool {
-    /// `struct ethtool_value`.
-    #[repr(C)]
-    struct Value {
-        command: u32,
-        data: u32,
-    }
-    let Ok(socket) = sys::socket(libc::AF_INET, libc::SOCK_DGRAM) else { return false };
-    let mut value = Value { command: GTXCSUM, data: 0 };
+    // `struct ethtool_value`: the command, and its value.
+    let mut value = [GTXCSUM, 0];
+    ethtool(name, &mut value).is_some() && value[1] != 0
+}
+
+/// The rate of an interface's link, if its driver tells one that is above 0. A virtual interface has one by
+/// convention.
+pub fn rate_of(name: &str) -> Option<BitsPerSec> {
+    // `struct ethtool_link_settings`: the command, the speed in Mb/s, and at the end of the fourth word the number of
+    // words in a mask, of which three follow behind twelve words.
+    const HEAD: usize = 12;
+    let mut settings = [0_u32; HEAD + 3 * 127];
+    settings[0] = GLINKSETTINGS;
+    ethtool(name, &mut settings)?;
+    // The first answer has the number of words that the kernel wants, below 0.
+    let words = i8::from_ne_bytes([settings[3].to_ne_bytes()[3]]).checked_neg()?;
+    settings[0] = GLINKSETTINGS;
+    settings[3] = u32::from_ne_bytes([0, 0, 0, words.to_ne_bytes()[0]]);
+    ethtool(name, &mut settings)?;
+    // All ones is a speed that is not known.
+    let mbps = Some(settings[1]).filter(|mbps| *mbps != u32::MAX)?;
+    BitsPerSec::new(u64::from(mbps) * 1_000_000)
+}
+
+/// Executes a command of ethtool, whose words it reads and writes.
+fn ethtool(name: &str, words: &mut [u32]) -> Option<()> {
+    let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM).ok()?;
     // SAFETY: an interface request is plain data, for which all zeroes is a valid value.
     let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
     // One byte less than the array, so that a zero follows.
@@ -299,10 +320,10 @@ fn offloads_checksums(name: &str) -> bool {
     for (to, from) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
         *to = from as c_char;
     }
-    request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: the socket is open, and the request points to a value that its command may write.
+    request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+    // SAFETY: the socket is open, and the request points to as many words as its command may write.
     let code = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
-    code == 0 && value.data != 0
+    (code == 0).then_some(())
 }
 
 #[cfg(test)]

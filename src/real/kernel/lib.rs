@@ -23,18 +23,20 @@ mod socket;
 mod sys;
 #[cfg(test)]
 mod testframes;
+mod wait;
 
 use std::io;
 use std::os::fd::OwnedFd;
 
 pub use control::{KernelControl, OpenError};
 pub use cut::{Cut, Lie};
-pub use interface::{Interface, LinkEvents, Peer, Undone, undone_checksums};
+pub use interface::{Interface, LinkEvents, Peer, Undone, rate_of, undone_checksums};
 pub use lock::InterfaceLock;
 pub use memory::{Memory, Packet, Packets};
 pub use offload::{HEADER_LEN, Offload, SegmentKind, Segments, Unfinished, UnknownSegments};
 pub use port::{Clock, KernelOptions, KernelPort, SystemClock};
 pub use socket::StepError;
+pub use wait::Waiter;
 
 /// Opens a packet socket of no protocol, which receives nothing.
 ///

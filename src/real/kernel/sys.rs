@@ -3,6 +3,7 @@
 use core::ffi::c_int;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use contracts::frame::BURST;
@@ -51,6 +52,29 @@ pub(super) fn clear_error(socket: &impl AsFd) {
     let place = (&raw mut error).cast();
     // SAFETY: both are writable, and there is room for `len` octets.
     unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ERROR, place, &mut len) };
+}
+
+/// Waits until a socket can be read, for at most `patience`. A pending error of a socket, which would end each wait, is
+/// taken.
+pub(super) fn wait_readable(sockets: &[impl AsFd], patience: Duration) {
+    let entry = |socket: &_| libc::pollfd {
+        fd: AsFd::as_fd(socket).as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let mut entries: Vec<libc::pollfd> = sockets.iter().map(entry).collect();
+    let patience = libc::timespec {
+        tv_sec: patience.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: patience.subsec_nanos().into(),
+    };
+    let count = entries.len() as libc::nfds_t;
+    // SAFETY: the entries are readable and writable, the time is readable, and the signals stay as they are.
+    unsafe { libc::ppoll(entries.as_mut_ptr(), count, &patience, core::ptr::null()) };
+    for (socket, entry) in sockets.iter().zip(&entries) {
+        if entry.revents & libc::POLLERR != 0 {
+            clear_error(socket);
+        }
+    }
 }
 
 /// Binds a packet socket to all protocols of an interface.

@@ -18,6 +18,7 @@ use contracts::stats::NicCounters;
 use contracts::world::World;
 use ground::time::{Duration, Instant, Total};
 use ground::units::PortId;
+use kernel::Waiter;
 use link::{AgentsSnapshot, News};
 use secure::SecyChange;
 use switch::managed::{StreamRow, Streams};
@@ -86,6 +87,8 @@ pub struct Part<W: World, C> {
     /// Reads the clock; the clocks of all workers show the same time.
     pub clock: C,
     pub place: Place,
+    /// Waits for frames of all of its ports, with [`Idle::Wait`].
+    pub waiter: Option<Waiter>,
     /// Longest gap between polls that its ports' headroom allows for; none if no port has headroom.
     pub poll_gap: Option<Duration>,
 }
@@ -159,11 +162,11 @@ where
         let mine = (0..owners.len()).filter(|port| owners[*port] == worker).collect();
         let (seal, prepare) = (seal(&nics, &sealed, mine), prepare.clone());
         move |thread: PollThread<'_, Order>| {
-            let Part { switch, mut clock, place, poll_gap } = part;
+            let Part { switch, mut clock, place, waiter, poll_gap } = part;
             let make = || {
                 // The first gap begins here and not at the creation of the thread, whose start is no late poll.
                 let polls = PollMeter::new(poll_gap, clock());
-                Worker { switch, clock, idle: place.idle, polls, seal }
+                Worker { switch, clock, idle: place.idle, waiter, empty: 0, polls, seal }
             };
             thread.run(|| pin(place).and_then(|()| prepare()), make)
         }

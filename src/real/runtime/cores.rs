@@ -241,7 +241,8 @@ impl Cores {
         let yields = match self.idle {
             None => self.shared(),
             Some(Idle::Spin) => false,
-            Some(Idle::Yield) => !progressed,
+            // A tester has deadlines at any time, and does not wait.
+            Some(Idle::Yield | Idle::Wait) => !progressed,
         };
         AfterPoll::rest(progressed, yields)
     }

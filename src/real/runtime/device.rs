@@ -16,6 +16,15 @@ pub enum Device {
 }
 
 impl Device {
+    /// The port, if it is an interface that the kernel drives.
+    pub(crate) fn kernel(&self) -> Option<KernelControl> {
+        match self {
+            Self::Kernel(port) => Some(port.clone()),
+            #[cfg(feature = "dpdk")]
+            Self::Dpdk(_) => None,
+        }
+    }
+
     /// The link as it is now.
     #[must_use]
     pub fn link(&self) -> Link {

@@ -19,7 +19,7 @@ use contracts::port::{CONTROL_FRAME_MAX, HardwarePfc, Port, Secured};
 use contracts::world::World;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Cells, PortId};
-use kernel::{Clock, KernelOptions, KernelPort, Memory, OpenError, Packets, SystemClock};
+use kernel::{Clock, KernelOptions, KernelPort, Memory, OpenError, Packets, SystemClock, Waiter};
 use secure::{Ciphers, Secy, SecyError};
 use switch::{Change, ChangeError, Switch, SwitchError, SwitchPlan};
 
@@ -73,7 +73,7 @@ pub struct RealSwitch {
     /// Frames that the ledger, the rings and the workers can hold at once. Frames that the workers'
     /// caches keep out of reach are added.
     pub pool_frames: u32,
-    /// Action of idle workers. Default: spin if every worker has its own CPU, else yield.
+    /// Action of idle workers. Default: wait where they can, else spin if every worker has its own CPU, else yield.
     pub idle: Option<Idle>,
 }
 
@@ -144,6 +144,12 @@ pub enum RealError {
         /// Planned rate.
         plan: BitsPerSec,
     },
+    /// Idle workers cannot wait.
+    #[error(
+        "--idle wait: it is for one worker whose ports are all interfaces of the kernel (`iface:eth1`), without a lossless \
+         priority; leave it out, or write `--idle yield`"
+    )]
+    NoWait,
     /// The use that workers do not yet know of each other could take headroom.
     #[error(
         "buffer: {workers} workers need {need} cells of slack and the plan has {has}", need = need.0,
@@ -354,7 +360,17 @@ where
     let pins: Vec<Pin> = workers.iter().map(|worker| worker.pin).collect();
     // After the devices are open: another process keeps its CPUs if this one cannot start.
     let (placement, claims) = Claims::take(&pins, CONTROL_CPUS);
-    let idle = idle.unwrap_or_else(|| idle_for(&placement.cpus));
+    let all: Option<Vec<_>> = devices.iter().map(Device::kernel).collect();
+    let has_headroom = ports.iter().any(|port| port.poll_gap.is_some());
+    // A worker that waits is woken by frames of its own ports, and not by other workers.
+    let can_wait = all.filter(|_| workers.len() == 1 && !has_headroom);
+    let idle = match (idle, &can_wait) {
+        (Some(Idle::Wait), None) => return Err(RealError::NoWait),
+        (Some(idle), _) => idle,
+        (None, Some(_)) => Idle::Wait,
+        (None, None) => idle_for(&placement.cpus),
+    };
+    let mut waiter = can_wait.filter(|_| idle == Idle::Wait).map(Waiter::new);
     let mut parts = Vec::new();
     let meshed = mesh(&owners, workers.len(), ring(&plan));
     for ((worker, cpu), handoff) in workers.iter().zip(&placement.cpus).zip(meshed) {
@@ -366,7 +382,14 @@ where
         let place = Place { cpu: *cpu, idle };
         // The smallest planned gap of the worker's ports decides.
         let gaps = worker.ports.iter().filter_map(|id| ports[id.index()].poll_gap);
-        parts.push(Part { switch, clock: move || clock.now(), place, poll_gap: gaps.min() });
+        let waiter = waiter.take();
+        parts.push(Part {
+            switch,
+            clock: move || clock.now(),
+            place,
+            waiter,
+            poll_gap: gaps.min(),
+        });
     }
     take_links_down(&mut parts, &owners, &devices, clock)?;
     let readers = devices.clone();

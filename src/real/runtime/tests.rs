@@ -84,6 +84,7 @@ impl Bench {
                     switch,
                     clock,
                     place: Place { cpu: None, idle: Idle::Yield },
+                    waiter: None,
                     poll_gap: None,
                 }
             })
@@ -316,7 +317,8 @@ fn a_cpu_that_does_not_exist_is_refused_by_name() {
     let ports = vec![(port(0), TestPort(Arc::default()))];
     let switch = Switch::new(&plan, ports, handoff, LossWatch::new(&plan)).unwrap();
     let place = Place { cpu: Some(4095), idle: Idle::Spin };
-    let part = Part::<Threads, _> { switch, clock: || Instant::ZERO, place, poll_gap: None };
+    let part =
+        Part::<Threads, _> { switch, clock: || Instant::ZERO, place, waiter: None, poll_gap: None };
     let Err(error) = start(vec![part], vec![0], Arc::new(Vec::new), || Ok(())) else {
         panic!("no machine has CPU 4095");
     };

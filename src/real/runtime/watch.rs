@@ -169,6 +169,11 @@ impl PollMeter {
         }
     }
 
+    /// Begins the next gap at `now`, after an intended wait.
+    pub(super) fn resume(&mut self, now: Instant) {
+        self.last = now;
+    }
+
     /// Restarts the measurement.
     pub(super) fn clear(&mut self) {
         let planned = self.gaps.planned;

@@ -8,6 +8,7 @@ use contracts::world::{Next, World};
 use crossbeam::channel::Sender;
 use ground::time::{Duration, Instant};
 use ground::units::{Cells, PortId, Vid};
+use kernel::Waiter;
 use link::{AgentsSnapshot, News};
 use secure::SecyChange;
 use switch::managed::{CachePage, StreamPage, Streams};
@@ -31,7 +32,18 @@ pub enum Idle {
     Spin,
     /// Yields to other threads, unless the next deadline is near: for threads that share a CPU.
     Yield,
+    /// Polls on for some 100 us, then waits in the kernel for a frame or the next deadline: an idle switch takes
+    /// hardly any CPU time. For one worker whose ports are all interfaces of the kernel, without a lossless priority:
+    /// when a frame has arrived while it waited is not known.
+    Wait,
 }
+
+/// Polls without work after which a worker waits: some 100 us, in which a conversation goes on.
+const POLLS_BEFORE_WAIT: u32 = 1_000;
+/// Shortest wait that is worth a system call.
+const WAIT_MIN: Duration = Duration::from_micros(50);
+/// Longest wait: orders are looked at after it.
+const WAIT_MAX: Duration = Duration::from_millis(10);
 
 /// Longest time to a deadline for which a worker polls on instead of yielding. After a yield, other
 /// programs may keep the CPU for some milliseconds, in which a port with a rate would send one frame.
@@ -83,6 +95,10 @@ pub(super) struct Worker<W: World, C> {
     /// Reads the clock.
     pub(super) clock: C,
     pub(super) idle: Idle,
+    /// Waits for frames, if the worker waits at all.
+    pub(super) waiter: Option<Waiter>,
+    /// Polls without work since the last one with it.
+    pub(super) empty: u32,
     pub(super) polls: PollMeter,
     /// Takes the last reading of the received counters of its devices.
     pub(super) seal: Seal,
@@ -97,6 +113,9 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> PollLoop for Worker<W,
         let now = (self.clock)();
         self.polls.poll(now);
         let next = self.switch.poll(now);
+        if self.waiter.is_some() && self.waited(now, next) {
+            return AfterPoll::Orders;
+        }
         AfterPoll::rest(next.progressed, self.idle.yields(now, next))
     }
 
@@ -189,6 +208,20 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
             | Change::FlushFdb => {}
         }
         Ok(())
+    }
+
+    /// Waits for a frame if nothing has happened for long; returns true if it did.
+    fn waited(&mut self, now: Instant, next: Next) -> bool {
+        self.empty = if next.progressed { 0 } else { self.empty.saturating_add(1) };
+        let span = next.deadline.since(now).min(WAIT_MAX);
+        if self.empty < POLLS_BEFORE_WAIT || span < WAIT_MIN {
+            return false;
+        }
+        if let Some(waiter) = &mut self.waiter {
+            waiter.wait(std::time::Duration::from_nanos(span.as_nanos()));
+            self.polls.resume((self.clock)());
+        }
+        true
     }
 
     fn snapshot(&mut self) -> WorkerSnapshot {
