@@ -2,7 +2,7 @@
 
 import tempfile
 
-from . import cost, cryptodev, features, frames, generate, headroom, instructions, secure, sim
+from . import cost, cryptodev, features, frames, generate, headroom, instructions, kernel, secure, sim
 from .contestants import Ovs, Sluice, SluiceSwitch, Testpmd, build
 from .machine import hugepages
 from .machine import two_cpus as _two_cpus
@@ -168,6 +168,7 @@ CASES = {
     "secure": secure.run,
     "cryptodev": cryptodev.run,
     "sim": sim.run,
+    "kernel": kernel.run,
     "cpu": cost.run,
     "instructions": instructions.run,
 }

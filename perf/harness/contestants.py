@@ -320,27 +320,33 @@ class Ovs(Daemon):
         self._spawn("ovsdb-server", base, f"--remote=punix:{socket_path}", "--pidfile")
         self._until(Path(socket_path).exists, "ovsdb-server")
         vsctl = ["ovs-vsctl", f"--db=unix:{socket_path}", f"--timeout={ANSWER_SECONDS}"]
-        extra = "--in-memory --iova-mode=va --no-pci --no-telemetry"
         self._run(*vsctl, "--no-wait", "init")
+        self._setup(vsctl)
+        self._spawn(program, f"unix:{socket_path}", "--pidfile", f"--unixctl={self.control}")
+        self._until(self.control.exists, "ovs-vswitchd")
+        self._run(*vsctl, "add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev")
+        for n, device in enumerate(self.devices):
+            self._add(vsctl, f"p{n}", device)
+        self._pause()
+
+    def _setup(self, vsctl):
+        """Settings of the switch before it starts."""
+        extra = "--in-memory --iova-mode=va --no-pci --no-telemetry"
         self._run(
             *vsctl, "--no-wait", "set", "Open_vSwitch", ".",
             "other_config:dpdk-init=true", f'other_config:dpdk-extra="{extra}"',
             f"other_config:pmd-cpu-mask={1 << self.cpu:#x}",
             f"other_config:dpdk-lcore-mask={1 << self.main_cpu:#x}",
         )
-        self._spawn(program, f"unix:{socket_path}", "--pidfile", f"--unixctl={self.control}")
-        self._until(self.control.exists, "ovs-vswitchd")
-        self._run(*vsctl, "add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev")
-        for n, device in enumerate(self.devices):
-            port = f"p{n}"
-            self._run(
-                *vsctl, "add-port", "br0", port, "--", "set", "Interface", port, "type=dpdk",
-                f'options:dpdk-devargs="{device}"',
-            )
-            error = self._run(*vsctl, "get", "Interface", port, "error").strip()
-            if error not in ("[]", '""'):
-                raise Broken(f"{self.name}: {device}: {error}")
-        self._pause()
+
+    def _add(self, vsctl, port, device):
+        self._run(
+            *vsctl, "add-port", "br0", port, "--", "set", "Interface", port, "type=dpdk",
+            f'options:dpdk-devargs="{device}"',
+        )
+        error = self._run(*vsctl, "get", "Interface", port, "error").strip()
+        if error not in ("[]", '""'):
+            raise Broken(f"{self.name}: {device}: {error}")
 
     def _sent(self):
         """By the counters of the two DPDK ports."""
