@@ -77,7 +77,8 @@ mod tests {
     fn the_rate_of_an_interface_is_a_rate_of_files() {
         // The loopback has none; a file with the rate of another interface is read.
         assert_eq!(file_of(&["lo".into()])["ports"][0].get("rate"), None);
-        let file = json!({"ports": [{"device": "iface:a", "rate": "25000000000bps", "shaped": "off"}]});
+        let file =
+            json!({"ports": [{"device": "iface:a", "rate": "25000000000bps", "shaped": "off"}]});
         let (file, _) = config::parse(NAME, &file.to_string(), &Machine::any()).unwrap();
         assert_eq!(file.plan.ports[0].rate.get(), 25_000_000_000);
     }

@@ -145,10 +145,15 @@ impl Ring {
         // What the kernel says is looked at before it is used as an address.
         let is_inside = mac >= AHEAD && mac + held <= self.size.slot;
         let (mac, held) = if is_inside { (mac, held) } else { (AHEAD, 0) };
-        // SAFETY: inside of the slot, which nobody writes until it is given back, for which this borrow has to end.
-        let octets = unsafe { core::slice::from_raw_parts(slot.add(mac).as_ptr(), held) };
-        // SAFETY: as above, directly before the packet.
-        let offload = unsafe { slot.add(mac - HEADER_LEN).cast::<[u8; HEADER_LEN]>().read() };
+        // SAFETY: inside of the slot.
+        let packet = unsafe { slot.add(mac) };
+        // SAFETY: the slot has these octets, and nobody writes them until it is given back, for which this borrow has
+        // to end.
+        let octets = unsafe { core::slice::from_raw_parts(packet.as_ptr(), held) };
+        // SAFETY: behind the slot's own header, as `mac` is at least that much further.
+        let before = unsafe { packet.sub(HEADER_LEN) };
+        // SAFETY: as above; any octets are valid.
+        let offload = unsafe { before.cast::<[u8; HEADER_LEN]>().read() };
         let tpid = if status & VLAN_TPID != 0 { header.vlan_tpid } else { 0x8100 };
         Some(Slot {
             offload,

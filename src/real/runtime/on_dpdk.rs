@@ -21,9 +21,13 @@ const CONTROL_FRAMES: u32 = 255;
 
 /// A port of DPDK, or an interface of the kernel beside such ports.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one per port, and a box would be one more read for each poll"
+)]
 pub(crate) enum DevicePort {
     Dpdk(DpdkPort),
-    Kernel(Box<KernelPort<Pool, TscClock>>),
+    Kernel(KernelPort<Pool, TscClock>),
 }
 
 /// Calls a method of the port.
@@ -144,7 +148,7 @@ impl Kit for OnDpdk {
             let control = Pool::new(eal, &control).map_err(named)?;
             let open = open_interface(index, port, plan, (pool.clone(), control), *clock)?;
             return Ok(Open {
-                port: DevicePort::Kernel(Box::new(open.port)),
+                port: DevicePort::Kernel(open.port),
                 device: open.device,
                 note: open.note,
             });

@@ -319,10 +319,9 @@ pub fn launch(what: RealSwitch) -> Result<Running, RealError> {
     launch_with(&OfKernel { memory, clock: SystemClock::start() }, what)
 }
 
-pub(crate) fn launch_with<K: Kit>(kit: &K, what: RealSwitch) -> Result<Running, RealError>
+pub(crate) fn launch_with<K: Kit + 'static>(kit: &K, what: RealSwitch) -> Result<Running, RealError>
 where
     Switch<Real<K>>: Send,
-    K: 'static,
 {
     let RealSwitch { plan, ports, workers, idle, .. } = what;
     let owners = owners(ports.len(), &workers);
