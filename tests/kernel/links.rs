@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::netns::{Host, isolated_beside, must, port};
+use crate::netns::{Host, by_dpdk, isolated_beside, must, port};
 use crate::run::{self, Dir, Switch, has_not_failed, text};
 
 /// Two hosts on a lossless switch.
@@ -220,8 +220,9 @@ fn a_switch_says_that_it_runs_and_what_its_ports_need() {
         ip("link add here0 type veth peer name here1");
         let hidden = Host::new(3);
         must(hidden.command("ethtool").args(["-K", "eth0", "tx", "on"]));
-        let more = port(2, "").replace("iface=s2", "iface=here0") + &port(3, "");
-        let switch = Switch::start(&dir, "start", &format!("{file}{more}"), &[]);
+        let file = by_dpdk(&format!("{file}{}{}", port(2, ""), port(3, "")))
+            .replace("iface=s2", "iface=here0");
+        let switch = Switch::start(&dir, "start", &file, &[]);
         let said = switch.stderr();
         for part in [
             "sluice: running, 4 ports, 1 worker; Ctrl-C stops it",
@@ -234,7 +235,7 @@ fn a_switch_says_that_it_runs_and_what_its_ports_need() {
         }
         assert!(has_not_failed(switch.stop().0));
         must(Command::new("ethtool").args(["-K", "here1", "tx", "off"]));
-        let switch = Switch::start(&dir, "start", &format!("{file}{more}"), &[]);
+        let switch = Switch::start(&dir, "start", &file, &[]);
         assert!(!switch.stderr().contains("p2:"), "{}", switch.stderr());
         assert!(has_not_failed(switch.stop().0));
     });
@@ -247,7 +248,7 @@ fn a_fanout_group_of_another_process_keeps_no_port_from_opening() {
     isolated_beside(&["python3"], || {
         let dir = Dir::new("fanout");
         let (_hosts, file) = two_hosts();
-        let path = dir.write("switch.yaml", &file);
+        let path = dir.write("switch.yaml", &by_dpdk(&file));
         ip("link set lo up");
         let mut switch = Command::new("sh")
             .args(["-c", "echo $$; read go; exec \"$@\"", "sh"])

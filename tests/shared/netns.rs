@@ -271,3 +271,11 @@ pub struct Counted {
 pub fn port(number: u8, more: &str) -> String {
     format!("- {{name: p{number}, device: 'iface:s{number}'{more}}}\n")
 }
+
+/// The same file with ports by DPDK's driver for packet sockets.
+pub fn by_dpdk(file: &str) -> String {
+    let one = |file: String, n: u8| {
+        file.replace(&format!("iface:s{n}'"), &format!("net_af_packet{n},iface=s{n}'"))
+    };
+    (0..10).fold(file.to_owned(), one)
+}

@@ -23,6 +23,10 @@ impl Memory for Pool {
         Some(frame)
     }
 
+    fn longest(&self) -> usize {
+        self.room() as usize
+    }
+
     #[inline]
     fn octets(frame: &Mbuf) -> &[u8] {
         frame.head()

@@ -13,6 +13,9 @@ pub trait Memory {
     /// padding and a check value behind; nothing while the memory is used up, or where no frame is that long.
     fn frame(&mut self, len: usize) -> Option<Self::Frame>;
 
+    /// Octets of the longest frame without FCS.
+    fn longest(&self) -> usize;
+
     /// All octets of a frame without its FCS.
     fn octets(frame: &Self::Frame) -> &[u8];
 
@@ -49,11 +52,11 @@ struct Inner {
 }
 
 impl Packets {
-    /// Reserves `frames` frames of at most `longest` octets, FCS included. The memory is touched when it is first
-    /// used.
+    /// Reserves `frames` frames that have room for `longest` octets, FCS included, rounded up to whole KiB: a switch drops
+    /// a frame that is a little too long by that name. The memory is touched when it is first used.
     pub fn new(frames: usize, longest: u32) -> Self {
-        let longest = (longest - FCS_BYTES) as usize;
-        let room = HEADROOM + longest.max(wire::ethernet::MIN_FRAME) + TAILROOM;
+        let longest = (longest - FCS_BYTES).next_multiple_of(1_024) as usize;
+        let room = HEADROOM + longest + TAILROOM;
         let free = (0..frames).map(|_| vec![0; room].into()).collect();
         Self(Arc::new(Inner { free: Mutex::new(free), longest }))
     }
@@ -89,6 +92,10 @@ impl Memory for Packets {
         let body = self.free().pop()?;
         let (start, home) = (HEADROOM as u32, self.clone());
         Some(Packet { body, start, len: len as u32, is_checked: false, home })
+    }
+
+    fn longest(&self) -> usize {
+        self.0.longest
     }
 
     #[inline]
@@ -196,29 +203,30 @@ mod tests {
     #[test]
     fn frames_come_back_to_their_memory_from_any_thread() {
         let mut memory = Packets::new(2, 1_522);
-        let (a, b) = (memory.frame(60).unwrap(), memory.frame(1_518).unwrap());
+        assert_eq!(memory.longest(), 2_048);
+        let (a, b) = (memory.frame(60).unwrap(), memory.frame(2_048).unwrap());
         assert!(memory.frame(60).is_none());
         std::thread::spawn(move || drop((a, b))).join().unwrap();
         let again = memory.frame(60).unwrap();
         assert!(!Packets::is_checked(&again));
         assert!(memory.frame(60).is_some());
-        assert!(memory.frame(1_519).is_none(), "longer than any");
+        assert!(memory.frame(2_049).is_none(), "longer than any");
     }
 
     #[test]
     fn tags_and_check_values_have_room_and_a_copy_has_all() {
         let mut memory = Packets::new(2, 1_522);
-        let mut frame = memory.frame(1_518).unwrap();
+        let mut frame = memory.frame(2_048).unwrap();
         frame.head_mut().fill(7);
         Packets::set_checked(&mut frame);
         assert!(frame.prepend(8) && frame.prepend(16) && !frame.prepend(9));
         assert!(frame.append(16) && !frame.append(1));
-        assert_eq!((frame.wire_len(), frame.head().len()), (1_562, 1_558));
+        assert_eq!((frame.wire_len(), frame.head().len()), (2_092, 2_088));
         assert!(frame.trim_front(24) && frame.trim_back(16));
         let copy = frame.duplicate().unwrap();
-        assert_eq!(copy.head(), [7; 1_518]);
+        assert_eq!(copy.head(), [7; 2_048]);
         assert!(Packets::is_checked(&copy));
         assert!(frame.duplicate().is_none());
-        assert!(!frame.trim_front(1_519) && !frame.trim_back(1_519));
+        assert!(!frame.trim_front(2_049) && !frame.trim_back(2_049));
     }
 }

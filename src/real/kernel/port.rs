@@ -283,8 +283,8 @@ impl<M: Memory, C: Clock> Port for KernelPort<M, C> {
             self.renew();
         }
         let before = out.len();
-        let Self { opened: Opened { ring, .. }, cutting, memory, shared, options, .. } = self;
-        let longest = (options.max_frame - FCS_BYTES) as usize;
+        let Self { opened: Opened { ring, .. }, cutting, memory, shared, .. } = self;
+        let longest = memory.longest();
         while !out.is_full() {
             let Some(slot) = ring.first() else { break };
             let mut cut = match cutting.take().map_or_else(|| examine(&slot, longest), Ok) {
