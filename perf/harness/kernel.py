@@ -108,7 +108,8 @@ class TestpmdIo(Testpmd):
         self.offloads = False
         self.command = ["ip", "netns", "exec", SWITCH, *self.command, "--no-flush-rx"]
         self.command.insert(self.command.index("--in-memory"), "--no-huge")
-        self.command.insert(self.command.index("--in-memory"), "-m512")
+        at = self.command.index("--in-memory")
+        self.command[at:at] = ["-m", "512"]
 
     def start(self):
         super().start()
@@ -150,7 +151,7 @@ def _udp(seconds):
 
 
 def _iperf(options):
-    serve = ["ip", "netns", "exec", B, "iperf3", "-s", "-1"]
+    serve = ["ip", "netns", "exec", B, "iperf3", "-s", "-1", "--forceflush"]
     server = subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         for line in server.stdout:

@@ -14,7 +14,7 @@ pub enum IdleArg {
     Spin,
     /// Yields to other threads, unless the next deadline is near: for threads that share a CPU.
     Yield,
-    /// Waits in the kernel for a frame after some 100 us without one: for a switch on interfaces.
+    /// Waits in the kernel for a frame after 20 ms without one: for a switch on interfaces.
     Wait,
 }
 

@@ -165,8 +165,9 @@ where
             let Part { switch, mut clock, place, waiter, poll_gap } = part;
             let make = || {
                 // The first gap begins here and not at the creation of the thread, whose start is no late poll.
-                let polls = PollMeter::new(poll_gap, clock());
-                Worker { switch, clock, idle: place.idle, waiter, empty: 0, polls, seal }
+                let worked_at = clock();
+                let polls = PollMeter::new(poll_gap, worked_at);
+                Worker { switch, clock, idle: place.idle, waiter, worked_at, polls, seal }
             };
             thread.run(|| pin(place).and_then(|()| prepare()), make)
         }
