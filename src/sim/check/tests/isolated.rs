@@ -233,3 +233,35 @@ fn a_network_with_isolated_frames_that_moves_passes_at_any_time() {
         }
     }
 }
+
+/// Four switches in a ring, of which the last sends isolated frames on to the first, and the first to the second.
+fn line_of_waits() -> Ring {
+    let flows = vec![vec![(1, 3, 1_000_000)], vec![], vec![], vec![(2, 3, 1_000_000)]];
+    Ring { limit: 600, flows, ..Ring::plain(4, 1) }
+}
+
+/// What fills the groups that the queues wait for does not matter: nothing moves, and nothing excuses that.
+#[test]
+fn a_network_that_stands_still_with_isolated_frames_fails_without_a_circle() {
+    let mut plan = plan(&line_of_waits());
+    super::still::pauses_for_ever(&mut plan, 1);
+    let run = run_of(&plan, END);
+    assert!(
+        !run.moves && run.standing.iter().any(|(_, _, class)| *class == 5),
+        "{:?}",
+        run.standing
+    );
+    assert_eq!((run.finding.verdict, run.since), (Verdict::Fail, None), "{:?}", run.finding);
+    assert!(run.finding.detail.contains("no circle of queues was found"), "{:?}", run.finding);
+}
+
+#[test]
+fn a_network_with_isolated_frames_that_a_host_holds_up_is_not_judged() {
+    let mut plan = plan(&line_of_waits());
+    let NodeKind::Host(host) = &mut plan.nodes[4 + 1].kind else { panic!() };
+    host.pauses.push(storm(u16::MAX, 20, 100, 20));
+    let run = run_of(&plan, END);
+    assert!(!run.moves && !run.standing.is_empty(), "{:?}", run.standing);
+    assert_eq!((run.finding.verdict, run.since), (Verdict::NotJudged, None), "{:?}", run.finding);
+    assert!(run.finding.detail.contains("pauses them"), "{:?}", run.finding);
+}
