@@ -1,5 +1,6 @@
 //! Labs in the virtual world, compared with results calculated by hand.
 
+mod alone;
 mod idle;
 mod lossy_way;
 mod matrix;
