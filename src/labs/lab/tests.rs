@@ -5,6 +5,7 @@ mod idle;
 mod lossy_way;
 mod matrix;
 mod order;
+mod pauses;
 mod refused;
 #[cfg(feature = "dpdk")]
 mod rings;
