@@ -471,6 +471,31 @@ fn unequal_shares_of_flows_that_have_data_fail() {
     }
 }
 
+/// A flow that has not begun has no frame on the way.
+#[test]
+fn flows_that_have_sent_nothing_are_not_among_those_with_frames_on_the_way() {
+    let with = |first: &str| {
+        star(
+            3,
+            &format!(
+                "until_done: true\nflows: [{{name: f1, from: h1, to: h3, priority: 3, size: 1500{first}}}, \
+             {{name: late, from: h2, to: h3, priority: 3, start: 900s, duration: {{frames: 3}}}}]\n\
+             checks: [lossless]\n"
+            ),
+        )
+    };
+    let busy = with(", duration: {bytes: 1GB}");
+    is(&busy, "lossless", Verdict::NotJudged, "frames of f1 are on the way");
+    // Nothing is on the way: those are named that have more to send.
+    let idle = with(", duration: {frames: 3}");
+    is(
+        &idle,
+        "lossless",
+        Verdict::NotJudged,
+        "its traffic of late was done; no frame is on the way",
+    );
+}
+
 /// A link that fails for a nanosecond explains what was lost around it, and not a device that never pauses.
 #[test]
 fn a_short_failure_of_links_does_not_excuse_a_defect_for_the_rest_of_the_run() {
