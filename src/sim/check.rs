@@ -2,7 +2,9 @@
 //!
 //! They read the octets of frames on lines, by a few lines of their own, and the notes of the
 //! switches; of what the switches keep themselves they read the totals of ledger and queues
-//! alone, to compare them with their own. A checker never changes what happens.
+//! alone, to compare them with their own, and, to search for deadlocks, which groups the frames in
+//! a queue are charged to, at switches whose frames cannot be followed. A checker never changes
+//! what happens.
 //!
 //! [`Checkers`] is a [`Witness`] with all of them but [`Shares`]; [`Checkers::finish`] says what
 //! they found. It costs a few tens of nanoseconds for each frame on a line, and more at samples:
@@ -23,6 +25,7 @@ mod pauses;
 mod recent;
 mod requests;
 mod shares;
+mod waiting;
 mod witness;
 
 pub use deadlock::Deadlock;
@@ -126,12 +129,6 @@ impl Checkers {
     /// The deadlocks found so far, in the order of time.
     pub fn deadlocks(&self) -> &[Deadlock] {
         self.deadlocks.found()
-    }
-
-    /// Time since which no data has moved, where a switch waits for a group that is filled by frames of
-    /// which nothing is known: it may be a deadlock, which cannot be judged.
-    pub fn stands_still_since(&self) -> Option<Instant> {
-        self.deadlocks.stands_still_since()
     }
 
     /// The longest time for which a queue starves now because the flows isolated from it are strictly served

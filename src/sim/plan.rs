@@ -5,7 +5,7 @@ use super::node::ClockPlan;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, PortId};
 use host::{PlanError, StationPlan};
-use schedule::LinePlan;
+use schedule::{Line, LinePlan};
 use secure::{SecyError, SecyPlan};
 use switch::{SwitchError, SwitchPlan};
 
@@ -159,6 +159,14 @@ impl NodePlan {
             NodeKind::Switch(plan) => plan.ports.get(port.index())?.secy.as_deref(),
             NodeKind::Host(plan) => plan.secy.as_deref(),
         }
+    }
+
+    /// Returns the line of its fastest port: what a cut-through switch passes on may leave by any port, so this
+    /// one decides how much of a frame has to be there.
+    pub fn fastest(&self) -> Option<Line> {
+        let lines = (0..self.ports() as u16).filter_map(|n| self.line(PortId::new(n)?));
+        let fastest = lines.max_by_key(|(rate, ..)| rate.get());
+        fastest.map(|(rate, line, _)| Line::new(rate, line))
     }
 
     /// Returns rate and line of a port, and true if it is shaped without a burst.

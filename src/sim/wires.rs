@@ -21,8 +21,6 @@ use super::wire::{Delivery, Inlet, Outlet, Secured, halves};
 use super::witness::Witness;
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
-use ground::units::PortId;
-use schedule::Line;
 use secure::SecyPlan;
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
@@ -203,14 +201,8 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> (Outlet, Inlet) {
     let link = &plan.links[direction.link().index()];
     let to = link.to(direction);
     let towards = &plan.nodes[to.node.index()];
-    // The frame may leave by any port, so the fastest decides how much of it has to be there.
-    let fastest = (0..towards.ports() as u16)
-        .filter_map(|n| towards.line(PortId::new(n)?))
-        .max_by_key(|(rate, ..)| rate.get());
-    let delivery = match fastest {
-        Some((rate, line, _)) if towards.cut_through => Delivery::CutThrough(Line::new(rate, line)),
-        _ => Delivery::Stored,
-    };
+    let fastest = towards.fastest().filter(|_| towards.cut_through);
+    let delivery = fastest.map_or(Delivery::Stored, Delivery::CutThrough);
 
     let secys = [link.from(direction), to].map(|end| plan.nodes[end.node.index()].secy(end.port));
     // Both ends delay a protected frame, but only the sender decides that it is one.

@@ -50,6 +50,8 @@ const DURATION_DEFAULT: Duration = Duration::from_millis(10);
 
 /// Length of a pause frame in bytes, FCS included: the shortest Ethernet frame.
 const CONTROL_FRAME: u64 = 64;
+/// Longest pause frame.
+const CONTROL_FRAME_MOST: u64 = 1_518;
 
 /// Resolves a lab to its plan. `file` is its default name; relative paths start at the file's
 /// folder.
@@ -233,7 +235,7 @@ fn nodes(
             plan.cut_through = raw.cut_through.unwrap_or(false);
             let own = raw.control_frame.map_or(CONTROL_FRAME, |s| s.0);
             let place = node.source.key("control_frame");
-            let len = cx.ranged(&place, own, (18, 1_518), CONTROL_FRAME);
+            let len = cx.ranged(&place, own, (18, CONTROL_FRAME_MOST), CONTROL_FRAME);
             // 18 bytes are two addresses, the type and the FCS. `None` keeps the length that the real world has, too.
             plan.control_len = (len != CONTROL_FRAME).then_some(len as u32);
         }

@@ -1,9 +1,11 @@
 //! Labs in the virtual world, compared with results calculated by hand.
 
+mod alone;
 mod idle;
 mod lossy_way;
 mod matrix;
 mod order;
+mod pauses;
 mod refused;
 #[cfg(feature = "dpdk")]
 mod rings;

@@ -48,7 +48,8 @@ pub struct Switch {
     /// forward.
     pub cut_through: Option<bool>,
     /// Length of the pause frames that it sends, in bytes, FCS included, 18 to 1518. Default: `64`;
-    /// other values are for comparison with simulators.
+    /// other values are for comparison with simulators. `auto` headroom counts them, those below 64
+    /// as 64. At most the `max_frame` of the switches next to it.
     pub control_frame: Option<Size>,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! All that runs is compiled here, for speed; files, studies and drawn labs are in `lab`, for size.
 
+mod data_times;
 mod outcome;
 mod plan;
 mod population;

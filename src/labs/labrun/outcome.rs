@@ -16,6 +16,7 @@ macro_rules! object {
 mod figures;
 mod flows;
 mod gather;
+mod ideal;
 mod losses;
 mod messages;
 mod nodes;

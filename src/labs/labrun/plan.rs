@@ -367,7 +367,7 @@ pub(super) fn transport<'a>(plan: &'a LabPlan, ends: &Ends) -> Option<&'a Transp
     }
 }
 
-fn host(plan: &LabPlan, id: NodeId) -> &StationPlan {
+pub(super) fn host(plan: &LabPlan, id: NodeId) -> &StationPlan {
     match &plan.network.nodes[id.index()].kind {
         NodeKind::Host(station) => station,
         NodeKind::Switch(switch) => panic!("{} is no host", switch.name),

@@ -18,9 +18,6 @@ const SAMPLE: Bytes = Bytes(60_000);
 const DEADLOCKS_MOST: usize = 8;
 /// Time in which a watchdog or a fault may resolve a deadlock.
 const STANDING: Duration = Duration::from_millis(2);
-/// A lab whose paths form a cycle is ended when nothing has moved for this long, and nothing is known that
-/// would move it again. It is longer than most pauses.
-const STILL: Duration = Duration::from_millis(50);
 /// Time for which a queue may starve behind the flows that are isolated from it before the lab is ended, if
 /// senders repeat what starves: many times that of the largest loads.
 const STARVED: Duration = Duration::from_millis(100);
@@ -56,9 +53,8 @@ pub struct Counts {
     pub defects: Defects,
     /// Deadlocks detected, expected or not.
     pub deadlocks: u64,
-    /// True if it stood still behind frames of which nothing is known, where its paths form a cycle: it
-    /// may be a deadlock, which is not judged. Also true if isolated flows starved the class that they came
-    /// from: theirs is strictly served before it, and senders repeated what did not arrive.
+    /// True if isolated flows starved the class that they came from: theirs is strictly served before it, and
+    /// senders repeated what did not arrive.
     pub stood_still: bool,
     /// True if its switch had to mark before it paused, and paused.
     pub judges_marks: bool,
@@ -224,13 +220,12 @@ enum Outcome {
     Finished,
     /// A deadlock persists, or the time or the frames of the lab are used up.
     Ended,
-    /// Nothing has moved for [`STILL`], and the cause cannot be judged, or a queue has starved for
-    /// [`STARVED`].
+    /// A queue has starved for [`STARVED`].
     StoodStill,
 }
 
 /// Runs a network until all traffic and its last pause have ended, a deadlock persists, or its time
-/// is over, or it stands still where its paths form a circle, or starves.
+/// is over, or a queue starves.
 fn finish(
     network: &mut Network<Watch>,
     most: Duration,
@@ -257,11 +252,6 @@ fn finish(
         let deadlocks = network.witness_mut().0.deadlocks();
         if endless || deadlocks.len() >= DEADLOCKS_MOST || deadlocks.iter().any(stands) {
             return Outcome::Ended;
-        }
-        // Where paths form no cycle, a lab that stands still is a bug and is not excused.
-        let since = network.witness_mut().0.stands_still_since();
-        if properties.circle && since.is_some_and(|since| since + STILL < now) {
-            return Outcome::StoodStill;
         }
         if properties.answered && network.witness_mut().0.starved() > STARVED {
             return Outcome::StoodStill;

@@ -6,10 +6,9 @@ use serde_json::Value;
 
 use super::outcome::{CheckOutcome, Outcome};
 use super::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
+use crate::data_times::without_data;
 use crate::outcome::find;
-use crate::plan::{Bound, bound, ends, start};
 use contracts::stats::DropReason;
-use ground::time::{Duration, Instant};
 use ground::verdict::Verdict;
 use sim::check::{self, Finding};
 use sim::{FaultClass, NodeKind};
@@ -106,7 +105,7 @@ pub(super) fn outcome(
         }
         CheckKind::Fairness { flows, tolerance } => {
             let names: Vec<&str> = flows.iter().map(|n| plan.flows[*n].name.as_str()).collect();
-            match idle(plan, results, flows, *tolerance) {
+            match without_data(plan, results, flows, *tolerance) {
                 Some(why) => (Verdict::NotJudged, why),
                 None => fairness(results, &names, *tolerance),
             }
@@ -329,46 +328,6 @@ fn value(
         wanted.push(format!("at most {}", number(most)));
     }
     (Verdict::of(good), format!("{path} is {}, expected {}", number(found), wanted.join(" and ")))
-}
-
-/// Returns the reason for which the rates of flows say nothing about their shares: one of them had no data
-/// to send for more of the time in which rates were measured than shares may differ by.
-fn idle(plan: &LabPlan, results: &Value, flows: &[usize], tolerance: f64) -> Option<String> {
-    let measured = |key: &str| duration(&results["measured"][key]);
-    let (from, to) = (measured("from_ns")?, measured("to_ns")?);
-    let ends = ends(plan);
-    flows.iter().find_map(|n| {
-        let (name, ends) = (&plan.flows[*n].name, &ends[*n]);
-        let result = find(results, &format!("flows.{name}")).ok()?;
-        let starts = start(plan, ends).since(Instant::ZERO);
-        let lasts = duration(&result["fct_ns"]);
-        let ended = match bound(plan, ends) {
-            Bound::Frames(frames) => {
-                let is_sent = result["tx_frames"].as_u64().is_some_and(|sent| sent >= frames);
-                // Where the time of its last frame is not known, it may have been any.
-                is_sent.then(|| lasts.map_or(starts, |lasts| starts + lasts))
-            }
-            // When they ended is not in the results; that they did may mean that the flow was idle all the time.
-            Bound::Messages => (result["transport"]["done"] == true).then_some(starts),
-            Bound::Time(Instant::NEVER) => None,
-            Bound::Time(stop) => Some(stop.since(Instant::ZERO)),
-        };
-        let after = ended.map_or(Duration::ZERO, |end| to.saturating_sub(end));
-        // Time before its start and after its end, in which the flow could not have used its share.
-        let without = starts.saturating_sub(from) + after;
-        let window = to.saturating_sub(from);
-        (without.as_secs_f64() > tolerance * window.as_secs_f64()).then(|| {
-            format!(
-                "{name} had data for a part of the time alone in which rates were measured ({from} to {to}); \
-                 `measure` names a time in which all compared flows have data"
-            )
-        })
-    })
-}
-
-/// Returns a duration of the results, which has decimals where it is no whole number of nanoseconds.
-fn duration(value: &Value) -> Option<Duration> {
-    value.as_f64().map(Duration::from_nanos_f64)
 }
 
 fn fairness(results: &Value, names: &[&str], tolerance: f64) -> (Verdict, String) {

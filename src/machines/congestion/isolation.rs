@@ -329,6 +329,12 @@ impl Isolation {
         self.queues.may_leave(port, hold)
     }
 
+    /// Returns the class whose queue a frame with this hold waits for, at the head of another queue of `port`.
+    #[must_use]
+    pub fn waits_for(&self, port: PortId, hold: Hold) -> Option<TrafficClass> {
+        (!self.may_leave(port, hold)).then_some(hold.class())
+    }
+
     /// Returns true if any queued frame of `port` was given a hold.
     #[inline]
     #[must_use]

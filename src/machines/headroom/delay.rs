@@ -17,7 +17,7 @@ use ground::units::{BitsPerSec, Bytes};
 const LINE_OVERHEAD_OCTETS: u64 = 20;
 
 /// A PFC frame, FCS included.
-const PFC_FRAME_OCTETS: u64 = 64;
+const PFC_FRAME: Bytes = Bytes(64);
 
 /// Inputs of the delay value of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +37,8 @@ pub struct DelayInputs {
     /// Bytes on the line per frame besides the frame: 20 on Ethernet. Other values are for
     /// comparison with simulators.
     pub line_overhead: u32,
+    /// Size of a PFC frame, FCS included: 64 bytes. Other values are for comparison with simulators.
+    pub pfc_frame: Bytes,
     /// MACsec overhead.
     pub macsec: MacsecOverhead,
 }
@@ -75,6 +77,7 @@ impl DelayInputs {
             max_frame: Self::MAX_FRAME,
             higher_layer: Self::HIGHER_LAYER,
             line_overhead: LINE_OVERHEAD_OCTETS as u32,
+            pfc_frame: PFC_FRAME,
             macsec: MacsecOverhead {
                 data_octets: 0,
                 pfc_octets: 0,
@@ -94,7 +97,8 @@ impl DelayInputs {
     #[must_use]
     pub const fn frames(&self) -> Frames {
         let MacsecOverhead { data_octets, pfc_octets, .. } = self.macsec;
-        Frames { max: self.max_frame, line_overhead: self.line_overhead, data_octets, pfc_octets }
+        let (max, pfc, line_overhead) = (self.max_frame, self.pfc_frame, self.line_overhead);
+        Frames { max, pfc, line_overhead, data_octets, pfc_octets }
     }
 }
 
@@ -103,6 +107,8 @@ impl DelayInputs {
 pub struct Frames {
     /// Maximum frame size, from destination address to FCS, of any priority.
     pub max: Bytes,
+    /// Size of a PFC frame, FCS included.
+    pub pfc: Bytes,
     /// Bytes on the line per frame besides the frame: 20 on Ethernet.
     pub line_overhead: u32,
     /// Bytes that MACsec adds to a data frame on the line.
@@ -116,7 +122,7 @@ impl Frames {
     #[must_use]
     pub const fn up_to(max: Bytes) -> Self {
         let line_overhead = LINE_OVERHEAD_OCTETS as u32;
-        Self { max, line_overhead, data_octets: 0, pfc_octets: 0 }
+        Self { max, pfc: PFC_FRAME, line_overhead, data_octets: 0, pfc_octets: 0 }
     }
 
     /// Returns the parameters without MACsec.
@@ -134,7 +140,13 @@ impl Frames {
     /// itself.
     #[must_use]
     pub const fn unstoppable(self) -> u64 {
-        2 * self.longest() + self.pfc()
+        self.begun() + self.pfc() + self.longest()
+    }
+
+    /// Returns the bits of the longest frame that a PFC frame may have to wait for: of data, or an earlier PFC
+    /// frame.
+    pub(super) const fn begun(self) -> u64 {
+        if self.pfc() > self.longest() { self.pfc() } else { self.longest() }
     }
 
     /// Returns the bits of the longest frame on the line.
@@ -144,7 +156,7 @@ impl Frames {
 
     /// Returns the bits of a PFC frame on the line.
     pub(super) const fn pfc(self) -> u64 {
-        (PFC_FRAME_OCTETS + self.line_overhead as u64 + self.pfc_octets as u64) * 8
+        (self.pfc.0 + self.line_overhead as u64 + self.pfc_octets as u64) * 8
     }
 }
 
@@ -229,11 +241,11 @@ pub fn delay_value(inputs: &DelayInputs) -> DelayValue {
 pub(super) fn with_cable(inputs: &DelayInputs, cable_bits: u64) -> DelayValue {
     const ANNEX_N: &str = "802.1Q Annex N";
     let rate = inputs.rate();
-    let frame = inputs.frames().longest();
+    let frames = inputs.frames();
     let term = Term::new;
     let mut terms = vec![
-        term("frame begun before the PFC frame", frame, ANNEX_N),
-        term("PFC frame", inputs.frames().pfc(), ANNEX_N),
+        term("frame begun before the PFC frame", frames.begun(), ANNEX_N),
+        term("PFC frame", frames.pfc(), ANNEX_N),
         term("cable both ways", cable_bits, "length and velocity"),
     ];
     for s in inputs.interface.sublayers() {
@@ -243,7 +255,7 @@ pub(super) fn with_cable(inputs: &DelayInputs, cable_bits: u64) -> DelayValue {
     let higher = bits_in(rate, inputs.higher_layer.as_picos());
     terms.push(term("higher layer of the peer", higher, ANNEX_N));
     // A frame that has begun when the pause takes effect is completed.
-    terms.push(term("frame begun by the peer", frame, ANNEX_N));
+    terms.push(term("frame begun by the peer", frames.longest(), ANNEX_N));
     for (name, delay) in [
         ("MACsec shims, PFC frame", inputs.macsec.pfc_delay),
         ("MACsec shims, data", inputs.macsec.data_delay),

@@ -61,6 +61,16 @@ impl Fifo {
         arena.nodes.get(self.head as usize)?.item.as_ref()
     }
 
+    /// Returns all items, from the first on; slow.
+    pub(super) fn items<'a, H>(
+        &self,
+        arena: &'a Arena<H>,
+    ) -> impl Iterator<Item = &'a H> + use<'a, H> {
+        let first = arena.nodes.get(self.head as usize);
+        let all = core::iter::successors(first, |node| arena.nodes.get(node.next as usize));
+        all.filter_map(|node| node.item.as_ref())
+    }
+
     #[inline]
     pub(super) fn push<H>(&mut self, arena: &mut Arena<H>, item: H, len: u32, priority: Priority) {
         let slot = arena.take(item, len, priority);

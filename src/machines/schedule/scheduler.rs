@@ -162,6 +162,15 @@ impl Scheduler {
         self.queues[class.index()].first(arena)
     }
 
+    /// Returns all items of a class, from the first on; slow.
+    pub fn items<'a, H>(
+        &self,
+        arena: &'a Arena<H>,
+        class: TrafficClass,
+    ) -> impl Iterator<Item = &'a H> + use<'a, H> {
+        self.queues[class.index()].items(arena)
+    }
+
     /// Dequeues the next item, given the paused priorities and a bit mask of the classes that are
     /// blocked for another reason.
     #[inline]

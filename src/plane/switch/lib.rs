@@ -53,6 +53,7 @@ mod change;
 mod classify;
 mod congestion_plan;
 mod control;
+mod dependencies;
 mod egress;
 mod fdb;
 mod forward;
@@ -73,6 +74,7 @@ mod tests;
 
 pub use change::{Change, ChangeError, Refused};
 pub use congestion_plan::*;
+pub use dependencies::Blockers;
 pub use fdb::{Fdb, Key, Learnt, PortAddresses};
 pub use plan::*;
 pub use reconcile::{Headroom, Reconciler, Step, StepKind, calculate_headroom, delay_found};

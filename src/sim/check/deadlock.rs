@@ -6,22 +6,21 @@
 //! taking out of all queues that wait those with a way out, until no more can be taken out. What a
 //! host pauses has a way out, as a host may resume. A set counts once each of its pauses has lasted for
 //! longer than a frame or a pause can still be on its way on that link. It ends only by what planned
-//! faults, watchdogs and lost pauses do.
+//! faults, watchdogs and lost pauses do. Which queues wait, and for what, is in `waiting`.
 //!
 //! A network that stands still at the end with frames in it fails as well, unless a host or a stall holds
 //! them up, or each of its queues waits for one that a forged pause holds up.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::excuses::Lateness;
-use super::facts::{Facts, PortFacts};
+use super::facts::Facts;
 use super::finding::{Check, Extent, Finding};
 use super::parsed::Request;
 use super::passages::Passages;
 use super::pauses::Pauses;
 use super::requests::Requests;
 use super::take;
-use crate::{Direction, Node, NodeId, Nodes};
+use super::waiting::{Queue, Waiting, Ways, circle, is_queued, reaches};
+use crate::{Direction, NodeId, Nodes};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PortId, Priority, TrafficClass};
 use ground::verdict::Verdict;
@@ -80,9 +79,6 @@ pub struct Deadlock {
     pub name: String,
 }
 
-/// A queue: a port, as the direction that leaves it, and a class.
-type Queue = (Direction, u8);
-
 /// Finds deadlocks, whenever the nodes may be sampled.
 #[derive(Clone, Debug)]
 pub(super) struct Deadlocks {
@@ -98,8 +94,6 @@ pub(super) struct Deadlocks {
     forged: Vec<u8>,
     /// Time at which a data frame last started on any line.
     started: Instant,
-    /// A queue that waits for a group of which nothing is known.
-    unfollowed: Option<Queue>,
 }
 
 impl Deadlocks {
@@ -119,7 +113,6 @@ impl Deadlocks {
             samples: 0,
             forged: vec![0; facts.ports.len()],
             started: Instant::ZERO,
-            unfollowed: None,
         }
     }
 
@@ -151,6 +144,15 @@ impl Deadlocks {
         self.moved[port.index()][usize::from(class)]
     }
 
+    /// Time at which the last data frame may have left a queue: frames of isolated flows count as those of the
+    /// class that they came for.
+    fn last_moved(&self, facts: &Facts, port: Direction, class: u8) -> Instant {
+        let congesting = &facts.from(port).congesting;
+        let from = (0..PRIORITIES as u8)
+            .filter(|from| *from == class || congesting[usize::from(*from)] == class);
+        from.map(|from| self.last_sent(port, from)).max().unwrap_or(Instant::ZERO)
+    }
+
     /// Adds what another part knows of its ports; deadlocks are found by the first part alone.
     pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
         take(&mut self.moved, other.moved, |n| theirs.has_port(Direction(n as u32)));
@@ -166,72 +168,14 @@ impl Deadlocks {
     /// Looks at all queues, after all that happens at `at`.
     pub(super) fn sample(&mut self, parts: &Parts<'_>, time: Instant, nodes: &mut Nodes) {
         self.samples += 1;
-        let facts = parts.facts();
-        let mut waiting = Waiting::new();
-        for port in facts.directions() {
-            let (own, next) = (facts.from(port).node, facts.to(port).node);
-            // A host may resume at any time, so what it pauses has a way out.
-            if !facts.node(own).is_switch || !facts.node(next).is_switch {
-                continue;
-            }
-            let Known { facts: of_own, passages, pauses, .. } = *parts.of(own);
-            let Known { facts: of_next, requests, .. } = *parts.of(next);
-            let (of, peer) = (of_own.from(port), of_next.to(port));
-            for class in 0..PRIORITIES as u8 {
-                if passages.queued(port, usize::from(class)) == 0 {
-                    continue;
-                }
-                let held_back = |p: &usize| {
-                    let since = requests.since(port.reverse(), *p);
-                    (of.class[*p] == class || passages.places(port, *p) >> class & 1 == 1)
-                        && since.saturating_add(self.patience[port.index()]) <= time
-                        && pauses.is_paused(of_own, passages, time, port, *p)
-                };
-                let wanted = |p: &usize| requests.wants(port.reverse(), *p);
-                let group = |p: usize| 1 << peer.group[p];
-                let mut held_back = (0..PRIORITIES).filter(held_back);
-                // PAUSE lasts while any group wants it: each of them alone holds the queue up.
-                let groups: Vec<u8> = match peer.link_wide {
-                    true if held_back.next().is_some() => {
-                        (0..PRIORITIES).filter(wanted).map(group).collect()
-                    }
-                    true => vec![],
-                    false => {
-                        let all = held_back.filter(wanted).fold(0, |set, p| set | group(p));
-                        Some(all).filter(|all| *all != 0).into_iter().collect()
-                    }
-                };
-                if !groups.is_empty() && is_queued(nodes, of, class) {
-                    waiting.insert((port, class), groups);
-                }
-            }
-        }
-        let unknown = |((port, _), groups): (&Queue, &Vec<u8>)| {
-            let groups = groups.iter().fold(0, |all, set| all | set);
-            let mut of = (0..PRIORITIES).filter(|group| groups >> group & 1 == 1);
-            let passages = parts.of(facts.to(*port).node).passages;
-            of.any(|group| passages.cells(port.reverse(), group) == 0)
-        };
-        // A group over its limit without a known frame: what it waits for cannot be followed.
-        self.unfollowed = waiting.iter().find(|found| unknown(*found)).map(|(queue, _)| *queue);
-        let ways = match waiting.is_empty() {
-            // Nearly always: then nothing is searched.
-            true => BTreeMap::new(),
-            false => closed(parts, &waiting, |(port, class)| {
-                let of = parts.of(facts.from(*port).node).facts.from(*port);
-                is_queued(nodes, of, *class)
-            }),
-        };
-        self.compare(parts, time, &ways);
+        let mut waiting = Waiting::new(parts, time, nodes, &self.patience);
+        // Nearly always nothing waits: then nothing is searched.
+        let ways = if waiting.is_empty() { Ways::new() } else { waiting.closed(parts, nodes) };
+        self.compare(parts, time, &waiting, &ways);
     }
 
     /// Takes note of what is new, and of what is over.
-    fn compare(
-        &mut self,
-        parts: &Parts<'_>,
-        time: Instant,
-        ways: &BTreeMap<Queue, BTreeSet<Queue>>,
-    ) {
+    fn compare(&mut self, parts: &Parts<'_>, time: Instant, waiting: &Waiting, ways: &Ways) {
         let facts = parts.facts();
         for (deadlock, queues) in self.found.iter_mut().zip(&self.queues) {
             if deadlock.ended.is_none() && !queues.iter().all(|queue| ways.contains_key(queue)) {
@@ -248,7 +192,8 @@ impl Deadlocks {
         // Each part knows the frames that its own ports sent.
         let moved = cycle.iter().map(|(port, class)| {
             let of_part = parts.of(facts.from(*port).node).deadlocks;
-            of_part.unwrap_or(&*self).moved[port.index()][usize::from(*class)]
+            let moved = of_part.unwrap_or(&*self).last_moved(facts, *port, *class);
+            waiting.stopped_by(&(*port, *class)).map_or(moved, |by| moved.min(by))
         });
         let since = moved.max().unwrap_or(time);
         let name = |(port, _): &Queue| facts.from(*port).name.clone();
@@ -270,12 +215,6 @@ impl Deadlocks {
             name: names.join(" -> "),
         });
         self.queues.push(cycle);
-    }
-
-    /// Time since which no data frame has started, if in the last sample a queue waited for a group that
-    /// holds unknown frames.
-    pub(super) fn stands_still_since(&self) -> Option<Instant> {
-        self.unfollowed.map(|_| self.started)
     }
 
     /// All that were found, in the order of time.
@@ -317,7 +256,7 @@ impl Deadlocks {
 
 impl Deadlocks {
     /// The verdict on a network in which no circle was found, if it is no PASS, with the reason: it stands
-    /// still at the end with frames in it, or what fills a group is not known.
+    /// still at the end with frames in it.
     fn standing(
         &self,
         known: &Known<'_>,
@@ -326,13 +265,6 @@ impl Deadlocks {
         nodes: &mut Nodes,
     ) -> Option<(Verdict, String)> {
         let Known { facts, passages, pauses, .. } = known;
-        if let Some((port, class)) = self.unfollowed {
-            let (name, peer) = (&facts.from(port).name, &facts.to(port).name);
-            let why = format!(
-                "at the end class {class} of {name} waits for {peer}, and what fills that is not known"
-            );
-            return Some((Verdict::NotJudged, why));
-        }
         if let Some(why) = self.halted(known, now, lateness) {
             return Some((Verdict::NotJudged, why));
         }
@@ -352,13 +284,13 @@ impl Deadlocks {
         if now.since(self.started) <= patience {
             // That others go on says nothing about a queue that a host has held up for half of the run.
             let is_held = |queue: &&Queue| {
-                let moved = self.last_sent(queue.0, queue.1);
+                let moved = self.last_moved(facts, queue.0, queue.1);
                 let is_long = now.since(moved) >= moved.since(Instant::ZERO);
                 is_long && now.since(moved) > patience && is_paused_by_host(queue)
             };
             let queue @ (port, class) = queues.iter().find(is_held)?;
             let (name, host) = (&facts.from(*port).name, &facts.to(*port).name);
-            let moved = self.last_sent(queue.0, queue.1).since(Instant::ZERO);
+            let moved = self.last_moved(facts, queue.0, queue.1).since(Instant::ZERO);
             let why =
                 format!("class {class} of {name} has sent nothing since {moved}; {host} pauses it");
             return Some((Verdict::NotJudged, why));
@@ -440,93 +372,5 @@ impl Deadlocks {
         let (since, node) = waits.next()?;
         let (name, since) = (&facts.node(node).name, since.since(Instant::ZERO));
         Some(format!("{name} stands still since {since} with frames in it"))
-    }
-}
-
-/// True if frames of a queue wait by the switch's own counters: in it, or isolated.
-fn is_queued(nodes: &mut Nodes, port: &PortFacts, class: u8) -> bool {
-    let class = TrafficClass::new(class).expect("a class is one of eight");
-    match nodes.get_mut(port.node) {
-        Node::Switch(switch) => {
-            port.classes_of(class).any(|class| switch.queue_bytes(port.port, class) > 0)
-        }
-        Node::Host(_) => false,
-    }
-}
-
-/// The sets of groups that queues wait for, bit n for group n: a queue cannot move while all queues that any
-/// of its sets waits for cannot.
-type Waiting = BTreeMap<Queue, Vec<u8>>;
-
-/// Of the queues that wait, those without a way out, each with the queues that it waits for. What a busy
-/// switch is thought to hold may be in no queue of it.
-fn closed(
-    parts: &Parts<'_>,
-    waiting: &Waiting,
-    mut is_queued: impl FnMut(&Queue) -> bool,
-) -> BTreeMap<Queue, BTreeSet<Queue>> {
-    let mut inside: BTreeMap<(Direction, u8), BTreeSet<Queue>> = BTreeMap::new();
-    for Known { facts, passages, .. } in parts.all() {
-        for passage in passages.held() {
-            let priority = usize::from(passage.priority);
-            let group = facts.from(passage.ingress).group[priority];
-            inside.entry((passage.ingress, group)).or_default().extend(passage.queues());
-        }
-    }
-    let mut ways: BTreeMap<Queue, Vec<BTreeSet<Queue>>> = BTreeMap::new();
-    for ((port, class), sets) in waiting {
-        let next = |groups: &u8| -> BTreeSet<Queue> {
-            let of = (0..PRIORITIES as u8).filter(|group| groups >> group & 1 == 1);
-            let next = of.filter_map(|group| inside.get(&(port.reverse(), group)));
-            next.flatten().copied().collect()
-        };
-        let sets: Vec<BTreeSet<Queue>> = sets.iter().map(next).collect();
-        ways.insert((*port, *class), sets);
-    }
-    for set in ways.values_mut().flatten() {
-        set.retain(&mut is_queued);
-    }
-    loop {
-        // A queue with a way out may free those that wait for it, so this is repeated until none is left.
-        let stuck: BTreeSet<Queue> = ways.keys().copied().collect();
-        let before = stuck.len();
-        ways.retain(|_, sets| {
-            sets.retain(|next| !next.is_empty() && next.is_subset(&stuck));
-            !sets.is_empty()
-        });
-        if ways.len() == before {
-            let whole = |sets: Vec<BTreeSet<Queue>>| sets.into_iter().flatten().collect();
-            return ways.into_iter().map(|(queue, sets)| (queue, whole(sets))).collect();
-        }
-    }
-}
-
-/// True if one of `queues` can be reached from `queue` by the dependencies between queues.
-fn reaches(ways: &BTreeMap<Queue, BTreeSet<Queue>>, queue: Queue, queues: &[Queue]) -> bool {
-    let (mut visited, mut next) = (BTreeSet::from([queue]), vec![queue]);
-    while let Some(queue) = next.pop() {
-        if queues.contains(&queue) {
-            return true;
-        }
-        next.extend(ways[&queue].iter().filter(|queue| visited.insert(**queue)));
-    }
-    false
-}
-
-/// A circle that is reached from `start`, from its smallest queue on.
-fn circle(ways: &BTreeMap<Queue, BTreeSet<Queue>>, start: Queue) -> Vec<Queue> {
-    let mut path = vec![start];
-    loop {
-        let last = path[path.len() - 1];
-        let next = *ways[&last].first().expect("a queue without a way out waits for another");
-        // Each waits for another one without a way out, so the walk comes back to one of its own queues.
-        if let Some(from) = path.iter().position(|queue| *queue == next) {
-            let mut cycle = path.split_off(from);
-            // One circle has one name, wherever the walk began.
-            let smallest = (0..cycle.len()).min_by_key(|n| cycle[*n]).unwrap_or(0);
-            cycle.rotate_left(smallest);
-            return cycle;
-        }
-        path.push(next);
     }
 }

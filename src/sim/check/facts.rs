@@ -85,6 +85,8 @@ pub(super) struct PortFacts {
     /// besides its own.
     longest: u32,
     overhead: u32,
+    /// Length of its MAC control frames.
+    pause: u32,
     /// The time of the longest frame and a few pauses: what a pause may have to wait for.
     pub(super) wait: Duration,
     /// True if it uses PAUSE instead of PFC.
@@ -353,9 +355,12 @@ impl PortFacts {
         let delay = dir.delay + shims.unwrap_or(Duration::ZERO);
         let delay_least = dir.delay;
         let dir = DirectionPlan { delay, ..dir };
-        let (own, mac) = match &plan.nodes[node.index()].kind {
+        let of_node = &plan.nodes[node.index()];
+        let (own, mac) = match &of_node.kind {
             NodeKind::Switch(switch) => {
-                (Self::of_switch(switch, port, dir, &line), switch.ports[port.index()].mac)
+                let own = Self::of_switch(switch, port, dir, &line);
+                let own = own.with_pauses(of_node.control_len, switch.max_frame, &line);
+                (own, switch.ports[port.index()].mac)
             }
             NodeKind::Host(host) => (Self::of_host(host, dir, &line), host.mac),
         };
@@ -424,14 +429,15 @@ impl PortFacts {
         }
     }
 
+    /// The same port with pauses of another length than that of the standard.
+    fn with_pauses(self, len: Option<u32>, longest: u32, line: &Line) -> Self {
+        let Some(pause) = len else { return self };
+        let wait = wait(longest, pause.max(PAUSE), line);
+        Self { pause, wait, ..self }
+    }
+
     /// A port that knows its line and nothing more.
     fn plain(dir: DirectionPlan, line: &Line, longest: u32) -> Self {
-        /// A pause, protected or not.
-        const PAUSE: u32 = 96;
-        const ROUNDING: Duration = Duration::from_nanos(10);
-        let wait = line.time_for(longest + 4) + line.time_for(PAUSE).saturating_mul(3);
-        // Clocks are allowed to be off by far less than this.
-        let wait = wait + wait.div(500) + ROUNDING;
         Self {
             node: NodeId(0),
             port: PortId::MIN,
@@ -443,7 +449,8 @@ impl PortFacts {
             longest,
             overhead: line.octets(0) as u32,
             response: dir.response,
-            wait,
+            pause: PAUSE,
+            wait: wait(longest, PAUSE, line),
             link_wide: false,
             proxied: false,
             asks: PrioritySet::EMPTY,
@@ -480,7 +487,7 @@ impl PortFacts {
 
     /// The time of a PFC frame on its line.
     pub(super) fn pause_time(&self) -> Duration {
-        self.rate.time_for(Bytes(u64::from(64 + self.overhead)))
+        self.rate.time_for(Bytes(u64::from(self.pause + self.overhead)))
     }
 
     /// True if frames of a VLAN leave this port with a tag.
@@ -504,6 +511,20 @@ impl PortFacts {
     pub(super) fn of_group(&self, group: u8) -> PrioritySet {
         Priority::ALL.into_iter().filter(|p| self.group[p.index()] == group).collect()
     }
+}
+
+/// Bytes of a MAC control frame, FCS included.
+const PAUSE: u32 = 64;
+
+/// The time that a pause may have to wait for on a line: the longest frame and a few pauses.
+fn wait(longest: u32, pause: u32, line: &Line) -> Duration {
+    /// What MACsec adds to a pause.
+    const PROTECTED: u32 = 32;
+    const ROUNDING: Duration = Duration::from_nanos(10);
+    let pauses = line.time_for(pause + PROTECTED).saturating_mul(3);
+    let wait = line.time_for(longest + 4) + pauses;
+    // Clocks are allowed to be off by far less than this.
+    wait + wait.div(500) + ROUNDING
 }
 
 /// Returns the class that congesting flows of each class are moved to.

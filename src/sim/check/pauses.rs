@@ -246,12 +246,23 @@ impl Pauses {
         port: Direction,
         p: usize,
     ) -> bool {
+        let ignoring = self.ports[port.index()].ignoring;
+        passages.all_places(facts, port, p) & !ignoring != 0 && self.lasts(facts, time, port, p)
+    }
+
+    /// As [`Self::is_paused`], as the switch itself decides it: a watchdog that ignores the pauses of a class
+    /// ignores those of all priorities that may have frames there.
+    pub(super) fn stops(&self, facts: &Facts, time: Instant, port: Direction, p: usize) -> bool {
+        let ignoring = self.ports[port.index()].ignoring;
+        facts.from(port).places_of(p) & ignoring == 0 && self.lasts(facts, time, port, p)
+    }
+
+    /// True if a pause of a priority is in force, whether it is obeyed or not.
+    fn lasts(&self, facts: &Facts, time: Instant, port: Direction, p: usize) -> bool {
         let state = &self.ports[port.index()];
-        let port_facts = facts.from(port);
         let until = state.until[p].saturating_add(state.late[p]);
         state.paused >> p & 1 == 1
-            && passages.all_places(facts, port, p) & !state.ignoring != 0
-            && (state.from[p]..until).contains(&facts.node(port_facts.node).clock.local(time))
+            && (state.from[p]..until).contains(&facts.node(facts.from(port).node).clock.local(time))
     }
 
     pub(super) fn finish(mut self, facts: &Facts) -> Finding {

@@ -5,6 +5,7 @@ mod changed;
 mod classes;
 mod excuses;
 mod fixture;
+mod isolated;
 mod isolation;
 mod matrix;
 mod networks;

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use super::graph::{Graph, Kind, Node, switch_port_mac};
 use super::links::{self, LinkSpec};
-use super::{agents, hosts};
+use super::{CONTROL_FRAME, CONTROL_FRAME_MOST, agents, hosts};
 use crate::raw;
+use config::quantity::Size;
 use config::raw::Port;
 use config::{
     Cx, HeadroomCheck, Place, VirtualPort, VirtualSections, VirtualSwitch, seed_congestion,
@@ -15,7 +16,7 @@ use config::{
 use congestion::isolation::{CimType, Peer};
 use ground::rand::Rng;
 use ground::time::Duration;
-use ground::units::{Mac, PortId};
+use ground::units::{Bytes, Mac, PortId};
 use sim::FRAME_KEPT;
 use switch::{
     AttachedKind, BridgePlan, CongestionIsolationPlan, CongestionPlan, RoutingPlan, SfcmForm,
@@ -31,8 +32,8 @@ const MANY_PORTS: usize = 64;
 const SHORTCUTS_FEW: (usize, usize) = (64, 256);
 const SHORTCUTS_OF_ALL: usize = 1 << 21;
 
-/// Key of identical switches: the profile, and the kind and end of each link.
-type Shape = (usize, Vec<(usize, bool)>);
+/// Key of identical switches: the profile, the length of their pauses, and the kind and end of each link.
+type Shape = (usize, Bytes, Vec<(usize, bool)>);
 
 /// Returns the routes that each port of a lab caches that has `ports` ports of switches.
 fn shortcuts(ports: usize) -> usize {
@@ -73,12 +74,13 @@ pub(super) fn switches(
             let link = &graph.links[*l];
             (link.kind, link.a.0 == n)
         });
-        let shape = (profile, ends.collect());
+        let shape = (profile, pause_counted(raw.control_frame), ends.collect());
         let names = port_names(graph, n);
         // A fat tree has hundreds of equal switches: buffer and headroom are calculated once for each shape.
-        let index = *shapes.entry(shape).or_insert_with_key(|(_, ends)| {
+        let index = *shapes.entry(shape).or_insert_with_key(|(_, pause, ends)| {
             let profile = &profiles.list[profile];
-            let ports = virtual_ports(graph, specs, profile, ends, &names);
+            let mut ports = virtual_ports(graph, specs, profile, ends, &names);
+            ports.iter_mut().for_each(|port| port.link.pfc_frame = *pause);
             let template = template(cx, profile, &ports);
             out.headroom.push(template.headroom.clone());
             templates.push(template);
@@ -101,7 +103,32 @@ pub(super) fn switches(
         out.plans[n] = Some(plan);
         (out.shape_of[n], out.profile_of[n]) = (Some(index), Some(profile));
     }
+    for (n, node) in graph.nodes.iter().enumerate() {
+        let Kind::Switch(raw) = &node.kind else { continue };
+        let pause =
+            raw.over(&lab.defaults.switches).control_frame.map_or(CONTROL_FRAME, |own| own.0);
+        let peers = (0..node.ports.len()).map(|port| graph.peer(n, port).0);
+        let too_long = |peer: &usize| {
+            out.plans[*peer].as_ref().is_some_and(|peer| u64::from(peer.max_frame) < pause)
+        };
+        // A pause that its receiver drops stops nothing.
+        if let Some(peer) = peers.into_iter().find(too_long) {
+            let (peer, most) =
+                (&graph.nodes[peer].name, out.plans[peer].as_ref().map_or(0, |p| p.max_frame));
+            let what = format!(
+                "{peer} drops frames longer than its `max_frame` of {most} bytes, pauses too"
+            );
+            cx.error(&node.source.key("control_frame"), what);
+        }
+    }
     out
+}
+
+/// Returns the length of a switch's pauses that headroom counts. A lab with shorter pauses than those of the
+/// standard has the headroom of the network that it stands for; one out of range is an error elsewhere.
+fn pause_counted(own: Option<Size>) -> Bytes {
+    let own = own.map_or(CONTROL_FRAME, |own| own.0);
+    Bytes(own.clamp(CONTROL_FRAME, CONTROL_FRAME_MOST))
 }
 
 /// Plans the bridge of a switch: one that learns addresses, or one that is given those of all hosts.

@@ -416,6 +416,86 @@ fn shares_of_a_time_in_which_a_flow_has_no_data_are_not_judged() {
     assert!(check(&both, "fairness").0.is_pass(), "{:?}", both.checks);
 }
 
+/// ON and OFF periods, messages that become due in turn, and links that a fault takes down: a flow has no data then.
+#[test]
+fn shares_are_judged_over_times_in_which_a_flow_has_data_alone() {
+    let fair = |second: &str, more: &str| {
+        let one = |n: u32, kind: &str| {
+            format!("{{name: f{n}, from: h{n}, to: h4, priority: 3, size: 1500{kind}}}")
+        };
+        let flows = [one(1, ""), one(2, second)].join(", ");
+        star(4, &format!("flows: [{flows}]\n{more}checks: [{{fairness: {{tolerance: 5%}}}}]\n"))
+    };
+    let because = |outcome: &Outcome, why: &str| is(outcome, "fairness", Verdict::NotJudged, why);
+    let periods =
+        |off: &str, more: &str| fair(&format!(", on_off: {{on: 400us, off: {off}}}"), more);
+    because(&periods("90us", ""), "as it sends in periods");
+    because(
+        &fair(", on_off: {on: 400us, off: 90us, times: exponential}", ""),
+        "as it sends in periods",
+    );
+    // In an ON period, or with short OFF periods, shares are judged.
+    let inside = periods("90us", "measure: {from: 200us, to: 390us}\n");
+    assert!(check(&inside, "fairness").0.is_pass(), "{:?}", inside.checks);
+    let seldom = periods("10us", "measure: {from: 200us}\n");
+    assert_ne!(check(&seldom, "fairness").0, Verdict::NotJudged, "{:?}", seldom.checks);
+
+    let messages = |every: &str, more: &str| {
+        let of = format!("bytes: 100KB, count: 1000, every: {every}");
+        fair(&format!(", transport: {{roce: {{messages: {{{of}}}}}}}"), more)
+    };
+    because(&messages("100us", ""), "messages become due one after the other");
+    // All are due at 1 us.
+    let due = messages("1ns", "measure: {from: 200us}\n");
+    assert!(check(&due, "fairness").0.is_pass(), "{:?}", due.checks);
+
+    let fault = |up: &str, more: &str| {
+        let flap = format!("{{at: 300us, flap: {{link: h2-s1, down_for: {up}}}}}");
+        fair("", &format!("faults: [{flap}]\n{more}"))
+    };
+    because(&fault("300us", ""), "a planned fault took a link of its path down");
+    let before = fault("300us", "measure: {from: 100us, to: 290us}\n");
+    assert!(check(&before, "fairness").0.is_pass(), "{:?}", before.checks);
+}
+
+/// A flow that always has data and does not get its share fails, with periods in which it sends or without.
+#[test]
+fn unequal_shares_of_flows_that_have_data_fail() {
+    for kind in ["", ", on_off: {on: 800us, off: 10us}"] {
+        let flows = format!(
+            "flows: [{{name: f1, from: h1, to: h4, priority: 3, size: 1500}}, \
+             {{name: f2, from: h2, to: h4, priority: 3, size: 1500, rate: 10%{kind}}}]\n\
+             measure: {{from: 100us, to: 700us}}\nchecks: [{{fairness: {{tolerance: 5%}}}}]\n"
+        );
+        is(&star(4, &flows), "fairness", Verdict::Fail, "2 flows share");
+    }
+}
+
+/// A flow that has not begun has no frame on the way.
+#[test]
+fn flows_that_have_sent_nothing_are_not_among_those_with_frames_on_the_way() {
+    let with = |first: &str| {
+        star(
+            3,
+            &format!(
+                "until_done: true\nflows: [{{name: f1, from: h1, to: h3, priority: 3, size: 1500{first}}}, \
+             {{name: late, from: h2, to: h3, priority: 3, start: 900s, duration: {{frames: 3}}}}]\n\
+             checks: [lossless]\n"
+            ),
+        )
+    };
+    let busy = with(", duration: {bytes: 1GB}");
+    is(&busy, "lossless", Verdict::NotJudged, "frames of f1 are on the way");
+    // Nothing is on the way: those are named that have more to send.
+    let idle = with(", duration: {frames: 3}");
+    is(
+        &idle,
+        "lossless",
+        Verdict::NotJudged,
+        "its traffic of late was done; no frame is on the way",
+    );
+}
+
 /// A link that fails for a nanosecond explains what was lost around it, and not a device that never pauses.
 #[test]
 fn a_short_failure_of_links_does_not_excuse_a_defect_for_the_rest_of_the_run() {

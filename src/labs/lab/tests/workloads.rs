@@ -8,7 +8,7 @@ use crate::testfolder::Folder;
 const PROFILE: &str = "profiles: {tor: {defaults: {pfc: {enable: [3]}}}}\n";
 
 /// Runs a lab and asserts that the default checks pass, conservation above all.
-fn run_text(text: &str) -> Run {
+pub(super) fn run_text(text: &str) -> Run {
     let run = run_spread(text);
     let conserved = &run.outcome.checks[0];
     assert_eq!(conserved.verdict, Verdict::Pass, "{text}\n{conserved:?}");
@@ -33,36 +33,6 @@ fn workload(run: &Run) -> &WorkloadOutcome {
 
 fn steady(run: &Run) -> SteadyOutcome {
     run.outcome.figures.steady.expect("a steady state")
-}
-
-#[test]
-fn a_message_alone_has_a_slowdown_of_one() {
-    let star = "topology: {star: {hosts: 2}}";
-    let leaves = "topology: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, \
-                  uplink_rate: 400G, uplink_length: 1km}}";
-    let lot = "topology: {parking_lot: {switches: 2, uplink_rate: 40G}}\n\
-               nodes: {switches: [{name: s1, cut_through: true}]}";
-    for (topology, to, exact) in [(star, "h2", 1e-12), (leaves, "h2", 1e-12), (lot, "r", 0.01)] {
-        for transport in ["roce", "{roce: {operation: write}}", "{tcp: {initial_window: 10000}}"] {
-            // One byte, whole frames and others.
-            // The first frame of a WRITE is 16 bytes longer.
-            let size = if transport.contains("write") { 1_502 } else { 1_518 };
-            for bytes in [1, 1_456, 14_560, 14_561, 1_000_000] {
-                let run = run_text(&format!(
-                    "until_done: true\n{topology}\nflows: [{{from: h1, to: {to}, priority: 3, \
-                     size: {size}, transport: {transport}, duration: {{bytes: {bytes}}}}}]\n"
-                ));
-                let found = run.outcome.figures.slowdown.as_ref().expect("one message");
-                let (slowdown, count) = (found.max.unwrap(), (found.messages, found.unfinished));
-                assert_eq!(count, (1, 0));
-                // The first frame of a WRITE is longer, and the acknowledgement of a short last
-                // frame may wait for the one before it.
-                let most = if transport == "roce" && bytes != 14_561 { exact } else { 0.05 };
-                let within = (1.0 - 1e-12..=1.0 + most).contains(&slowdown);
-                assert!(within, "{topology} {transport} {bytes} bytes: {slowdown}");
-            }
-        }
-    }
 }
 
 #[test]

@@ -22,7 +22,8 @@ use tester::report::Report;
 /// Losses of lossless flows of the lab and of its traffic generator.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LosslessFlows {
-    /// Names of the flows that lost frames. If none did: those that are not done.
+    /// Names of the flows that lost frames. If none did: those with frames in the network, and without any such
+    /// frame those that are not done.
     pub flows: Vec<String>,
     /// Frames that neither arrived nor are in the network at the end.
     pub lost_frames: u64,
@@ -80,15 +81,18 @@ pub(super) fn lossless_flows(
     let pending = |flow: &Ending<'_>| if unfinished { flow.pending } else { 0 };
     // Losses are named before the flows that only need more time.
     let lost_frames: u64 = all.iter().map(|flow| flow.lost).sum();
-    let concerns = |flow: &&Ending<'_>| match lost_frames {
-        0 => pending(flow) > 0 || !flow.done,
+    let unfinished_frames: u64 = all.iter().map(pending).sum();
+    let concerns = |flow: &&Ending<'_>| match (lost_frames, unfinished_frames) {
+        (0, 0) => !flow.done,
+        // One that has sent nothing yet has no frame on the way.
+        (0, _) => pending(flow) > 0,
         _ => flow.lost > 0,
     };
     let found = all.iter().filter(concerns);
     (lost_frames > 0 || unfinished).then(|| LosslessFlows {
         flows: found.map(|flow| flow.name.clone()).collect(),
         lost_frames,
-        unfinished_frames: all.iter().map(pending).sum(),
+        unfinished_frames,
         unfinished,
     })
 }

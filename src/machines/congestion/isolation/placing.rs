@@ -155,7 +155,7 @@ impl Hold {
     }
 
     #[inline]
-    const fn class(self) -> TrafficClass {
+    pub(super) const fn class(self) -> TrafficClass {
         TrafficClass::ALL[(self.0 & ((1 << CLASS_BITS) - 1)) as usize]
     }
 

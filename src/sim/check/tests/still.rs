@@ -128,7 +128,7 @@ fn forge_pauses(plan: &mut NetworkPlan, direction: Direction, quanta: u16, from:
 }
 
 /// Has a switch pause the one behind it without end, although no group wants it.
-fn pauses_for_ever(plan: &mut NetworkPlan, switch: u32) {
+pub(super) fn pauses_for_ever(plan: &mut NetworkPlan, switch: u32) {
     let end = End { node: NodeId(switch), port: PortId::new(2).unwrap() };
     let defect = Sending::ForEver { priorities: PrioritySet::of(Priority::ALL[3]) }.into();
     plan.faults.push(fault(at(5), FaultKind::Defect { end, defect }));

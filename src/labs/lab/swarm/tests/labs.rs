@@ -174,12 +174,12 @@ fn a_forged_frame_may_close_a_circle() {
 
 #[test]
 fn a_circle_of_frames_that_cannot_be_followed_is_a_deadlock() {
-    // A switch loses frames while it stands still, so what fills it at the end is not known.
+    // A switch loses frames while it stands still, so what fills it at the end is known from the switch alone.
     for seed in [18_333_929_525_056_294_096, 992_386_280_186_141_077] {
         let trial = run_lab(&draw(seed).unwrap());
         assert_eq!(
             (trial.failures, trial.counts.deadlocks, trial.ended),
-            (vec![], 0, None),
+            (vec![], 1, None),
             "{seed}"
         );
     }

@@ -133,3 +133,34 @@ fn isolated_frames_have_the_limit_of_the_class_that_they_came_for() {
         lab.check();
     }
 }
+
+/// The groups of port 0 that the frames in a queue of port 3 are charged to, in order, each once.
+fn charged(lab: &Lab, class: TrafficClass) -> Vec<u8> {
+    let mut groups = vec![];
+    lab.switch.visit_charged(port(3), class, |ingress, group| {
+        assert_eq!(ingress, port(0));
+        groups.push(group.get());
+    });
+    groups.dedup();
+    groups
+}
+
+#[test]
+fn isolated_frames_fill_the_group_of_the_guard_and_wait_for_its_pauses_and_for_the_queue_ahead() {
+    let mut lab = lab(CimType::L2);
+    assert_eq!(lab.switch.blockers(port(3), CONGESTING), None);
+    lab.deliver(3, &pause(OWN, 60_000));
+    // The first ones join the monitored queue, until it is so long that the flow is isolated.
+    lab.deliver_all(0, (1..=42).map(|number| packet(1, 5, number, 1_000)));
+    let blockers = |lab: &Lab, class| lab.switch.blockers(port(3), class).unwrap();
+    let (monitored, isolated) = (blockers(&lab, MONITORED), blockers(&lab, CONGESTING));
+    assert_eq!((monitored.priorities, monitored.behind), (PrioritySet::of(OWN), None));
+    let both: PrioritySet = [OWN, GUARD].into_iter().collect();
+    assert_eq!((isolated.priorities, isolated.behind), (both, Some(MONITORED)));
+    assert_eq!(charged(&lab, MONITORED), [3]);
+    // Over its limit, the group of the guard takes no more: the one of the priority does.
+    assert_eq!(charged(&lab, CONGESTING)[0], 5);
+    lab.deliver(3, &pause(OWN, 0));
+    assert_eq!(lab.switch.blockers(port(3), MONITORED), None);
+    lab.check();
+}
