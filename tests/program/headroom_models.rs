@@ -1,6 +1,7 @@
 //! The headroom models against published numbers, in the library and through the command.
 
 mod identify;
+mod polled;
 
 use std::process::Output;
 
