@@ -55,6 +55,7 @@ pub fn run(procedure: &Procedure) -> Result<ExitCode> {
 /// Runs a procedure, of it these tests.
 fn measure<P: benchmark::run::Procedure>(only: &[P::Test], args: &Common) -> Result<ExitCode> {
     let (procedure, tests) = (P::NAME, P::selected(only));
+    let names = P::names(only);
     let (mut plan, dut) = load(args)?;
     let parameters: BTreeMap<String, String> = plan.parameters().into_iter().collect();
     let world = if dut.lab.is_some() { VIRTUAL } else { REAL };
@@ -106,7 +107,7 @@ fn measure<P: benchmark::run::Procedure>(only: &[P::Test], args: &Common) -> Res
     document.warnings = &warnings;
     document.ended = ended.as_deref();
     document.compared =
-        before.map(|before| Comparison::of(&before, &document.as_runs(), plan.width));
+        before.map(|before| Comparison::of(&before, &document.as_runs(), &names, plan.width));
     let judged = document.compared.as_ref().map(Comparison::verdict);
     let asked = left_out.map(|_| Verdict::NotJudged);
     let whole = [verdict(trouble.as_ref())];
@@ -218,6 +219,9 @@ fn earlier(
     if before.procedure != procedure {
         let other = printable::excerpt(&before.procedure);
         return Err(wrong(format!("it has results of {other}, not {procedure}")));
+    }
+    if let Some(why) = before.impossible() {
+        return Err(wrong(why));
     }
     // Results of another world or of other parameters differ for that reason, which is no change of the device.
     if let Some(difference) = before.difference(world, parameters) {

@@ -347,8 +347,10 @@ pub fn calc_command(link: &DelayInputs, software: &SoftwareTerms, cell: u32) -> 
     option("reaction-delay", (reaction != standard.higher_layer).then(|| span(reaction)));
     macsec_options(link, &mut option)?;
     let some = |n: u64| (n > 0).then(|| Size(n).to_string());
-    option("poll-gap", (software.poll_gap > Duration::ZERO).then(|| span(software.poll_gap)));
-    option("rx-backlog", some(software.rx_backlog.0));
+    // One alone would count by itself, and here the smaller of both counts, also one of 0.
+    let is_polled = software.poll_gap > Duration::ZERO || software.rx_backlog.0 > 0;
+    option("poll-gap", is_polled.then(|| span(software.poll_gap)));
+    option("rx-backlog", is_polled.then(|| Size(software.rx_backlog.0).to_string()));
     option("tx-committed", some(software.tx_committed.0));
     option("peer-committed", some(software.peer_committed.0));
     Some(out)

@@ -115,10 +115,10 @@ pub(super) struct IeeeArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Options of ieee")]
 pub(super) struct SoftwareArgs {
-    /// Software switch: longest time between two polls of the port. Default: 0.
+    /// Software switch: longest time between two polls of the port. Default: unknown; the ring counts alone.
     #[arg(long, value_name = "TIME", requires = "cell")]
     pub(super) poll_gap: Option<Span>,
-    /// Software switch: bytes in the port's receive ring. Default: 0.
+    /// Software switch: bytes in the port's receive ring. Default: unknown; the time between polls counts alone.
     #[arg(long, value_name = "SIZE", requires = "cell")]
     pub(super) rx_backlog: Option<Size>,
     /// Software switch: bytes in its transmit ring before a PFC frame. Default: 0.
@@ -133,12 +133,12 @@ impl SoftwareArgs {
     /// Terms that a software switch adds.
     pub(super) fn terms(&self) -> SoftwareTerms {
         let bytes = |size: Option<Size>| Bytes(size.map_or(0, |Size(n)| n));
-        SoftwareTerms {
-            rx_backlog: bytes(self.rx_backlog),
+        let terms = SoftwareTerms {
             tx_committed: bytes(self.tx_committed),
             peer_committed: bytes(self.peer_committed),
-            poll_gap: self.poll_gap.unwrap_or_default().0,
-        }
+            ..SoftwareTerms::default()
+        };
+        terms.polled(self.rx_backlog.map(|Size(n)| Bytes(n)), self.poll_gap.map(|span| span.0))
     }
 }
 

@@ -15,7 +15,8 @@ use validate::evidence::{Testbed, only_suite};
 /// Returns the results of a procedure as JUnit XML, in the form that sonic-mgmt's uploader takes. A case has the
 /// time of its trials in all runs: virtual for a virtual device, which is the topology of the testbed. Measured rows
 /// pass; a run that ended early has a case with an error, of the type `inconclusive` if the machine disturbed it. Of
-/// a comparison, a regression fails, and numbers that are unclear or missing are errors: they may be regressions.
+/// a comparison, a regression fails, and numbers and tests that are unclear or missing are errors: they may be
+/// regressions.
 ///
 /// # Panics
 /// Never: all texts have a form in XML.
@@ -54,9 +55,13 @@ pub fn junit(
     for number in compared.iter().flat_map(|compared| &compared.numbers) {
         suite.add_test_case(of_number(procedure, number));
     }
+    for test in compared.iter().flat_map(|compared| &compared.tests_missing) {
+        let status = failed(NonSuccessKind::Error, "not judged", "only one of both has the test");
+        suite.add_test_case(case(procedure, &format!("{test} against the baseline"), status));
+    }
     // Without this case a comparison of nothing would pass.
-    if compared.is_some_and(|compared| compared.numbers.is_empty()) {
-        let why = "no number is in both";
+    if compared.is_some_and(Comparison::compares_nothing) {
+        let why = "no number of a test is in both";
         let status = failed(NonSuccessKind::Error, "not judged", why);
         suite.add_test_case(case(procedure, "comparison", status));
     }
@@ -144,7 +149,7 @@ mod tests {
 
     fn of(before: Option<f64>, now: Option<f64>) -> String {
         let (before, now) = (runs(before), runs(now));
-        let compared = Comparison::of(&before, &now, 0.01);
+        let compared = Comparison::of(&before, &now, &[], 0.01);
         junit("rfc2544", &testbed("a<b"), &now.runs, None, Some(&compared))
     }
 
@@ -196,7 +201,25 @@ mod tests {
         let xml = of(None, Some(9.0));
         assert!(xml.contains("errors=\"1\"") && xml.contains("missing in the baseline"), "{xml}");
         let xml = of(None, None);
-        assert!(xml.contains("errors=\"1\"") && xml.contains("no number is in both"), "{xml}");
+        assert!(
+            xml.contains("errors=\"1\"") && xml.contains("no number of a test is in both"),
+            "{xml}"
+        );
+    }
+
+    #[test]
+    fn a_test_that_only_one_of_both_has_is_an_error() {
+        let (before, mut now) = (runs(Some(5.0)), runs(Some(5.0)));
+        now.runs[0]["loss"] = json!([{"size": 64, "lost": 0}]);
+        for (only, errors) in [(&["loss"][..], 1), (&[], 1)] {
+            let compared = Comparison::of(&before, &now, only, 0.01);
+            let xml = junit("rfc2544", &testbed("a"), &now.runs, None, Some(&compared));
+            assert!(xml.contains(&format!("errors=\"{errors}\"")), "{xml}");
+            assert!(xml.contains("name=\"loss against the baseline\""), "{xml}");
+        }
+        let compared = Comparison::of(&now, &before, &["throughput"], 0.01);
+        let xml = junit("rfc2544", &testbed("a"), &before.runs, None, Some(&compared));
+        assert!(xml.contains("errors=\"0\""), "{xml}");
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub trait Procedure: Default + Serialize {
     /// Name on the command line and in results.
     const NAME: &'static str;
 
-    type Test: Copy + Debug + 'static;
+    type Test: Copy + Debug + PartialEq + 'static;
 
     /// All tests with their names; empty for a procedure that is one test.
     const TESTS: &'static [(&'static str, Self::Test)] = &[];
@@ -61,6 +61,12 @@ pub trait Procedure: Default + Serialize {
 
     /// Returns the tables as text.
     fn text(run: &Run<Self>) -> String;
+
+    /// Returns the names of a selection.
+    fn names(only: &[Self::Test]) -> Vec<&'static str> {
+        let is_in = |test: &Self::Test| only.contains(test);
+        Self::TESTS.iter().filter(|(_, test)| is_in(test)).map(|(name, _)| *name).collect()
+    }
 
     /// Returns the selected tests: all without a selection.
     fn selected(only: &[Self::Test]) -> Vec<Self::Test> {

@@ -169,8 +169,8 @@ pub fn compared(comparison: &Comparison) -> String {
     // Numbers that did not change are counted and not listed: they are most of them.
     let same = all.len() - changed.len();
     let title = format!("Compared with {} ({})", comparison.dut, comparison.world);
-    let mut text = match (all.is_empty(), table.is_empty()) {
-        (true, _) => format!("{title}: no number is in both\n"),
+    let mut text = match (comparison.compares_nothing(), table.is_empty()) {
+        (true, true) => format!("{title}: no number of a test is in both\n"),
         (_, true) => format!("{title}: no change of {same} numbers\n"),
         _ => format!("{}{same} other numbers did not change\n", titled(&title, &table)),
     };
@@ -184,6 +184,7 @@ pub fn compared(comparison: &Comparison) -> String {
         text += &format!("one of both is not complete: {why}\n");
     }
     for (what, names) in [
+        ("not judged, because only one of both has the test", &comparison.tests_missing),
         ("not compared, because only one of both has the test", &comparison.only_one_has),
         ("not compared, because neither more nor less is better", &comparison.not_compared),
     ] {

@@ -125,8 +125,9 @@ pub struct ExpectedEcn<B = Bytes, S = f64, P = PrioritySet> {
     pub kmax: B,
     /// Probability just below `kmax`.
     pub pmax: S,
-    /// Priorities that have the curve, the first lossless one among them; `V-E06` tests that the other lossless
-    /// ones are not marked. Default: not told.
+    /// Priorities that have the curve, all of them lossless: PFC fills their queues in the tests. These look at each
+    /// of them at level full, at the lowest one at level quick, and `V-E06` at the other lossless ones, which are not
+    /// marked. Default: not told; the first lossless one is looked at, and at level full the others are skipped.
     pub priorities: Option<P>,
 }
 

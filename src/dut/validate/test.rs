@@ -3,6 +3,7 @@
 mod awaited;
 mod counters;
 mod description;
+mod several;
 mod starved;
 mod storms;
 mod topology;
@@ -59,10 +60,14 @@ impl<'a> Context<'a> {
     /// Adds the first port of the roles to the values since the last turn.
     pub(crate) fn name_turn(&mut self) {
         let name = &self.setup.ports[self.first].name;
-        for measurement in &mut self.measured[self.turned..] {
-            for text in [&mut measurement.what, &mut measurement.detail] {
-                *text += &format!(" (roles from port {name} on)");
-            }
+        self.name_since(self.turned, &format!(" (roles from port {name} on)"));
+    }
+
+    /// Adds a text to the values from one on.
+    fn name_since(&mut self, first: usize, text: &str) {
+        for measurement in &mut self.measured[first..] {
+            measurement.what += text;
+            measurement.detail += text;
         }
     }
 
@@ -243,12 +248,6 @@ impl<'a> Context<'a> {
         first.ok_or_else(|| TrialError::Missing("lossless: it is empty".into()))
     }
 
-    /// Returns the lossless priorities to try: one at level quick, all at level full.
-    pub fn each_lossless(&self) -> Vec<Priority> {
-        let all = if self.level == Level::Quick { 1 } else { usize::MAX };
-        self.sent(self.setup.lossless).iter().take(all).collect()
-    }
-
     /// Returns a priority that pauses of the DUT's kind stop: a lossless one, or any with PAUSE.
     ///
     /// # Errors
@@ -257,15 +256,6 @@ impl<'a> Context<'a> {
         match self.setup.flow_control {
             FlowControl::Pfc => self.lossless(),
             FlowControl::Pause => self.lossy(),
-        }
-    }
-
-    /// Returns the priorities to try alone: as [`Context::each_lossless`], or one with PAUSE, which
-    /// stops all alike.
-    pub fn each_stopped(&self) -> Vec<Priority> {
-        match self.setup.flow_control {
-            FlowControl::Pfc => self.each_lossless(),
-            FlowControl::Pause => self.setup.lossy.iter().take(1).collect(),
         }
     }
 

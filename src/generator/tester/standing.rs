@@ -31,7 +31,9 @@ pub fn flows<'a>(
             frames_rx: rate(received.0),
             bytes_rx: rate(received.1),
         };
-        let all = !flow.is_counted() || counted.rx.iter().all(|rx| rx.0 >= counted.tx.0);
+        // The arrival of frames that are not counted is unknown, so they have the time in flight.
+        let is_counted = flow.is_counted() && !counted.rx.is_empty();
+        let all = is_counted && counted.rx.iter().all(|rx| rx.0 >= counted.tx.0);
         let transmit = transmit(flow, &places, all, now);
         FlowSeen { plan: flow, changed: None, transmit, started: Some(started), rates }
     };

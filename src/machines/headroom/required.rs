@@ -16,8 +16,8 @@ const MIN_FRAME_OCTETS: u64 = 64;
 /// Delays that a software switch and its peer add to the delay of the hardware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SoftwareTerms {
-    /// Maximum bytes of frames in the port's receive ring before the switch polls it. Frames that
-    /// the ring cannot hold are lost before any buffer accounting.
+    /// Maximum bytes of frames in the port's receive ring before the switch polls it, or [`Self::UNKNOWN_RING`].
+    /// Frames that the ring cannot hold are lost before any buffer accounting.
     pub rx_backlog: Bytes,
     /// Maximum bytes of frames in the port's transmit ring ahead of a PFC frame.
     pub tx_committed: Bytes,
@@ -25,8 +25,27 @@ pub struct SoftwareTerms {
     /// those already passed to its device.
     pub peer_committed: Bytes,
     /// Maximum time from a frame's arrival to the end of the poll that admits it, when its PFC
-    /// frame has been passed to the port.
+    /// frame has been passed to the port, or [`Self::UNKNOWN_GAP`].
     pub poll_gap: Duration,
+}
+
+impl SoftwareTerms {
+    /// Size of a ring that is not known: it limits nothing, and the gap between polls counts alone.
+    pub const UNKNOWN_RING: Bytes = Bytes(u64::MAX);
+
+    /// A gap between polls that is not known: it limits nothing, and the ring counts alone.
+    pub const UNKNOWN_GAP: Duration = Duration::MAX;
+
+    /// Returns the terms with a ring and a gap of which one or both may not be known. What is known counts by itself;
+    /// without either no frame waits for a poll.
+    #[must_use]
+    pub fn polled(self, rx_backlog: Option<Bytes>, poll_gap: Option<Duration>) -> Self {
+        let (rx_backlog, poll_gap) = match (rx_backlog, poll_gap) {
+            (None, None) => (Bytes(0), Duration::ZERO),
+            (ring, gap) => (ring.unwrap_or(Self::UNKNOWN_RING), gap.unwrap_or(Self::UNKNOWN_GAP)),
+        };
+        Self { rx_backlog, poll_gap, ..self }
+    }
 }
 
 /// Required headroom of a lossless group.
@@ -133,8 +152,9 @@ pub fn required_of(
 
     add("frame that sends XOFF", max_frame * 8, u128::from(max_frame.div_ceil(cell)));
 
-    // Data that arrives before a poll: limited by the line rate and the ring.
-    let brought = bits_in(rate, software.poll_gap.as_picos());
+    // Data that arrives before a poll: limited by the line rate and the ring, as far as they are known.
+    let gap = Some(software.poll_gap).filter(|gap| *gap != SoftwareTerms::UNKNOWN_GAP);
+    let brought = gap.map_or(u64::MAX, |gap| bits_in(rate, gap.as_picos()));
     let held = software.rx_backlog.0.saturating_mul(8);
     let waiting = on_line.cells_in_bits(brought).min(in_ring.cells_in_bits(held));
     add("frames in the receive ring", brought.min(held), waiting);

@@ -323,7 +323,7 @@ fn what_is_inconclusive_is_no_regression() {
         let ended = ended.map(str::to_owned);
         Runs { procedure, dut, world, seed: 1, parameters, runs: vec![run], ended }
     };
-    let verdict = |before: &Runs, now: &Runs| Comparison::of(before, now, 0.01).verdict();
+    let verdict = |before: &Runs, now: &Runs| Comparison::of(before, now, &[], 0.01).verdict();
     let whole = of(None, Some(100.0));
     assert_eq!(verdict(&whole, &of(None, Some(100.0))), Verdict::Pass);
     assert_eq!(verdict(&whole, &of(None, Some(90.0))), Verdict::Fail);

@@ -311,7 +311,8 @@ impl Column<'_> {
                 _ => None,
             };
             let good = told.as_ref().unwrap_or(&good);
-            match bad.map(|bad| (Comparison::of(&good.runs, &bad.runs, WIDTH).verdict(), bad)) {
+            match bad.map(|bad| (Comparison::of(&good.runs, &bad.runs, &[], WIDTH).verdict(), bad))
+            {
                 None => found.without_effect += 1,
                 Some((Verdict::Fail, _)) => found.fail += 1,
                 Some((Verdict::Inconclusive | Verdict::NotJudged, _)) => found.not_judged += 1,
@@ -347,7 +348,7 @@ impl Column<'_> {
     fn good(&self, good: &Completed) -> Option<String> {
         match &good.trouble {
             None | Some(TrialError::Missing(_)) => {
-                let verdict = Comparison::of(&good.runs, &good.runs, WIDTH).verdict();
+                let verdict = Comparison::of(&good.runs, &good.runs, &[], WIDTH).verdict();
                 // Without a table nothing was measured, and nothing can be compared.
                 (verdict == Verdict::Fail).then(|| format!("{self}: {verdict:?} with itself"))
             }

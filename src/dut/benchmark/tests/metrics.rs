@@ -62,7 +62,7 @@ fn every_number_of_a_run_is_there_once() {
             runs: vec![run.clone()],
             ended: None,
         };
-        let compared = Comparison::of(&runs, &runs, 0.0);
+        let compared = Comparison::of(&runs, &runs, &[], 0.0);
         for number in &compared.numbers {
             assert_eq!(number.trend, Trend::NoChange, "{number:?}");
         }

@@ -24,6 +24,32 @@ pub(super) fn expected(cx: &Context<'_>) -> Result<ExpectedEcn, TrialError> {
     cx.setup.expected.ecn.ok_or_else(|| fill::missing("ecn"))
 }
 
+/// Runs a part of a test for a priority with the curve: at level quick the first one of the file, at level full each.
+///
+/// # Errors
+/// As the part, or the file names no priority.
+pub(super) fn each_marked(
+    cx: &mut Context<'_>,
+    part: impl Fn(&mut Context<'_>, Priority) -> Result<(), TrialError>,
+) -> Result<(), TrialError> {
+    let Some(marked) = expected(cx)?.priorities else {
+        let first = cx.lossless()?;
+        part(cx, first)?;
+        // The file does not tell which of the others have the curve, so nothing is said about them.
+        let others = cx.setup.lossless.iter().filter(|other| *other != first);
+        for other in others.take(cx.by_level(0, usize::MAX)) {
+            let why = "expected.ecn.priorities is missing; add it to the file";
+            cx.skip(format!("marks of priority {other}"), why);
+        }
+        return Ok(());
+    };
+    let marked: Vec<Priority> = marked.iter().take(cx.by_level(1, usize::MAX)).collect();
+    if marked.is_empty() {
+        return Err(TrialError::Missing("expected.ecn.priorities: it is empty".to_owned()));
+    }
+    cx.for_each("priority", &marked, part)
+}
+
 /// Returns the number of frames of a length that fill a queue beyond Kmax.
 pub(super) fn queue_frames(ecn: ExpectedEcn, size: u32) -> u64 {
     ecn.kmax.0.div_ceil(size.into()) + BEYOND
@@ -113,9 +139,10 @@ pub(super) const CURVE: Test = describe! {
     title: "frames are marked by the ECN curve",
     purpose: "A queue marks nothing below Kmin, everything above Kmax, and linearly between.",
     clause: "RFC 3168 5; the curve is the device's configuration",
-    procedure: "B pauses one lossless priority, A fills its queue beyond Kmax with ECT(0) frames, and B lets \
-                them out; as often as 20 times, at level full 200 times. A frame was marked by the queue at \
-                its enqueuing or at its dequeuing, which the device's marks tell.",
+    procedure: "B pauses one priority of `expected.ecn.priorities`, at level full each, A fills its queue beyond \
+                Kmax with ECT(0) frames, and B lets them out; as often as 20 times, at level full 200 times. \
+                A frame was marked by the queue at its enqueuing or at its dequeuing, which the device's \
+                marks tell.",
     pass: "No frame is marked below Kmin, each above Kmax, and between them as many as the line says, within \
            3 standard deviations.",
     source: "sonic-mgmt ECN_ACCURACY",
@@ -125,9 +152,12 @@ pub(super) const CURVE: Test = describe! {
 };
 
 fn curve(cx: &mut Context<'_>) -> Result<(), TrialError> {
+    each_marked(cx, curve_of)
+}
+
+fn curve_of(cx: &mut Context<'_>, priority: Priority) -> Result<(), TrialError> {
     let ecn = expected(cx)?;
     let [a, b] = cx.ports()?;
-    let priority = cx.lossless()?;
     let frames = queue_frames(ecn, SIZE);
     let runs = cx.by_level(20, 200);
     // By the number of bytes in the queue, from the front: marked frames, and all.
@@ -190,8 +220,8 @@ pub(super) const AT_DEQUEUE: Test = describe! {
     purpose: "A mark tells of the queue behind a frame when it leaves, so that the sender hears of the \
               congestion one queuing time sooner than by a mark of its arrival.",
     clause: "RFC 3168 5; the place is the device's configuration",
-    procedure: "B pauses one lossless priority, A fills its queue beyond Kmax (`expected.ecn`) with ECT(0) \
-                frames, and B lets them out.",
+    procedure: "B pauses one priority of `expected.ecn.priorities`, at level full each, A fills its queue beyond \
+                Kmax with ECT(0) frames, and B lets them out.",
     pass: "The first frames arrive with CE and the last ones without. The other way round is marking at \
            enqueuing, which is recorded as policy.",
     source: "sonic-mgmt dequeue_ecn, SAI",
@@ -204,9 +234,12 @@ pub(super) const AT_DEQUEUE: Test = describe! {
 const ENDS: u64 = 5;
 
 fn at_dequeue(cx: &mut Context<'_>) -> Result<(), TrialError> {
+    each_marked(cx, at_dequeue_of)
+}
+
+fn at_dequeue_of(cx: &mut Context<'_>, priority: Priority) -> Result<(), TrialError> {
     let ecn = expected(cx)?;
     let [a, b] = cx.ports()?;
-    let priority = cx.lossless()?;
     let flow = Flow::new((a, b), priority, Limit::Frames(1)).size(SIZE).ecn(Ecn::Ect0);
     let frames = queue_frames(ecn, SIZE);
     let trial = held_queue(cx, a, b, [flow], frames)?;
@@ -236,9 +269,10 @@ pub(super) const GROWING_MARKS: Test = describe! {
     purpose: "A queue that a pause holds marks more frames the longer the pause is, and none when it is \
               empty again.",
     clause: "RFC 3168 5, 802.1Q 36.1.3.2",
-    procedure: "An ECT(0) flow of frames of 1350 bytes on one lossless priority at half of the line from A to \
-                B. B sends 3 pauses of one time, each after the queue of the one before is empty; for 500, \
-                9714 and 65000 quanta. At level full 10 pauses each for 15 times.",
+    procedure: "An ECT(0) flow of frames of 1350 bytes on one priority of `expected.ecn.priorities`, at level \
+                full on each, at half of the line from A to B. B sends 3 pauses of one time, each after the \
+                queue of the one before is empty; for 500, 9714 and 65000 quanta. At level full 10 pauses \
+                each for 15 times.",
     pass: "Where a pause is too short for Kmin (`expected.ecn`), no frame arrives with CE. Else no longer \
            pause leads to fewer marks, within 3 standard deviations, and the longest to some. No frame \
            arrives with CE after the settling time, and none is lost. Pauses that the watchdog would take for \
@@ -260,9 +294,12 @@ const QUICK_QUANTA: &[u16] = &[500, 9714, 65_000];
 const QUANTA_STEP: usize = 4607;
 
 fn growing_marks(cx: &mut Context<'_>) -> Result<(), TrialError> {
+    each_marked(cx, growing_marks_of)
+}
+
+fn growing_marks_of(cx: &mut Context<'_>, priority: Priority) -> Result<(), TrialError> {
     let ecn = expected(cx)?;
     cx.ports::<2>()?;
-    let priority = cx.lossless()?;
     let full: Vec<u16> = (500..=65_000).step_by(QUANTA_STEP).collect();
     let values = cx.by_level(QUICK_QUANTA, &full[..]).to_vec();
     // The longest pause so far that is long enough for Kmin, and its marks.

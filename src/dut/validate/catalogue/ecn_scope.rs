@@ -18,7 +18,8 @@ pub(super) const NOT_ECT: Test = describe! {
     title: "frames without ECN are not marked",
     purpose: "A congested queue does not set CE on Not-ECT packets, and a lossless one does not drop them.",
     clause: "RFC 3168 5",
-    procedure: "Not-ECT flows on a lossless and on a lossy priority from A and from B overload C.",
+    procedure: "Not-ECT flows on a lossless priority from A and from B overload C, and then on a lossy one; at \
+                level full on each of both kinds.",
     pass: "No frame arrives with CE, and no lossless frame is lost.",
     source: "OpenConfig DP-1.12; sonic-buildimage issue 27606",
     run: not_ect,
@@ -28,14 +29,15 @@ pub(super) const NOT_ECT: Test = describe! {
     level: Level::Quick,
 };
 
-/// Share of the line of each flow.
-const NOT_ECT_SHARE: f64 = 0.5;
+/// Share of the line of each of two flows that overload a port.
+const SHARE: f64 = 1.0;
 
 fn not_ect(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
-    let (lossless, lossy) = (cx.lossless()?, cx.lossy()?);
-    for (priority, share) in [(lossless, 2.0 * NOT_ECT_SHARE), (lossy, 2.0 * NOT_ECT_SHARE)] {
-        let trial = congestion::to_one(cx, &[a, b], c, &[priority], share);
+    cx.lossless()?;
+    cx.lossy()?;
+    for priority in cx.each_lossless().into_iter().chain(cx.each_lossy()) {
+        let trial = congestion::to_one(cx, &[a, b], c, &[priority], SHARE);
         let observed = cx.observe(&trial)?;
         congestion::arrives(cx, &observed, &trial)?;
         let all = (0..trial.flows.len()).flat_map(|n| observed.of(FlowId(n), Way::Received));
@@ -44,8 +46,8 @@ fn not_ect(cx: &mut Context<'_>) -> Result<(), TrialError> {
         let marked = all.filter(|record| is_marked(&record.what)).count() as u64;
         let what = format!("Not-ECT frames of priority {priority} that arrive marked");
         cx.count(what, marked, Limits::exactly(0.0));
-        if priority == lossless {
-            congestion::lossless(cx, &observed, &trial, lossless);
+        if cx.setup.lossless.contains(priority) {
+            congestion::lossless(cx, &observed, &trial, priority);
         }
     }
     Ok(())
@@ -57,9 +59,9 @@ pub(super) const FIELD_ALONE: Test = describe! {
     purpose: "A congested queue sets CE on ECT(0) and ECT(1) packets of both versions of IP, tagged or not, \
               leaves CE as it is, corrects the checksum of IPv4, and changes nothing else.",
     clause: "RFC 3168 5, 7; RFC 791 3.1",
-    procedure: "B pauses one lossless priority, A fills its queue beyond Kmax (`expected.ecn`) in turns with \
-                ECT(0), ECT(1) and CE frames of 128 bytes in IPv4 and IPv6, and B lets them out. With \
-                `expected.vlan` the same with tags in addition.",
+    procedure: "B pauses one priority of `expected.ecn.priorities`, at level full each, A fills its queue beyond \
+                Kmax in turns with ECT(0), ECT(1) and CE frames of 128 bytes in IPv4 and IPv6, and B lets them \
+                out. With `expected.vlan` the same with tags in addition.",
     pass: "Frames of either ECT arrive with CE or as they were sent, some of each kind with CE; frames with CE \
            keep it. Each IPv4 checksum is right. Addresses and packets are those that were sent, but for \
            ECN and checksum; a tag may be removed.",
@@ -81,9 +83,16 @@ struct Packets {
 }
 
 fn field_alone(cx: &mut Context<'_>) -> Result<(), TrialError> {
+    ecn::each_marked(cx, field_alone_of)?;
+    if let (Marking::Dscp(_), None) = (&cx.setup.marking, cx.setup.expected.vlan) {
+        cx.skip("tagged frames", "expected.vlan is missing; add it to the file");
+    }
+    Ok(())
+}
+
+fn field_alone_of(cx: &mut Context<'_>, priority: Priority) -> Result<(), TrialError> {
     let ecn = ecn::expected(cx)?;
     let [a, b] = cx.ports()?;
-    let priority = cx.lossless()?;
     let kinds = kinds(cx);
     let flows = kinds.iter().map(|kind| {
         let flow = Flow::new((a, b), priority, Limit::Frames(1)).size(SIZE);
@@ -97,9 +106,6 @@ fn field_alone(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let observed = ecn::observe_queue(cx, &trial)?;
     for (n, kind) in kinds.iter().enumerate() {
         judge_kind(cx, &observed, FlowId(n), *kind);
-    }
-    if let (Marking::Dscp(_), None) = (&cx.setup.marking, cx.setup.expected.vlan) {
-        cx.skip("tagged frames", "expected.vlan is missing; add it to the file");
     }
     Ok(())
 }
@@ -198,9 +204,9 @@ pub(super) const BEFORE_PAUSES: Test = describe! {
     title: "marks come before pauses",
     purpose: "A growing queue tells the senders by ECN to slow down before it stops them by PFC.",
     clause: "RFC 3168 5, 802.1Q 36.1.3.1",
-    procedure: "ECT(0) flows on one lossless priority from A and from B load C with 90 to 110 % of the line, \
-                in steps of 1 % that last for the time in which 1 % of the line is a quarter of Kmin \
-                (`expected.ecn`).",
+    procedure: "ECT(0) flows on one priority of `expected.ecn.priorities`, at level full on each, from A and from \
+                B load C with 90 to 110 % of the line, in steps of 1 % that last for the time in which 1 % of \
+                the line is a quarter of Kmin.",
     pass: "Frames arrive with CE at a load that is lower by at least one step than that of the first pause, \
            and none is lost.",
     source: "sonic-mgmt L09",
@@ -214,9 +220,12 @@ pub(super) const BEFORE_PAUSES: Test = describe! {
 const LOADS: core::ops::RangeInclusive<u64> = 90..=110;
 
 fn before_pauses(cx: &mut Context<'_>) -> Result<(), TrialError> {
+    ecn::each_marked(cx, before_pauses_of)
+}
+
+fn before_pauses_of(cx: &mut Context<'_>, priority: Priority) -> Result<(), TrialError> {
     let ecn = ecn::expected(cx)?;
     let [a, b, c] = cx.ports()?;
-    let priority = cx.lossless()?;
     let quarter = Bytes((ecn.kmin.0 / 4).max(1));
     let step = cx.setup.rate.time_for(quarter).saturating_mul(100);
     let steps = LOADS.count() as u64;
@@ -262,10 +271,11 @@ pub(super) const CONGESTED_ALONE: Test = describe! {
     title: "marks on the congested priority alone",
     purpose: "A queue that is not congested marks nothing, while another one of its port is.",
     clause: "RFC 3168 5, 802.1Q 8.6.6",
-    procedure: "ECT(0) flows on one lossless priority and on another from A and from B to C, at 20 to 21 % of the \
-                line; then the same while C pauses the lossless priority for the time in which twice Kmax \
-                (`expected.ecn`) arrives. The other is lossless too if there are two. At last C pauses each lossless \
-                priority without the curve, if `expected.ecn.priorities` tells which have it, beside the first one.",
+    procedure: "ECT(0) flows on one priority of `expected.ecn.priorities` and on another one from A and from B to \
+                C, at 20 to 21 % of the line; then the same while C pauses the first one for the time in which \
+                twice Kmax arrives. The other is lossless too if there are two; at level full each priority has \
+                its turn as either of both. At last C pauses each lossless priority without the curve, if \
+                `expected.ecn.priorities` tells which have it, beside the first one.",
     pass: "No frame arrives with CE at first. Then frames of the paused priority do, and none of the other \
            until the end of the pause; none of a priority without the curve does, and none of the first one \
            beside it until the end of the pause. No frame of a lossless priority is lost.",
@@ -280,13 +290,39 @@ pub(super) const CONGESTED_ALONE: Test = describe! {
 const SHARE_OF_FOUR: f64 = 0.2;
 
 fn congested_alone(cx: &mut Context<'_>) -> Result<(), TrialError> {
+    ecn::each_marked(cx, congested_alone_of)
+}
+
+fn congested_alone_of(cx: &mut Context<'_>, priority: Priority) -> Result<(), TrialError> {
     let ecn = ecn::expected(cx)?;
     let [a, b, c] = cx.ports()?;
-    let priority = cx.lossless()?;
-    let other = match cx.setup.lossless.iter().nth(1) {
-        Some(second) => second,
-        None => cx.lossy()?,
-    };
+    // The time for a queue of twice Kmax.
+    let filled = Bytes(2 * ecn.kmax.0).max(Bytes(1));
+    let filled = cx.setup.rate.time_for(filled).as_secs_f64() / (2.0 * SHARE_OF_FOUR);
+    let hold = Duration::from_nanos_f64(filled * 1e9).max(cx.setup.storm_pause());
+    for other in cx.others(priority, cx.neighbour(priority)?) {
+        judge_beside(cx, priority, other, hold)?;
+    }
+    let marked = ecn.priorities.unwrap_or(PrioritySet::ALL);
+    let is_bare = |other: &Priority| *other != priority && !marked.contains(*other);
+    for bare in cx.setup.lossless.iter().filter(is_bare) {
+        let mut trial = congestion::to_one(cx, &[a, b], c, &[bare, priority], SHARE_OF_FOUR);
+        trial.flows.iter_mut().for_each(|flow| flow.ecn = Ecn::Ect0);
+        trial.name = "a priority without ECN is congested".to_owned();
+        storm::add(cx, &mut trial, c, PrioritySet::of(bare), &(Duration::ZERO..hold));
+        judge_marks(cx, &trial, &[(bare, false, Duration::MAX), (priority, false, hold)])?;
+    }
+    Ok(())
+}
+
+/// Judges the marks of two priorities without congestion, and while the first one is held.
+fn judge_beside(
+    cx: &mut Context<'_>,
+    priority: Priority,
+    other: Priority,
+    hold: Duration,
+) -> Result<(), TrialError> {
+    let [a, b, c] = cx.ports()?;
     let mut trial = congestion::to_one(cx, &[a, b], c, &[priority, other], SHARE_OF_FOUR);
     // Frames of equal rates may never meet, whatever the device would mark then: each rate is one in a hundred higher.
     for (n, flow) in trial.flows.iter_mut().enumerate() {
@@ -296,26 +332,11 @@ fn congested_alone(cx: &mut Context<'_>) -> Result<(), TrialError> {
     trial.name = "no congestion".to_owned();
     let all = Duration::MAX;
     judge_marks(cx, &trial, &[(priority, false, all), (other, false, all)])?;
-    // The time for a queue of twice Kmax.
-    let filled = Bytes(2 * ecn.kmax.0).max(Bytes(1));
-    let filled = cx.setup.rate.time_for(filled).as_secs_f64() / (2.0 * SHARE_OF_FOUR);
-    let hold = Duration::from_nanos_f64(filled * 1e9).max(cx.setup.storm_pause());
     ecn::too_long(cx, hold)?;
     trial.name = "one priority is congested".to_owned();
-    let set = PrioritySet::of(priority);
-    storm::add(cx, &mut trial, c, set, &(Duration::ZERO..hold));
+    storm::add(cx, &mut trial, c, PrioritySet::of(priority), &(Duration::ZERO..hold));
     // The frames of a released priority may hold up others.
-    judge_marks(cx, &trial, &[(priority, true, hold), (other, false, hold)])?;
-    let marked = ecn.priorities.unwrap_or(PrioritySet::ALL);
-    let is_bare = |other: &Priority| *other != priority && !marked.contains(*other);
-    for bare in cx.setup.lossless.iter().filter(is_bare) {
-        let mut trial = congestion::to_one(cx, &[a, b], c, &[bare, priority], SHARE_OF_FOUR);
-        trial.flows.iter_mut().for_each(|flow| flow.ecn = Ecn::Ect0);
-        trial.name = "a priority without ECN is congested".to_owned();
-        storm::add(cx, &mut trial, c, PrioritySet::of(bare), &(Duration::ZERO..hold));
-        judge_marks(cx, &trial, &[(bare, false, all), (priority, false, hold)])?;
-    }
-    Ok(())
+    judge_marks(cx, &trial, &[(priority, true, hold), (other, false, hold)])
 }
 
 /// Judges the marks of each priority: with congestion at least one, else none until its time.

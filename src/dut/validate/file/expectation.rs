@@ -82,6 +82,19 @@ fn ecn(cx: &mut Cx, place: &Place<'_>, raw: &raw::Expected) -> Option<ExpectedEc
     Some(ExpectedEcn { kmin: Bytes(ecn.kmin.0), kmax: Bytes(ecn.kmax.0), pmax, priorities })
 }
 
+/// Refuses priorities with the ECN curve that no test can judge: each fills a queue while PFC holds it.
+pub(super) fn check_ecn(cx: &mut Cx, place: &Place<'_>, setup: &Setup) {
+    // With PAUSE the tests of ECN are of another kind of device.
+    let ecn = setup.expected.ecn.filter(|_| setup.flow_control == FlowControl::Pfc);
+    let marked = ecn.and_then(|ecn| ecn.priorities).unwrap_or(PrioritySet::EMPTY);
+    for priority in marked.iter().filter(|priority| !setup.lossless.contains(*priority)) {
+        let what = format!(
+            "priority {priority} is not `lossless`, and the tests of ECN fill a queue while PFC holds it; leave it out"
+        );
+        cx.error(&place.key("priorities"), what);
+    }
+}
+
 /// Checks the dynamic threshold, which excludes a static one.
 fn check_threshold(cx: &mut Cx, place: &Place<'_>, raw: &raw::Expected) {
     let Some(n) = raw.dynamic_th else { return };

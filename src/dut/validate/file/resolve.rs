@@ -67,6 +67,7 @@ pub(super) fn resolve(
         keep: Keep::Nothing,
     };
     // Some checks need the set-up as a whole: the ports by their addresses, and those with MACsec.
+    expectation::check_ecn(&mut cx, &place.key("expected").key("ecn"), &setup);
     expectation::check_sfc(&mut cx, &place.key("expected").key("sfc"), &setup);
     device::macsec(&mut cx, place, raw, &mut setup);
     let mut lab = raw.device.as_ref().and_then(|device| device::lab(&mut cx, place, device, raw));

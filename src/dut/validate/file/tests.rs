@@ -241,6 +241,27 @@ fn an_adapter_that_cannot_work_is_refused() {
     assert!(both.contains("a virtual device needs none"), "{both}");
 }
 
+/// The tests of ECN fill queues that PFC holds, so nothing could be said about these.
+#[test]
+fn a_priority_with_the_curve_that_is_not_lossless_is_refused() {
+    let file = |priorities: &str, more: &str| {
+        let ecn = format!("{{kmin: 20KB, kmax: 60KB, pmax: 20%, priorities: {priorities}}}");
+        format!("{LEAST}expected: {{ecn: {ecn}}}\n{more}")
+    };
+    for (priorities, more) in
+        [("[0]", ""), ("[3, 7]", ""), ("[4]", "lossless: [3]\n"), ("[5]", "lossy: [0]\n")]
+    {
+        let all = refused(&file(priorities, more));
+        assert!(
+            all.contains("expected.ecn.priorities") && all.contains("is not `lossless`"),
+            "{all}"
+        );
+    }
+    for priorities in ["[3]", "[4]", "[4, 3]"] {
+        assert!(parse("dut.yaml", &file(priorities, "")).is_ok(), "{priorities}");
+    }
+}
+
 #[test]
 fn the_published_schema_is_the_current_one() {
     let schema = serde_json::to_string_pretty(&schema()).unwrap() + "\n";

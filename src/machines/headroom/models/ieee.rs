@@ -154,7 +154,9 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     if let Some(buffer) = inputs.buffer {
         formula = "2 x cable + 2 x interface + higher layer + 2 x longest frame + PFC frame + frame that \
                    sends XOFF + software + what short frames waste of cells";
-        delay("poll-gap", buffer.software.poll_gap)?;
+        if buffer.software.poll_gap != SoftwareTerms::UNKNOWN_GAP {
+            delay("poll-gap", buffer.software.poll_gap)?;
+        }
         let octets = |macsec: Macsec| macsec.octets().0 as u32;
         let frames = Frames {
             data_octets: inputs.macsec.map_or(0, octets),

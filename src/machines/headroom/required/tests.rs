@@ -38,6 +38,16 @@ fn each_software_term_adds_what_it_says() {
     assert_eq!(with(ring(100_000, gap)), 12_500);
     assert_eq!(with(ring(8_000, gap)), 8_000);
     assert_eq!((with(ring(0, gap)), with(ring(100_000, Duration::ZERO))), (0, 0));
+    // What is known alone counts by itself.
+    let polled = |rx_backlog, poll_gap| none.polled(rx_backlog, poll_gap);
+    assert_eq!(with(polled(None, Some(gap))), 12_500);
+    assert_eq!(with(polled(Some(Bytes(8_000)), None)), 8_000);
+    assert_eq!(with(polled(None, None)), 0);
+    assert_eq!(polled(Some(Bytes(8_000)), Some(gap)), ring(8_000, gap));
+    assert_eq!(
+        (with(polled(Some(Bytes(0)), Some(gap))), with(polled(None, Some(Duration::ZERO)))),
+        (0, 0)
+    );
     // One longest frame each is in the delay value already.
     assert_eq!(with(SoftwareTerms { peer_committed: Bytes(2_000), ..none }), 0);
     assert_eq!(with(SoftwareTerms { peer_committed: Bytes(6_400), ..none }), 4_400);

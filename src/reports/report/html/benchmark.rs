@@ -400,7 +400,7 @@ mod tests {
             Runs { procedure, dut, world, seed: 1, parameters: Some([].into()), runs, ended: None }
         };
         let (before, now) = (of(vec![run(1e6)]), of(vec![run(0.9e6), run(0.8e6)]));
-        let compared = Comparison::of(&before, &now, 0.01);
+        let compared = Comparison::of(&before, &now, &[], 0.01);
         let page = page_of(&now.runs, Some(&compared));
         let regression = page.find("<td>regression</td>").expect("it is slower");
         assert!(page.find("<td>no change</td>").is_none_or(|other| regression < other));

@@ -95,6 +95,18 @@ pub(super) fn judged_all(
     judged_of(dut, (only, able), before, after)
 }
 
+/// Asserts that a test of a device fails at level full because of what is recorded, in a value whose name has this
+/// part, and passes at level quick.
+pub(super) fn fails_at_full_after(text: &str, id: &str, part: &str, after: After<'_>) {
+    let result = |level| {
+        let (dut, _) = file::parse("dut.yaml", text).unwrap();
+        let results = judged_at(level, dut, (id, true), &|_| {}, after);
+        results.into_iter().find(|test| test.id == id).unwrap()
+    };
+    fails(&result(Level::Full), part);
+    ends(&result(Level::Quick), Outcome::Pass, "");
+}
+
 /// Returns the results of the tests of a pattern on a device.
 pub(super) fn judged_of(
     dut: Dut,
@@ -102,9 +114,19 @@ pub(super) fn judged_of(
     before: Before<'_>,
     after: After<'_>,
 ) -> Vec<TestResult> {
+    judged_at(Level::Quick, dut, (only, able), before, after)
+}
+
+fn judged_at(
+    level: Level,
+    dut: Dut,
+    (only, able): (&str, bool),
+    before: Before<'_>,
+    after: After<'_>,
+) -> Vec<TestResult> {
     let device = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap()).reporting(dut.reports);
     let mut bench = Wrong { device, before, after, able };
-    let selection = Selection { level: Level::Quick, only: vec![only.to_owned()], retry: 0 };
+    let selection = Selection { level, only: vec![only.to_owned()], retry: 0 };
     let results = suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true);
     assert_eq!(results.tests[0].outcome, Outcome::Pass, "{:#?}", results.tests[0]);
     results.tests

@@ -1,6 +1,6 @@
 //! Devices that mark wrongly.
 
-use super::changed::{fails_after, fails_as};
+use super::changed::{fails_after, fails_as, fails_at_full_after};
 use super::{GOOD, all_pass, outcome, skips, validate, validate_at, with};
 use crate::judge::Outcome;
 use crate::observation::{Record, Way, What};
@@ -166,4 +166,117 @@ fn marks_of_others_and_marks_that_do_not_grow_are_found() {
 fn losses_under_a_growing_load_are_found() {
     let none = with(GOOD, "{xoff: 104000}}", "{xoff: 1}}\n    headroom_check: off");
     fails_as(&none, "V-E05", "lost frames of priority 3");
+}
+
+/// The good device with the curve on both lossless priorities, with two or three ports: so few have fewer roles.
+fn of_both(ports: usize) -> String {
+    let text = with(GOOD, "priorities: [3]}", "priorities: [3, 4]}");
+    let ports = vec!["{}"; ports].join(", ");
+    let text = with(&text, "ports: [{}, {}, {}, {}]", &format!("ports: [{ports}]"));
+    let queue = format!("        3: {{ecn: {{{CURVE}}}}}\n");
+    with(&text, &queue, &format!("{queue}{}", queue.replace("3:", "4:")))
+}
+
+/// Returns that device with another curve of its second priority.
+fn second(ports: usize, curve: &str) -> String {
+    let text = of_both(ports);
+    let own = format!("        4: {{ecn: {{{CURVE}}}}}\n");
+    let other =
+        if curve.is_empty() { String::new() } else { format!("        4: {{ecn: {{{curve}}}}}\n") };
+    with(&text, &own, &other)
+}
+
+/// Asserts that a test of a device fails at level full in a value of its second priority, and not at level quick,
+/// which looks at the first.
+fn fails_in_the_second(text: &str, id: &str) {
+    let results = validate_at(Level::Full, text, &[id]);
+    let result = results.tests.iter().find(|test| test.id == id).unwrap();
+    assert_eq!(result.outcome, Outcome::Fail, "{result:#?}");
+    let mut failed = result.measurements.iter().filter(|m| m.outcome == Outcome::Fail);
+    assert!(failed.all(|m| m.what.contains("(priority 4)")), "{result:#?}");
+    assert_eq!(outcome(&validate(text, &[id]), id), Some(Outcome::Pass), "{id}");
+}
+
+#[test]
+fn each_priority_with_the_curve_is_judged_at_level_full() {
+    for id in ["V-E04", "V-E07"] {
+        fails_in_the_second(&second(2, ""), id);
+    }
+    for id in ["V-E05", "V-E06"] {
+        fails_in_the_second(&second(3, ""), id);
+    }
+    for curve in [
+        "",
+        "kmin: 40KB, kmax: 60KB, pmax: 20%, at: dequeue",
+        "kmin: 20KB, kmax: 60KB, pmax: 80%, at: dequeue",
+    ] {
+        fails_in_the_second(&second(2, curve), "V-E01");
+    }
+    // The place of marking is policy of that queue, too.
+    let early = validate_at(
+        Level::Full,
+        &second(2, "kmin: 20KB, kmax: 60KB, pmax: 20%, at: enqueue"),
+        &["V-E02"],
+    );
+    let told = early.tests[1].measurements.iter().filter(|m| m.outcome == Outcome::Policy);
+    let told: Vec<_> = told.map(|m| &m.what).collect();
+    assert!(told.iter().any(|what| *what == "marks at enqueuing (priority 4)"), "{told:?}");
+    all_pass(&validate_at(Level::Full, &of_both(2), &["V-E01", "V-E02", "V-E04", "V-E07"]));
+    all_pass(&validate_at(Level::Full, &of_both(3), &["V-E03", "V-E05", "V-E06"]));
+}
+
+/// Both levels judge what the file lists, and not the first lossless priority.
+#[test]
+fn a_priority_that_is_not_the_first_lossless_one_may_be_the_only_one_with_the_curve() {
+    let queue = format!("        3: {{ecn: {{{CURVE}}}}}\n");
+    let only = with(GOOD, "priorities: [3]}", "priorities: [4]}");
+    let only = with(&only, &queue, &queue.replace("3:", "4:"));
+    all_pass(&validate(&only, &IDS));
+    let three = with(&only, "ports: [{}, {}, {}, {}]", "ports: [{}, {}, {}]");
+    all_pass(&validate_at(Level::Full, &three, &["V-E04", "V-E05", "V-E06"]));
+    let none = with(&only, &queue.replace("3:", "4:"), "");
+    let results = validate(&none, &IDS);
+    for id in IDS {
+        assert_eq!(outcome(&results, id), Some(Outcome::Fail), "{id}: {results:#?}");
+    }
+    // The first lossless priority has the curve, and the file does not list it.
+    let other = with(GOOD, "priorities: [3]}", "priorities: [4]}");
+    fails_as(&other, "V-E06", "frames of priority 3 that arrive with CE (a priority without ECN");
+}
+
+/// Without the list nothing is known of the other lossless priorities, so level full is not whole.
+#[test]
+fn priorities_of_which_the_file_does_not_tell_are_skipped_at_level_full() {
+    let untold = with(GOOD, ", priorities: [3]}", "}");
+    let untold = with(&untold, "ports: [{}, {}, {}, {}]", "ports: [{}, {}, {}]");
+    all_pass(&validate(&untold, &IDS));
+    let ids = ["V-E04", "V-E05", "V-E06"];
+    let results = validate_at(Level::Full, &untold, &ids);
+    for test in &results.tests[1..] {
+        assert_eq!(test.outcome, Outcome::Skip, "{test:#?}");
+        assert!(test.detail.contains("expected.ecn.priorities is missing"), "{test:#?}");
+    }
+    let none = with(&untold, &format!("        3: {{ecn: {{{CURVE}}}}}\n"), "");
+    for id in ids {
+        let results = validate_at(Level::Full, &none, &[id]);
+        assert_eq!(outcome(&results, id), Some(Outcome::Fail), "{results:#?}");
+    }
+    let empty = with(GOOD, "priorities: [3]}", "priorities: []}");
+    skips(&empty, &IDS, "expected.ecn.priorities: it is empty");
+}
+
+#[test]
+fn marks_of_any_class_without_ecn_are_found_at_level_full() {
+    let three = with(GOOD, "ports: [{}, {}, {}, {}]", "ports: [{}, {}, {}]");
+    for priority in [1, 4, 7] {
+        let part = format!("Not-ECT frames of priority {priority} that arrive marked");
+        fails_at_full_after(&three, "V-E03", &part, &|trial, seen| {
+            let received = seen.records.iter_mut().filter(|record| record.way == Way::Received);
+            for record in received {
+                if flow_of(trial, record).is_some_and(|flow| flow.priority.get() == priority) {
+                    set(record, Ecn::Ce);
+                }
+            }
+        });
+    }
 }

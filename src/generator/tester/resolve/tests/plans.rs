@@ -151,6 +151,23 @@ fn flows_that_fill_a_slow_line_keep_their_rates() {
     );
 }
 
+/// The last frame is sent as a step of the run ends, and arrives in the next one.
+#[test]
+fn the_last_frame_of_a_flow_that_is_not_counted_arrives_before_the_end() {
+    for rate in [1, 10, 100, 1000] {
+        for is_counted in [false, true] {
+            let more = json!({"name": "f", "size": {"fixed": 512}, "rate": {"pps": rate},
+                "duration": {"fixed_packets": {"packets": 2}}, "metrics": {"enable": is_counted}});
+            let plan = good(&with_flows(json!([flow(ethernet(json!({})), more)])));
+            let mut runner = crate::virtual_run::VirtualTest::new(plan.clone()).unwrap();
+            let limits = crate::drive::Limits { duration: None, drain: Duration::from_secs(2) };
+            let ran = crate::drive::drive(&plan, &mut runner, limits, |_, _| true).unwrap();
+            let [from, to] = &ran.report.ports[..] else { panic!("{:?}", ran.report.ports) };
+            assert_eq!((from.frames_tx, to.frames_rx), (2, 2), "{rate}/s, counted: {is_counted}");
+        }
+    }
+}
+
 #[test]
 fn frames_of_a_predefined_mix_grow_to_what_they_need() {
     let packet = json!([{"ethernet": {}}, {"vlan": {}}, {"ipv4": {}}, {"udp": {}}]);
