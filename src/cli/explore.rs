@@ -170,7 +170,8 @@ impl ExploreArgs {
 pub fn run(args: &ExploreArgs) -> Result<ExitCode> {
     Kind::Lab.expect(&args.file)?;
     let axes = args.axes()?;
-    let file = LabFile::read(&args.file).and_then(|file| file.only(args.variant.as_deref()));
+    let file =
+        LabFile::read(&args.file).and_then(|file| file.without_study(args.variant.as_deref()));
     let file = file.map_err(bad_input)?;
     let jobs = study::jobs(args.jobs);
     // Each job has its own lab in memory.

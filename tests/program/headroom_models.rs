@@ -330,6 +330,19 @@ fn rates_above_400g_have_answers_that_say_what_is_assumed() {
         assert_eq!(assumed.count(), 4, "{out}");
         let rows = json(&format!("compare --rate {rate} --length 100m"));
         assert!(rows.as_array().unwrap().iter().all(|r| r["bytes"].as_u64() > Some(0)), "{rows}");
+        assert!(rows[0]["assumed"][0].as_str().unwrap().starts_with("assumed: "), "{rows}");
+        // Tables say so without --explain.
+        let assumed = "assumed: the times of 400GBASE-R";
+        prints(
+            &format!("calc --model ieee --rate {rate} --length 100m"),
+            &["\nassumed: the times"],
+        );
+        prints(&format!("compare --rate {rate} --length 100m"), &[&format!("ieee: {assumed}")]);
+        prints(&format!("reach --headroom 1MB --rate {rate}"), &[&format!("BASE-R: {assumed}")]);
+    }
+    for verb in ["calc --model ieee --length 1m", "compare --length 1m", "reach --headroom 1MB"] {
+        let out = sluice(&format!("{verb} --rate 400G"));
+        assert!(!String::from_utf8_lossy(&out.stdout).contains("assumed"), "{verb}");
     }
     // 400G for comparison: nothing is assumed, and times are the same, so bits are twice as many.
     let delay = |rate: u64| {
@@ -412,6 +425,15 @@ fn refusals_name_the_option_and_the_remedy() {
         ("calc --model sonic --rate 10G --length 1m --lossless-mtu 20", ["--lossless-mtu", "64"]),
         ("calc --model mlx5 --rate 10G --length 1m --buffer 1KiB", ["--buffer", "too small"]),
         ("calc --model ieee --rate 10GB --length 1m", ["--rate", "bits"]),
+        ("calc --model sonic --rate 10G --length 1m --groups 0", ["--groups", "0 is not in 1.."]),
+        (
+            "calc --model sonic --rate 10G --length 1m --ports 2",
+            ["--over-subscribe-ratio", "required"],
+        ),
+        (
+            "calc --model sonic --rate 10G --length 1m --over-subscribe-ratio 2 --ports 0",
+            ["--ports", "0 is not in 1.."],
+        ),
         ("calc --model ieee --rate 10G --length 1m --macsec-pfc", ["--macsec", "required"]),
     ] {
         refused(args, &parts);

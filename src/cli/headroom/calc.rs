@@ -58,6 +58,9 @@ struct View {
     terms: Vec<Term>,
     #[serde(flatten)]
     figures: BTreeMap<&'static str, u64>,
+    /// Sources of assumed values, which the terms have as well.
+    #[serde(skip)]
+    assumed: Vec<&'static str>,
 }
 
 impl View {
@@ -70,6 +73,7 @@ impl View {
             cells: cell.map(|cell| estimate.cells(cell)),
             formula: estimate.formula,
             terms: estimate.terms.clone(),
+            assumed: estimate.assumed(),
             figures: estimate.figures.iter().map(|(name, Bytes(n))| (*name, *n)).collect(),
         }
     }
@@ -123,6 +127,9 @@ fn text(args: &CalcArgs, view: &View) -> String {
     out.push('\n');
     for (name, octets) in &view.figures {
         out += &format!("{}: {} B\n", name.replace('_', " "), count(*octets));
+    }
+    for source in &view.assumed {
+        out += &format!("{source}\n");
     }
     if args.explain {
         out += &format!("\n= {}\n\n{}", view.formula, table(&view.terms));

@@ -12,7 +12,7 @@ use super::inputs::LinkArgs;
 use crate::cli::{Format, bad_input, terminal};
 use crate::config::quantity::Size;
 use crate::headroom::Term;
-use crate::headroom::models::Model;
+use crate::headroom::models::{Estimate, Model};
 use crate::printable;
 use crate::units::{BitsPerSec, Bytes};
 use ::text::{Align, Table, count};
@@ -59,6 +59,9 @@ struct Row {
     max_frame: Option<u64>,
     #[serde(flatten)]
     answer: Answer,
+    /// Sources of assumed values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    assumed: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     formula: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -127,7 +130,8 @@ fn rows(args: &CompareArgs) -> Result<Vec<Row>> {
     if let Some((option, bytes)) = measured(args)? {
         ensure!(bytes <= u64::from(u32::MAX), "{option}: is more than 4 GiB, which no buffer has");
         let (model, answer) = ("measured".into(), sum(bytes * 8));
-        rows.push(Row { model, max_frame: None, answer, formula: None, terms: vec![] });
+        let (assumed, terms) = (vec![], vec![]);
+        rows.push(Row { model, max_frame: None, answer, assumed, formula: None, terms });
     }
     let both = [
         (Model::Ieee, "ieee", link),
@@ -140,6 +144,7 @@ fn rows(args: &CompareArgs) -> Result<Vec<Row>> {
     for (model, name, link) in both {
         let (model, max_frame) = (link.estimate(model), Some(link.frame(model).0));
         let (mut formula, mut terms) = (None, vec![]);
+        let assumed = model.as_ref().map_or_else(|_| vec![], Estimate::assumed);
         let answer = match model {
             Ok(estimate) => {
                 if args.explain {
@@ -150,7 +155,7 @@ fn rows(args: &CompareArgs) -> Result<Vec<Row>> {
             // One model without an answer does not hide the others.
             Err(error) => Answer::None { refused: error.to_string() },
         };
-        rows.push(Row { model: name.into(), max_frame, answer, formula, terms });
+        rows.push(Row { model: name.into(), max_frame, answer, assumed, formula, terms });
     }
     relate(&mut rows);
     Ok(rows)
@@ -234,9 +239,14 @@ fn text(args: &CompareArgs, rows: &[Row]) -> String {
         let [bytes, bits, time, cells, percent] = cells;
         side_by_side.row([row.model.clone(), frame, bytes, bits, time, cells, percent]);
     }
-    let gap = if refused.is_empty() { "" } else { "\n" };
+    let of_row = |row: &Row| {
+        let lines = row.assumed.iter().map(|source| format!("{}: {source}\n", row.model));
+        lines.collect::<String>()
+    };
+    let notes = refused + &rows.iter().map(of_row).collect::<String>();
+    let gap = if notes.is_empty() { "" } else { "\n" };
     let sums: String = rows.iter().map(explained).collect();
-    format!("{}, {}\n\n{side_by_side}{gap}{refused}{sums}", args.link.rate, args.link.length)
+    format!("{}, {}\n\n{side_by_side}{gap}{notes}{sums}", args.link.rate, args.link.length)
 }
 
 /// Explanation of a model's sum, if requested.

@@ -102,7 +102,7 @@ struct SonicArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     over_subscribe_ratio: Option<u16>,
     /// Number of lossless groups of a port; shows the port's total. Default: 2.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     groups: Option<u8>,
     /// Number of lossy groups of a port that have a profile. Default: 0.
     #[arg(long, value_name = "N")]
@@ -111,7 +111,8 @@ struct SonicArgs {
     #[arg(long, value_name = "SIZE")]
     max_headroom: Option<Size>,
     /// Number of ports with lossless groups, for the shared headroom pool. Default: 1.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "over_subscribe_ratio")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     ports: Option<u16>,
 }
 

@@ -71,6 +71,9 @@ struct Row {
     /// and 1,000,000 if it suffices for all that the model accepts.
     #[serde(skip_serializing_if = "Option::is_none")]
     metres: Option<f64>,
+    /// Sources of assumed values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    assumed: Vec<&'static str>,
 }
 
 /// Calculates and prints.
@@ -165,6 +168,7 @@ fn row(args: &ReachArgs, link: &IeeeArgs) -> Result<Row, ModelError> {
     let phy_metres = interface.phy().longest_m().map(|metres| metres as f64);
     // A longer cable than the PHY's own would have no link.
     let metres = metres.map(|metres: f64| phy_metres.map_or(metres, |most| metres.min(most)));
+    let estimate = ieee::estimate(&inputs)?;
     Ok(Row {
         rate_bps: rate.get(),
         phy: match interface.phy() {
@@ -178,9 +182,10 @@ fn row(args: &ReachArgs, link: &IeeeArgs) -> Result<Row, ModelError> {
             Some(_) => "data",
         },
         macsec_octets: inputs.macsec.map(|macsec| macsec.octets().0),
-        needed_without_cable: ieee::estimate(&inputs)?.bytes().0,
+        needed_without_cable: estimate.bytes().0,
         phy_metres,
         metres,
+        assumed: estimate.assumed(),
     })
 }
 
@@ -203,5 +208,12 @@ fn text(args: &ReachArgs, rows: &[Row]) -> String {
         };
     };
     let table = Table::of(rows, &columns);
-    format!("headroom {} B\n\n{table}", count(args.headroom.0))
+    let notes = rows
+        .iter()
+        .flat_map(|row| row.assumed.iter().map(|source| format!("{}: {source}\n", row.phy)));
+    // One line for each PHY, which has a row for each FEC and MACsec.
+    let mut notes: Vec<String> = notes.collect();
+    notes.dedup();
+    let gap = if notes.is_empty() { "" } else { "\n" };
+    format!("headroom {} B\n\n{table}{gap}{}", count(args.headroom.0), notes.concat())
 }

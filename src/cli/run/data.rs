@@ -142,15 +142,29 @@ impl Rows {
     /// # Errors
     /// Bad input: the file cannot be written, has rows, or has another use.
     pub(in crate::cli) fn new(path: Option<&Path>, outputs: &mut Outputs) -> Result<Self> {
-        let Some(path) = path else { return Ok(Self { open: None, failed: None }) };
-        outputs.claim("--rows", path)?;
-        let file = RowFile::begin(path).map_err(|error| refused(path, error))?;
-        Ok(Self { open: Some((file, path.to_owned())), failed: None })
+        Self::open(path, outputs, refused)
     }
 
-    /// Does the same for the file of the arguments.
+    /// Does the same for the file of the arguments, whose rows a later command can go on with.
     pub(super) fn begin(args: &RunArgs, outputs: &mut Outputs) -> Result<Self> {
-        Self::new(args.rows.as_deref(), outputs)
+        Self::open(args.rows.as_deref(), outputs, |path, error| match error {
+            RowError::There => {
+                let what = "it has rows; go on with them by --resume, or give another file";
+                bad_input(anyhow!("--rows {}: {what}", quoted(path)))
+            }
+            other => refused(path, other),
+        })
+    }
+
+    fn open(
+        path: Option<&Path>,
+        outputs: &mut Outputs,
+        wrong: impl FnOnce(&Path, RowError) -> anyhow::Error,
+    ) -> Result<Self> {
+        let Some(path) = path else { return Ok(Self { open: None, failed: None }) };
+        outputs.claim("--rows", path)?;
+        let file = RowFile::begin(path).map_err(|error| wrong(path, error))?;
+        Ok(Self { open: Some((file, path.to_owned())), failed: None })
     }
 
     /// Opens the file of the arguments to go on with it, and hands over its rows, each with the number of

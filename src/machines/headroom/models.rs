@@ -68,6 +68,15 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// Returns the sources of values that are assumed, because no table has them.
+    #[must_use]
+    pub fn assumed(&self) -> Vec<&'static str> {
+        let sources = self.terms.iter().map(|term| term.source);
+        let mut assumed: Vec<_> = sources.filter(|source| source.starts_with("assumed")).collect();
+        assumed.dedup();
+        assumed
+    }
+
     /// Returns the sum of the terms in bits.
     #[must_use]
     pub fn bits(&self) -> u64 {

@@ -141,10 +141,16 @@ impl Packets {
             Some(0xa1b2_cd34) => (false, 24),
             _ => return format("it starts like no pcap or pcapng file"),
         };
-        let rest = self.input_octets(20)?;
-        let Some(network) = rest.and_then(|rest| self.order.u32(&rest, 16)) else {
-            return format("it ends within its header");
-        };
+        let Some(rest) = self.input_octets(20)? else { return format("it ends within its header") };
+        let half = |place: usize| self.order.u16(&rest, place).unwrap_or(0);
+        let (major, minor) = (half(0), half(2));
+        // Others have another layout: before 2.3 the two lengths of a packet stood the other way round.
+        if major != 2 || !(3..=4).contains(&minor) {
+            let what =
+                format!("it is of version {major}.{minor} of pcap, and 2.3 and 2.4 are known");
+            return format(what);
+        }
+        let network = self.order.u32(&rest, 16).unwrap_or(0);
         // The upper bits say if packets have an FCS, and of how many 16-bit words.
         let fcs = network & 0x0400_0000 != 0 && network >> 28 == FCS_BYTES / 2;
         let unit = Unit::Decimal(if nanoseconds { 9 } else { 6 });
@@ -169,11 +175,22 @@ impl Packets {
         };
         self.format = Format::Pcapng { interfaces: Vec::new() };
         let len = self.order.u32(len, 0).unwrap_or(0);
-        match len.checked_sub(12) {
-            // Type, length and magic are read; a header without options has 28 bytes.
-            Some(rest) if len >= 28 => self.skip(rest),
-            _ => format("a section header is too short"),
+        // Type, length, magic and version are read; a header without options has 28 bytes.
+        let Some(rest) = len.checked_sub(16).filter(|_| len >= 28) else {
+            return format("a section header is too short");
+        };
+        let version = self.octets(4)?;
+        let half = |place: usize| self.order.u16(&version, place).unwrap_or(0);
+        // A minor version adds to the format, another major one has another layout (section 4.1 of the draft).
+        if half(0) != 1 {
+            let what = format!(
+                "a section is of version {}.{} of pcapng, and 1 is known",
+                half(0),
+                half(2)
+            );
+            return format(what);
         }
+        self.skip(rest)
     }
 
     /// Reads the next packet. `None` at the end of the file.

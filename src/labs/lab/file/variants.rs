@@ -100,7 +100,7 @@ impl LabFile {
     ///
     /// # Errors
     /// There is no such variant.
-    pub fn only(&self, variant: Option<&str>) -> Result<Self, ConfigError> {
+    fn only(&self, variant: Option<&str>) -> Result<Self, ConfigError> {
         let (rest, _) = self.merged(variant)?;
         let (name, digest) = (self.name.clone(), self.digest.clone());
         Ok(Self {
@@ -112,6 +112,22 @@ impl LabFile {
             fields: Vec::new(),
             digest,
         })
+    }
+
+    /// Returns the file that a variant, or none, makes of this one, for a study with other axes than those of a file.
+    ///
+    /// # Errors
+    /// There is no such variant, or the file has a sweep or a search, which would be left out.
+    pub fn without_study(&self, variant: Option<&str>) -> Result<Self, ConfigError> {
+        for (field, is_there) in
+            [(study::FIELD, self.sweep.is_some()), (study::SEARCH_FIELD, self.search.is_some())]
+        {
+            if is_there {
+                let what = "the axes of this command are the only ones; take it out, or give its fields here";
+                return Err(ConfigError::one(&self.name, Finding::new(None, field, what)));
+            }
+        }
+        self.only(variant)
     }
 
     /// Returns the file with a sweep over these axes, instead of its own.

@@ -27,7 +27,7 @@ pub enum RowError {
     Foreign(u64, String),
     #[error("line {0} has run {1} of {2} again; leave out one of the lines")]
     Twice(u64, u64, String),
-    #[error("it has rows; go on with them by --resume, or give another file")]
+    #[error("it has rows; give another file")]
     There,
 }
 

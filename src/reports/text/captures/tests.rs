@@ -243,6 +243,39 @@ fn times_at_both_ends_of_the_range_have_an_instant() {
     assert_eq!(instants[4].as_picos() - first, u128::from(u64::MAX) * SECOND as u128);
 }
 
+/// Their layout is unknown, so the numbers in them mean something else.
+#[test]
+fn files_of_other_versions_are_refused() {
+    for order in ORDERS {
+        let pcap = |major: u16, minor: u16| {
+            let mut file = order.pcap(0xa1b2_c3d4, 0, 1, &[(0, 0, &[1; 60], 60)]);
+            file[4..8].copy_from_slice(&[order.half(major), order.half(minor)].concat());
+            read(&file).map(|all| all.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!((pcap(2, 4), pcap(2, 3)), (Ok(1), Ok(1)));
+        for (major, minor) in [(9, 9), (2, 2), (2, 5), (1, 4), (0, 0)] {
+            let why = pcap(major, minor).unwrap_err();
+            assert!(why.contains(&format!("version {major}.{minor} of pcap")), "{why}");
+        }
+        let section = |major: u16, minor: u16| {
+            let mut section = order.section();
+            section[12..16].copy_from_slice(&[order.half(major), order.half(minor)].concat());
+            let packet = order.enhanced(0, 0, (&[1; 60], 60), &[]);
+            [section, order.interface(1, 0, &[]), packet].concat()
+        };
+        for minor in [0, 2] {
+            assert_eq!(read(&section(1, minor)).unwrap().len(), 1);
+        }
+        for major in [0, 2] {
+            let why = read(&section(major, 0)).unwrap_err().to_string();
+            assert!(why.contains(&format!("version {major}.0 of pcapng")), "{why}");
+            // Also where it is not the first section.
+            let why = read(&[section(1, 0), section(major, 0)].concat()).unwrap_err().to_string();
+            assert!(why.contains(&format!("version {major}.0 of pcapng")), "{why}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_ethernet_capture_is_refused_with_the_reason() {
     let order = Order::Little;

@@ -168,6 +168,27 @@ fn the_digest_covers_every_file_that_is_named_and_no_other() {
     assert_eq!(digest(), before);
 }
 
+/// Its axes would be left out without a word.
+#[test]
+fn a_lab_with_a_sweep_or_a_search_is_refused_where_a_command_has_its_own_axes() {
+    let lab = "topology: {star: {hosts: 2}}\nvariants: {a: {}}\n";
+    let of = |more: &str, variant| {
+        let file = LabFile::parse("f.yaml", &format!("{lab}{more}\n")).unwrap();
+        file.without_study(variant).map(|_| ()).map_err(|error| error.to_string())
+    };
+    for variant in [None, Some("a")] {
+        assert_eq!(of("", variant), Ok(()));
+        for (field, more) in [
+            ("sweep", "sweep: {seed: 1..2}"),
+            ("search", "search: {least: {defaults.links.length: [5m, 500m]}}"),
+        ] {
+            let error = of(more, variant).unwrap_err();
+            assert!(error.contains(field) && error.contains("take it out"), "{error}");
+        }
+    }
+    assert!(of("", Some("b")).unwrap_err().contains('b'));
+}
+
 #[test]
 fn a_lab_that_is_one_run_is_read_with_its_generator_and_one_of_several_is_refused() {
     let folder = Folder::new("load-raw");
