@@ -99,7 +99,6 @@ pub(super) const LEAKS: Test = describe! {
     topology: Topology::T3,
     uncertainty: "Time stamps of the tester, for the frames until the first pause. None for those that are \
                   held: counts.",
-    scope: Scope::Device,
 };
 
 /// Margin in cells.

@@ -8,13 +8,13 @@ use crate::counters::Counter;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
 use crate::setup::{Action, ExpectedWatchdog};
-use crate::test::{Context, Level, Scope, Test};
+use crate::test::{Context, Level, Test};
 use crate::trial::{
     Control, DETECTION, Flow, FlowId, Limit, LinkChange, Port, Rate, Setting, Trial, pfc_frame,
 };
 use ground::statistics::percentile;
 use ground::time::Duration;
-use ground::units::{Priority, PrioritySet, Quanta};
+use ground::units::{PRIORITIES, Priority, PrioritySet, Quanta};
 
 /// Frames' times for which A is held back before it resumes.
 const HELD: u64 = 64;
@@ -45,22 +45,28 @@ pub(super) fn expected(cx: &Context<'_>) -> Result<ExpectedWatchdog, TrialError>
     Ok(dog)
 }
 
-/// Sends a lossless priority from A at 90 % of the line, and a lossy one at 5 %, into a storm at B for the
-/// lossless one, which lasts for three detection times. Flow 0 is that of the lossless one.
+/// Share of the line of all flows beside that of a storm.
+const SHARE_BESIDE: f64 = 0.05;
+
+/// Sends a lossless priority from A at 90 % of the line, and others at 5 % in all, into a storm at B for the
+/// lossless one, which lasts for three detection times. Flow 0 is that of the lossless one, and the others follow.
 pub(super) fn observe_storm(
     cx: &mut Context<'_>,
     dog: ExpectedWatchdog,
+    priority: Priority,
+    others: &[Priority],
 ) -> Result<Storm, TrialError> {
     let [a, b] = cx.ports()?;
-    let (priority, other) = (cx.lossless()?, cx.lossy()?);
     let pause = cx.setup.storm_pause();
-    let start = cx.setup.times.baseline;
+    let share = SHARE_BESIDE / others.len().max(1) as f64;
+    let start = rest(cx, interval(cx, share));
     let length = dog.detection.saturating_mul(3) + pause;
     let traffic = start + length + pause + dog.restoration.saturating_mul(3) + dog.poll;
     let mut trial = Trial::new("storm for the watchdog", traffic + cx.setup.times.drain);
     trial.storms = true;
     // At 90 % the device soon fills up and pauses A. That A may send again shows the detection.
-    for (priority, share) in [(priority, 0.9), (other, 0.05)] {
+    let others = others.iter().map(|other| (*other, share));
+    for (priority, share) in core::iter::once((priority, 0.9)).chain(others) {
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(share)));
     }
@@ -82,9 +88,35 @@ pub(super) fn observe_storm(
     Ok(Storm { observed, begin, last, end, detected, restored })
 }
 
-/// Returns the priority next to that of a storm: lossless as well if there are two.
-pub(super) fn other_priority(cx: &Context<'_>) -> Result<Priority, TrialError> {
-    cx.setup.lossless.iter().nth(1).map_or_else(|| cx.lossy(), Ok)
+/// Runs a part of a test for the lossless priorities of which one after the other has a storm.
+///
+/// # Errors
+/// As the part, or there is no lossless priority.
+pub(super) fn each_stormed(
+    cx: &mut Context<'_>,
+    part: impl Fn(&mut Context<'_>, Priority) -> Result<(), TrialError>,
+) -> Result<(), TrialError> {
+    cx.lossless()?;
+    let stormed = cx.each_lossless();
+    cx.for_each("storm of priority", &stormed, part)
+}
+
+/// Returns the queues that a storm of a priority must leave alone: at level quick the neighbour, else all others.
+pub(super) fn spared(cx: &Context<'_>, stormed: Priority) -> Result<Vec<Priority>, TrialError> {
+    Ok(cx.others(stormed, cx.neighbour(stormed)?))
+}
+
+/// Returns the interval of frames of a share of the line.
+pub(super) fn interval(cx: &Context<'_>, share: f64) -> Duration {
+    Duration::from_nanos_f64(cx.setup.line_time(storm::SIZE).as_nanos_f64() / share)
+}
+
+/// Frames of a flow at rest.
+const AT_REST: u64 = 64;
+
+/// Returns the time before a storm: at level full, where flows may be slow, one with frames enough of each.
+pub(super) fn rest(cx: &Context<'_>, interval: Duration) -> Duration {
+    cx.setup.times.baseline.max(cx.by_level(Duration::ZERO, interval.saturating_mul(AT_REST)))
 }
 
 /// Returns three detection times, or the time of 400 frames at a share of the line if that is longer,
@@ -142,8 +174,8 @@ pub(super) const IN_TIME: Test = describe! {
     purpose: "A queue that is paused for too long is taken for stormed, and restored after the storm.",
     clause: "SONiC PFC watchdog; the times are the device's configuration",
     procedure: "A sends on one lossless priority to B, which pauses it for three detection times; 3 storms, \
-                at level full 20. The device fills up and pauses A, until it drops what it holds: then A \
-                may send again.",
+                at level full 20 for each lossless priority. The device fills up and pauses A, until it drops \
+                what it holds: then A may send again.",
     pass: "The median time until A sends again is the detection time, and that from the last pause to the \
            first frame at B the restoration time, up to a poll (`expected.watchdog`) and the \
            times to react more.",
@@ -156,12 +188,20 @@ pub(super) const IN_TIME: Test = describe! {
 fn in_time(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = expected(cx)?;
     cx.ports::<2>()?;
-    let priority = cx.lossless()?;
+    each_stormed(cx, |cx, priority| in_time_of(cx, dog, priority))
+}
+
+fn in_time_of(
+    cx: &mut Context<'_>,
+    dog: ExpectedWatchdog,
+    priority: Priority,
+) -> Result<(), TrialError> {
+    let other = cx.lossy()?;
     let (mut detected, mut restored) = (Vec::new(), Vec::new());
     let mut u = Duration::ZERO;
     let storms = cx.by_level(3, 20);
     for _ in 0..storms {
-        let storm = observe_storm(cx, dog)?;
+        let storm = observe_storm(cx, dog, priority, &[other])?;
         u = u.max(storm.observed.uncertainty);
         detected.extend(storm.detected.map(|at| at.saturating_sub(storm.begin)));
         restored.extend(storm.restored.map(|at| at.saturating_sub(storm.last)));
@@ -195,7 +235,8 @@ pub(super) const SHORT_STORMS: Test = describe! {
     procedure: "Flows on one lossless priority and on another, each at 5 % of the line, from A to B. B pauses \
                 the lossless one for half of the detection time (`expected.watchdog`); then for 90 % of \
                 the time in short pauses for 5 detection times, at level full 60; then in 5 storms, at \
-                level full 15, of half of the detection time with a quarter of it between.",
+                level full 15, of half of the detection time with a quarter of it between. At level full \
+                each lossless priority is paused so, with flows on all others, which share the 5 %.",
     pass: "No frame is lost.",
     source: "sonic-mgmt pfcwd no-trigger and burst, L12",
     run: short_storms,
@@ -203,54 +244,71 @@ pub(super) const SHORT_STORMS: Test = describe! {
     uncertainty: "None: counts.",
 };
 
-/// Share of the line of each flow: less than what a queue sends that is paused for 90 % of the time.
+/// Share of the line of the flow, and of all others: less than what a queue sends that is paused for 90 % of the time.
 const THROTTLED_SHARE: f64 = 0.05;
 
 fn short_storms(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = expected(cx)?;
     cx.ports::<2>()?;
+    each_stormed(cx, |cx, priority| short_storms_of(cx, dog, priority))
+}
+
+fn short_storms_of(
+    cx: &mut Context<'_>,
+    dog: ExpectedWatchdog,
+    priority: Priority,
+) -> Result<(), TrialError> {
     let half = dog.detection.div(2);
-    judge_harmless(cx, "one short storm", half, |cx, trial, port, priority| {
+    judge_harmless(cx, priority, "one short storm", half, |cx, trial, port| {
         add_storms(cx, trial, port, priority, dog, 1);
     })?;
     let long = dog.detection.saturating_mul(cx.by_level(5, 60));
-    judge_harmless(cx, "pauses for 90 % of the time", long, |cx, trial, port, priority| {
+    judge_harmless(cx, priority, "pauses for 90 % of the time", long, |cx, trial, port| {
         add_throttle(cx, trial, port, priority, long, dog);
     })?;
     let bursts = cx.by_level(5, 15);
     let long = dog.detection.saturating_mul(bursts);
-    judge_harmless(cx, "short storms", long, |cx, trial, port, priority| {
+    judge_harmless(cx, priority, "short storms", long, |cx, trial, port| {
         add_storms(cx, trial, port, priority, dog, bursts);
     })
 }
 
-/// Runs a trial with a stimulus of a length at the port of the receiver, and judges that nothing is lost.
+/// Runs a trial with a stimulus of a length for a priority at the port of the receiver, and judges that nothing is
+/// lost. The stimulus begins after the time of [`spared_rest`].
 fn judge_harmless(
     cx: &mut Context<'_>,
+    priority: Priority,
     name: &str,
     length: Duration,
-    stimulus: impl Fn(&Context<'_>, &mut Trial, Port, Priority),
+    stimulus: impl Fn(&Context<'_>, &mut Trial, Port),
 ) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
-    let both = [cx.lossless()?, other_priority(cx)?];
+    let others = spared(cx, priority)?;
     let times = cx.setup.times;
-    let start = times.baseline;
+    let start = spared_rest(cx);
     let traffic = start + length + times.settle;
     let mut trial = Trial::new(name, traffic + times.drain);
     // Otherwise a trial that comes close to the detection time is refused.
     trial.storms = true;
-    for priority in both {
+    let share = THROTTLED_SHARE / others.len().max(1) as f64;
+    let others = others.into_iter().map(|other| (other, share));
+    for (priority, share) in core::iter::once((priority, THROTTLED_SHARE)).chain(others) {
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
-        trial.flow(flow.rate(Rate::Line(THROTTLED_SHARE)));
+        trial.flow(flow.rate(Rate::Line(share)));
     }
-    stimulus(cx, &mut trial, b, both[0]);
+    stimulus(cx, &mut trial, b);
     let observed = cx.observe(&trial)?;
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
-    for (n, priority) in both.into_iter().enumerate() {
-        let what = format!("lost frames of priority {priority} ({name})");
+    for (n, flow) in trial.flows.iter().enumerate() {
+        let what = format!("lost frames of priority {} ({name})", flow.priority);
         cx.count(what, observed.tally(FlowId(n)).lost(), Limits::exactly(0.0));
     }
     Ok(())
+}
+
+/// Returns the time before pauses that are harmless, with frames of all priorities that there may be.
+fn spared_rest(cx: &Context<'_>) -> Duration {
+    rest(cx, interval(cx, THROTTLED_SHARE / PRIORITIES as f64))
 }
 
 /// Adds storms of half of the detection time, with a quarter of it between.
@@ -262,7 +320,7 @@ fn add_storms(
     dog: ExpectedWatchdog,
     storms: u64,
 ) {
-    let start = cx.setup.times.baseline;
+    let start = spared_rest(cx);
     let half = dog.detection.div(2);
     for n in 0..storms {
         let at = start + dog.detection.div(4).saturating_mul(3 * n);
@@ -279,7 +337,7 @@ fn add_throttle(
     length: Duration,
     dog: ExpectedWatchdog,
 ) {
-    let start = cx.setup.times.baseline;
+    let start = spared_rest(cx);
     let quantum = Quanta(1).at(cx.setup.rate).as_picos().max(1);
     let quanta = dog.detection.div(2).as_picos() / quantum;
     let quanta = Quanta(quanta.clamp(1, u64::from(u16::MAX)) as u16);
@@ -296,8 +354,8 @@ pub(super) const EMPTY_QUEUE: Test = describe! {
     purpose: "A peer that pauses a queue with nothing to send does no harm: it is not taken for a storm, and \
               frames that come later are held.",
     clause: "SONiC PFC watchdog; the rule is the device's",
-    procedure: "B pauses one lossless priority without frames for 10 detection times (`expected.watchdog`). \
-                Then A sends 10 frames, and B resumes after 0.4 detection times more.",
+    procedure: "B pauses one lossless priority, at level full each, without frames for 10 detection times \
+                (`expected.watchdog`). Then A sends 10 frames, and B resumes after 0.4 detection times more.",
     pass: "All frames arrive, and the device has counted no storm of the queue. With \
            `expected.watchdog.idle` both are recorded as policy. Where the device's counters are not read, \
            that part is skipped.",
@@ -312,8 +370,16 @@ const FRAMES: u32 = 10;
 
 fn empty_queue(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = expected(cx)?;
+    cx.ports::<2>()?;
+    each_stormed(cx, |cx, priority| empty_queue_of(cx, dog, priority))
+}
+
+fn empty_queue_of(
+    cx: &mut Context<'_>,
+    dog: ExpectedWatchdog,
+    priority: Priority,
+) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
-    let priority = cx.lossless()?;
     let times = cx.setup.times;
     let start = times.baseline;
     let late = start + dog.detection.saturating_mul(10);
@@ -365,7 +431,8 @@ pub(super) const NO_STORM: Test = describe! {
                 time of zero, at level full 1000, for three detection times (`expected.watchdog`). Then B \
                 pauses the priority, and its link goes down after half of a detection time, and comes back \
                 a detection time later without a storm. At last the detection time of the device's port is \
-                doubled while it runs, and B pauses the priority for 1.5 and for 4 of the old ones.",
+                doubled while it runs, and B pauses the priority for 1.5 and for 4 of the old ones. At level \
+                full the same for each lossless priority.",
     pass: "The XON frames cost no frame, and the flow keeps its rate within {rate}. From the settling time after \
            the link is back no frame is lost for two detection times. With the doubled time the shorter \
            storm costs no frame, and the longer one does. Where the tester cannot take its link down, or has \
@@ -373,7 +440,6 @@ pub(super) const NO_STORM: Test = describe! {
     source: "sonic-mgmt issue 21223; sonic-swss issues 1586, 4581, 842",
     run: no_storm,
     aliases: &["pfcwd_xon", "pfcwd_port_flap"],
-    scope: Scope::Device,
 };
 
 /// Share of the line.
@@ -382,9 +448,11 @@ const FLOW_SHARE: f64 = 0.2;
 fn no_storm(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = expected(cx)?;
     cx.ports::<2>()?;
-    judge_xon(cx, dog)?;
-    skip_missing(cx, "link failure in a storm", |cx| judge_link_failure(cx, dog))?;
-    skip_missing(cx, "another detection time", |cx| judge_doubled(cx, dog))
+    each_stormed(cx, |cx, priority| {
+        judge_xon(cx, dog, priority)?;
+        skip_missing(cx, "link failure in a storm", |cx| judge_link_failure(cx, dog, priority))?;
+        skip_missing(cx, "another detection time", |cx| judge_doubled(cx, dog, priority))
+    })
 }
 
 /// Runs a part of the test, which is skipped if something is missing.
@@ -403,13 +471,16 @@ fn skip_missing(
 }
 
 /// Judges storms with twice the detection time.
-fn judge_doubled(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), TrialError> {
+fn judge_doubled(
+    cx: &mut Context<'_>,
+    dog: ExpectedWatchdog,
+    priority: Priority,
+) -> Result<(), TrialError> {
     if !cx.has(Capability::Settings) {
         let what = "adapter is missing, or changes no settings; add it to the file";
         return Err(TrialError::Missing(what.to_owned()));
     }
     let [a, b] = cx.ports()?;
-    let priority = cx.lossless()?;
     let times = cx.setup.times;
     let start = times.baseline;
     let half = dog.detection.div(2);
@@ -440,9 +511,12 @@ fn judge_doubled(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), Tria
 }
 
 /// Judges XON frames alone.
-fn judge_xon(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), TrialError> {
+fn judge_xon(
+    cx: &mut Context<'_>,
+    dog: ExpectedWatchdog,
+    priority: Priority,
+) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
-    let priority = cx.lossless()?;
     let times = cx.setup.times;
     let frames = cx.by_level(100, 1000);
     let length = judged_time(cx, dog, FLOW_SHARE);
@@ -466,9 +540,12 @@ fn judge_xon(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), TrialErr
 }
 
 /// Judges a link failure in a storm.
-fn judge_link_failure(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), TrialError> {
+fn judge_link_failure(
+    cx: &mut Context<'_>,
+    dog: ExpectedWatchdog,
+    priority: Priority,
+) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
-    let priority = cx.lossless()?;
     let times = cx.setup.times;
     let start = times.baseline;
     let half = dog.detection.div(2);

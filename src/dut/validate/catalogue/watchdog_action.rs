@@ -7,9 +7,9 @@ use crate::judge::Limits;
 use crate::observation::Way;
 use crate::setup::ExpectedWatchdog;
 use crate::test::{Context, Level, Test, Topology};
-use crate::trial::{Control, Flow, FlowId, Limit, Rate, Trial};
+use crate::trial::{Control, Flow, FlowId, Limit, Port, Rate, Trial};
 use ground::time::Duration;
-use ground::units::{PrioritySet, Quanta};
+use ground::units::{Priority, PrioritySet, Quanta};
 use wire::pfc;
 
 /// Share of the line of each flow.
@@ -21,9 +21,9 @@ pub(super) const STORMED_QUEUE: Test = describe! {
     purpose: "After the detection the stormed queue is dropped, so that the storm does not spread: other \
               queues go on, and no peer is paused for it.",
     clause: "SONiC PFC watchdog; the action is the device's configuration",
-    procedure: "As V-W01, with a flow on another priority.",
+    procedure: "As V-W01, with one storm, and a flow on a lossy priority; at level full on each other one.",
     pass: "From the detection to the end of the storm no frame of the priority arrives, A receives no pause \
-           for it, and after the restoration it flows again. No frame of the other priority is lost.",
+           for it, and after the restoration it flows again. No frame of another priority is lost.",
     source: "sonic-mgmt pfcwd actions; sonic-buildimage issues 26248, 8483, 9430",
     run: stormed_queue,
     aliases: &["pfcwd_actions"],
@@ -32,17 +32,30 @@ pub(super) const STORMED_QUEUE: Test = describe! {
 
 fn stormed_queue(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = watchdog::expected(cx)?;
+    cx.ports::<2>()?;
+    watchdog::each_stormed(cx, |cx, priority| stormed_queue_of(cx, dog, priority))
+}
+
+fn stormed_queue_of(
+    cx: &mut Context<'_>,
+    dog: ExpectedWatchdog,
+    priority: Priority,
+) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
-    let (priority, other) = (cx.lossless()?, cx.lossy()?);
-    let storm = watchdog::observe_storm(cx, dog)?;
+    let others = cx.others(priority, cx.lossy()?);
+    let storm = watchdog::observe_storm(cx, dog, priority, &others)?;
     let observed = &storm.observed;
     // A sends what the pause has held at its whole line. If MACsec makes the line to B the slower one, the restored queue
     // congests it, and a lossy priority may lose frames.
     let congests = cx.port(b).overhead() > cx.port(a).overhead();
-    let lost = match congests {
-        true => observed.lost_in(FlowId(1), &(Duration::ZERO..storm.end)),
-        false => observed.tally(FlowId(1)).lost(),
-    };
+    let lost = others.iter().enumerate().map(|(n, other)| {
+        let flow = FlowId(n + 1);
+        match congests && !cx.setup.lossless.contains(*other) {
+            true => observed.lost_in(flow, &(Duration::ZERO..storm.end)),
+            false => observed.tally(flow).lost(),
+        }
+    });
+    let lost: Vec<u64> = lost.collect();
     let after =
         observed.of(FlowId(0), Way::Received).filter(|r| r.begin > storm.end).count() as u64;
     let Some(detected) = storm.detected else {
@@ -59,7 +72,9 @@ fn stormed_queue(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let none = Limits::exactly(0.0);
     cx.count(format!("frames of stormed priority {priority} that arrive"), arrived, none);
     cx.count(format!("pauses of priority {priority} after the detection"), pauses, none);
-    cx.count(format!("lost frames of priority {other}"), lost, none);
+    for (other, lost) in others.into_iter().zip(lost) {
+        cx.count(format!("lost frames of priority {other}"), lost, none);
+    }
     let what = format!("frames of priority {priority} after the storm");
     cx.count(what, after, Limits::at_least(1.0));
     Ok(())
@@ -74,7 +89,9 @@ pub(super) const OTHER_QUEUES: Test = describe! {
     procedure: "B pauses one lossless priority for three detection times (`expected.watchdog`). Flows at 5 % of \
                 the line: the priority from A to B, another one from A to B, which is lossless too if there \
                 are two, and the priority from B to C. Then B pauses two lossless priorities for three detection \
-                times, one of them for half of the restoration time more.",
+                times, one of them for half of the restoration time more. At level full each lossless \
+                priority has the storm, the other flows are those of all other priorities and to all other \
+                ports, which share 5 %, and each two lossless priorities are paused.",
     pass: "Frames of the stormed queue are lost; of the other flows none, and during the storm they keep \
            their rates within {rate}. Of two stormed queues the second one is restored by its own last pause: no \
            frame of it arrives before the restoration time after that.",
@@ -86,17 +103,38 @@ pub(super) const OTHER_QUEUES: Test = describe! {
 
 fn other_queues(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = watchdog::expected(cx)?;
+    cx.ports::<3>()?;
+    watchdog::each_stormed(cx, |cx, priority| {
+        judge_others(cx, dog, priority)?;
+        judge_apart(cx, dog, priority)
+    })
+}
+
+/// Judges that a storm of a priority changes nothing for other queues of the port, and for it at other ports.
+fn judge_others(
+    cx: &mut Context<'_>,
+    dog: ExpectedWatchdog,
+    priority: Priority,
+) -> Result<(), TrialError> {
     let [a, b, c] = cx.ports()?;
-    let (priority, other) = (cx.lossless()?, watchdog::other_priority(cx)?);
+    let others = watchdog::spared(cx, priority)?;
+    let ports = match cx.level {
+        Level::Quick => vec![c],
+        Level::Full => (0..cx.setup.alike()).map(Port).filter(|port| *port != b).collect(),
+    };
     let times = cx.setup.times;
-    let start = times.baseline;
-    let length = watchdog::judged_time(cx, dog, SHARE);
+    let share = SHARE / others.len().max(ports.len()) as f64;
+    let start = watchdog::rest(cx, watchdog::interval(cx, share));
+    let length = watchdog::judged_time(cx, dog, share);
     let traffic = start + length + times.settle;
     let mut trial = Trial::new("storm for one queue", traffic + times.drain);
     trial.storms = true;
-    for (ends, priority) in [((a, b), priority), ((a, b), other), ((b, c), priority)] {
+    let beside = others.iter().map(|other| ((a, b), *other, share));
+    let elsewhere = ports.iter().map(|to| ((b, *to), priority, share));
+    let stormed = core::iter::once(((a, b), priority, SHARE));
+    for (ends, priority, share) in stormed.chain(beside).chain(elsewhere) {
         let flow = Flow::new(ends, priority, Limit::Time(traffic));
-        trial.flow(flow.rate(Rate::Line(SHARE)));
+        trial.flow(flow.rate(Rate::Line(share)));
     }
     storm::add(cx, &mut trial, b, PrioritySet::of(priority), &(start..start + length));
     let observed = cx.observe(&trial)?;
@@ -104,24 +142,44 @@ fn other_queues(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let stormed = observed.tally(FlowId(0)).lost();
     cx.count("lost frames of the stormed queue", stormed, Limits::at_least(1.0));
     let storm = start..start + length;
-    // Flow 1 shares the port with the storm, flow 2 the priority.
-    for (n, which) in [(1, "the other queue"), (2, "the other port")] {
+    for (n, flow) in trial.flows.iter().enumerate().skip(1) {
+        // Those to B share the port with the storm, the others the priority.
+        let which = match flow.to == b {
+            true => format!("the other queue, of priority {}", flow.priority),
+            false => format!("the other port, {}", cx.port(flow.to).name),
+        };
         let lost = observed.tally(FlowId(n)).lost();
         cx.count(format!("lost frames of {which}"), lost, Limits::exactly(0.0));
         cx.rate(&observed, &trial, FlowId(n), &storm);
     }
-    judge_apart(cx, dog)
+    Ok(())
 }
 
 /// Judges that the restoration of a queue restores no other one.
-fn judge_apart(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), TrialError> {
+fn judge_apart(
+    cx: &mut Context<'_>,
+    dog: ExpectedWatchdog,
+    first: Priority,
+) -> Result<(), TrialError> {
+    let lossless = cx.setup.lossless.iter().filter(|other| *other != first);
+    let others: Vec<Priority> = lossless.take(cx.by_level(1, usize::MAX)).collect();
+    if others.is_empty() {
+        cx.skip(RESTORED_LATER, "lossless: two priorities are needed");
+    }
+    others.into_iter().try_for_each(|second| judge_pair(cx, dog, first, second))
+}
+
+/// The queue of the part with two storms.
+const RESTORED_LATER: &str = "a queue that is restored after another one";
+
+/// Judges two storms, of which that of the second priority lasts longer.
+fn judge_pair(
+    cx: &mut Context<'_>,
+    dog: ExpectedWatchdog,
+    first: Priority,
+    second: Priority,
+) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
-    let what = "a queue that is restored after another one";
-    let mut lossless = cx.setup.lossless.iter();
-    let (Some(first), Some(second)) = (lossless.next(), lossless.next()) else {
-        cx.skip(what, "lossless: two priorities are needed");
-        return Ok(());
-    };
     let start = cx.setup.times.baseline;
     let length = dog.detection.saturating_mul(3);
     let more = dog.restoration.div(2);
@@ -143,12 +201,8 @@ fn judge_apart(cx: &mut Context<'_>, dog: ExpectedWatchdog) -> Result<(), TrialE
     let restored = observed.of(FlowId(1), Way::Received).map(|r| r.end).find(|at| *at > last);
     let restored = restored.map_or(Duration::MAX, |at| at.saturating_sub(last));
     let limits = Limits::at_least(dog.restoration.as_nanos_f64());
-    cx.time(
-        format!("time until the first frame of {what}"),
-        restored,
-        limits,
-        observed.uncertainty,
-    );
+    let what = format!("time until the first frame of {RESTORED_LATER}");
+    cx.time(what, restored, limits, observed.uncertainty);
     Ok(())
 }
 
@@ -160,9 +214,10 @@ pub(super) const RESTORED_QUEUE: Test = describe! {
     clause: "SONiC PFC watchdog; the times are the device's configuration",
     procedure: "Flows on one lossless priority and on another at 5 % of the line from A to B. B pauses the \
                 lossless one three times for two detection times, and waits for the restoration time \
-                (`expected.watchdog`), in which it sends XON, and a detection time after each.",
+                (`expected.watchdog`), in which it sends XON, and a detection time after each. At level full \
+                each lossless priority has the storms, with flows on all others, which share the 5 %.",
     pass: "Frames of the stormed priority are lost in each storm, none that is sent from the restoration \
-           on, and of the other priority none at all.",
+           on, and of another priority none at all.",
     source: "sonic-mgmt pfcwd; sonic-buildimage issue 5898",
     run: restored_queue,
     aliases: &["pfcwd_traffic_after_restore"],
@@ -176,20 +231,32 @@ const STORMS: u64 = 3;
 
 fn restored_queue(cx: &mut Context<'_>) -> Result<(), TrialError> {
     let dog = watchdog::expected(cx)?;
+    cx.ports::<2>()?;
+    watchdog::each_stormed(cx, |cx, priority| restored_queue_of(cx, dog, priority))
+}
+
+fn restored_queue_of(
+    cx: &mut Context<'_>,
+    dog: ExpectedWatchdog,
+    priority: Priority,
+) -> Result<(), TrialError> {
     let [a, b] = cx.ports()?;
-    let (priority, other) = (cx.lossless()?, watchdog::other_priority(cx)?);
+    let others = watchdog::spared(cx, priority)?;
+    let share = SHARE / others.len().max(1) as f64;
     let times = cx.setup.times;
+    let start = watchdog::rest(cx, watchdog::interval(cx, share));
     let length = dog.detection.saturating_mul(2);
     let restored = length + dog.restoration + watchdog::slack(cx, dog);
     // A detection time without a storm follows, in which nothing may be lost.
     let cycle = restored + dog.detection;
-    let begin = |n: u64| times.baseline + cycle.saturating_mul(n);
+    let begin = |n: u64| start + cycle.saturating_mul(n);
     let traffic = begin(STORMS);
     let mut trial = Trial::new("storms in a row", traffic + times.drain);
     trial.storms = true;
-    for priority in [priority, other] {
+    let beside = others.iter().map(|other| (*other, share));
+    for (priority, share) in core::iter::once((priority, SHARE)).chain(beside) {
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
-        trial.flow(flow.rate(Rate::Line(SHARE)));
+        trial.flow(flow.rate(Rate::Line(share)));
     }
     for n in 0..STORMS {
         let set = PrioritySet::of(priority);
@@ -201,7 +268,6 @@ fn restored_queue(cx: &mut Context<'_>) -> Result<(), TrialError> {
         trial.control.push(Control { port: b, octets, start, every, frames: XON });
     }
     let observed = cx.observe(&trial)?;
-    let start = times.baseline;
     cx.at_rest(&observed, &trial, &(start.div(4)..start))?;
     let u = observed.uncertainty;
     for n in 0..STORMS {
@@ -217,8 +283,10 @@ fn restored_queue(cx: &mut Context<'_>) -> Result<(), TrialError> {
         let what = format!("lost frames of priority {priority} after storm {number}");
         cx.count(what, late, Limits::exactly(0.0));
     }
-    let lost = observed.tally(FlowId(1)).lost();
-    cx.count(format!("lost frames of priority {other}"), lost, Limits::exactly(0.0));
+    for (n, other) in others.into_iter().enumerate() {
+        let lost = observed.tally(FlowId(n + 1)).lost();
+        cx.count(format!("lost frames of priority {other}"), lost, Limits::exactly(0.0));
+    }
     Ok(())
 }
 
@@ -244,14 +312,10 @@ pub(super) const ALL_QUEUES: Test = describe! {
 /// Share of the line of each flow.
 const ALL_QUEUES_SHARE: f64 = 0.02;
 
-/// Frames of a flow at rest.
-const AT_REST: u64 = 64;
-
 /// Returns the interval of the frames of a flow: so long that a long storm is recorded, and so short that
 /// each queue has a frame all the time.
 fn interval(cx: &Context<'_>, dog: ExpectedWatchdog) -> Duration {
-    let line = cx.setup.line_time(storm::SIZE);
-    let short = Duration::from_nanos_f64(line.as_nanos_f64() / ALL_QUEUES_SHARE);
+    let short = watchdog::interval(cx, ALL_QUEUES_SHARE);
     cx.by_level(short, short.max(dog.detection.div(8)))
 }
 
@@ -261,7 +325,7 @@ fn all_queues(cx: &mut Context<'_>) -> Result<(), TrialError> {
     cx.lossless()?;
     let (times, interval) = (cx.setup.times, interval(cx, dog));
     let share = cx.setup.line_time(storm::SIZE).as_nanos_f64() / interval.as_nanos_f64();
-    let start = times.baseline.max(cx.by_level(Duration::ZERO, interval.saturating_mul(AT_REST)));
+    let start = watchdog::rest(cx, interval);
     let length = (dog.detection + dog.restoration).saturating_mul(cx.by_level(5, 2000));
     let traffic = start + length;
     let mut trial = Trial::new("storms for all queues", traffic + times.drain);
