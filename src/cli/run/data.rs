@@ -142,7 +142,7 @@ impl Rows {
     /// # Errors
     /// Bad input: the file cannot be written, has rows, or has another use.
     pub(in crate::cli) fn new(path: Option<&Path>, outputs: &mut Outputs) -> Result<Self> {
-        Self::open(path, outputs, |path, error| refused(path, error))
+        Self::open(path, outputs, refused)
     }
 
     /// Does the same for the file of the arguments, whose rows a later command can go on with.
