@@ -124,11 +124,11 @@ impl<'a> Path<'a> {
         let first = self.behind_first(frames);
         let others = frames.before - 2;
         let stays = self.stays(frames.full, self.ack_every() == 1);
-        let last = self.stays(frames.full, frames.before.is_multiple_of(self.ack_every()));
+        let last = self.stays(frames.full, frames.before % self.ack_every() == 0);
         let mut behind = vec![Duration::ZERO; stays.len()];
         // A chain leaves the first frame on the line `from`, and is at the last full one on the line `to`.
-        for from in 0..stays.len() {
-            let (mut way, mut slowest) = (first[from], Duration::ZERO);
+        for (from, first) in first.into_iter().enumerate() {
+            let (mut way, mut slowest) = (first, Duration::ZERO);
             for (to, behind) in behind.iter_mut().enumerate().skip(from) {
                 slowest = slowest.max(stays[to].time);
                 let chain = way.saturating_add(slowest.saturating_mul(others));
@@ -179,7 +179,7 @@ impl Hop {
 
 fn hop(network: &NetworkPlan, line: Direction) -> Hop {
     let link = &network.links[line.link().index()];
-    let plan = if line.0.is_multiple_of(2) { link.ab } else { link.ba };
+    let plan = if line.0 % 2 == 0 { link.ab } else { link.ba };
     let to = &network.nodes[link.to(line).node.index()];
     let after = u64::from(link.line.overhead).saturating_sub(PREAMBLE);
     let is_switch = matches!(to.kind, NodeKind::Switch(_));
