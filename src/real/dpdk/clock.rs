@@ -10,6 +10,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use super::hot::rdtsc;
 use ground::time::{Duration, Instant};
+use kernel::UPTIME;
 
 /// Time over which the rate is measured. Each end is known to about 50 ns, so the rate is good to
 /// about 2 ppm.
@@ -17,10 +18,6 @@ const CALIBRATION: StdDuration = StdDuration::from_millis(50);
 
 /// Fractional bits of [`TscClock::ps_per_tick`].
 const SHIFT: u32 = 32;
-
-/// Environment variable: uptime in seconds of a clock when it is made. Tests use it to simulate
-/// months of operation.
-const UPTIME: &str = "SLUICE_CLOCK_UPTIME";
 
 /// The timestamp counter as picoseconds since the clock was made. A copy is the same clock, so
 /// workers that share one agree about time as far as their cores' counters do.

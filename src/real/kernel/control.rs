@@ -46,8 +46,6 @@ pub(super) struct Counts {
     pub(super) tx_frames: AtomicU64,
     /// Packets that gave no frames: too long, or with a contradiction.
     pub(super) unusable: AtomicU64,
-    /// Bursts that found no memory for a frame, which waited in the ring.
-    pub(super) no_memory: AtomicU64,
     /// Frames that the kernel refused for good.
     pub(super) refused: AtomicU64,
 }
@@ -262,8 +260,7 @@ impl KernelControl {
         }
         let lost = state.ring_full + state.lost_past + state.lost_last - state.lost_base;
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let Counts { rx_frames, tx_frames, unusable, no_memory, refused } = &self.0.counts;
-        let _ = no_memory;
+        let Counts { rx_frames, tx_frames, unusable, refused } = &self.0.counts;
         PortStats {
             rx_frames: read(rx_frames),
             tx_frames: read(tx_frames),

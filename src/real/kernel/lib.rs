@@ -34,7 +34,7 @@ pub use interface::{Interface, LinkEvents, Peer, Undone, rate_of, undone_checksu
 pub use lock::InterfaceLock;
 pub use memory::{Memory, Packet, Packets};
 pub use offload::{HEADER_LEN, Offload, SegmentKind, Segments, Unfinished, UnknownSegments};
-pub use port::{Clock, KernelOptions, KernelPort, SystemClock};
+pub use port::{Clock, KernelOptions, KernelPort, SystemClock, UPTIME};
 pub use socket::StepError;
 pub use wait::Waiter;
 

@@ -66,7 +66,7 @@ fn the_bump_protects_priority_3_both_ways() {
     let three: ground::units::PrioritySet = Priority::new(3).into_iter().collect();
     assert_eq!(p.pfc.mode, FlowControl::Pfc { send: three, obey: three });
     assert_eq!((p.rate, p.shaped, p.name.as_str()), (BitsPerSec::gbps(1), true, "left"));
-    assert_eq!(file.devices[1].device, "net_af_packet1,iface=v1");
+    assert_eq!(file.devices[1].device, "iface:v1");
     let lossless: Vec<_> = file.headroom.iter().map(|h| (h.port, h.group)).collect();
     assert_eq!(lossless, [(port(0), group(3)), (port(1), group(3))]);
     for h in &file.headroom {

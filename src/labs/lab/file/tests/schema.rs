@@ -22,8 +22,7 @@ fn fields(schema: &Value, of: &str) -> BTreeSet<String> {
 #[test]
 fn profiles_have_the_fields_of_a_port_but_those_of_its_link_and_of_one_port_alone() {
     // The device and its name are those of the link; a lab's switches forward between all ports.
-    const OF_THE_LINK: &str =
-        "name device core rx_descriptors tx_descriptors hardware_pfc mac rate shaped link vlan";
+    const OF_THE_LINK: &str = "name device core rx_descriptors tx_descriptors offload hardware_pfc mac rate shaped link vlan";
     // Overrides; a profile is the same for all ports.
     const OF_ONE_PORT: &str = "sfc congestion_isolation fast_cnp qcn";
     let (ports, profiles) =
