@@ -106,10 +106,10 @@ class TestpmdIo(Testpmd):
         devices = [f"net_af_packet{n},iface=v{n}" for n in range(2)]
         super().__init__(name, devices, cpu, main_cpu, "io")
         self.offloads = False
-        self.command = ["ip", "netns", "exec", SWITCH, *self.command, "--no-flush-rx"]
-        self.command.insert(self.command.index("--in-memory"), "--no-huge")
         at = self.command.index("--in-memory")
-        self.command[at:at] = ["-m", "512"]
+        # Ordinary pages: the others have no hugepages either.
+        self.command[at:at + 1] = ["--no-huge", "-m", "512", "--no-shconf"]
+        self.command = ["ip", "netns", "exec", SWITCH, *self.command, "--no-flush-rx"]
 
     def start(self):
         super().start()
