@@ -1,7 +1,7 @@
 //! Comparison with an earlier run: regression, progression, or no change.
 //!
 //! Every number of the results is either compared, because more or less of it is better, or named as one
-//! that is not ([`senses`]). A number without an entry makes the comparison inconclusive, and so does a
+//! that is not (`senses`). A number without an entry makes the comparison inconclusive, and so does a
 //! spread in which a change could hide.
 
 mod senses;

@@ -5,7 +5,7 @@
 //! before anybody sees them. [`KernelControl`] is the port for other threads. [`Interface`] is an interface as netlink
 //! tells of it, and [`InterfaceLock`] keeps two processes off one.
 //!
-//! Unsafe code is in [`ring`] (memory that the kernel shares), [`sys`] (system calls) and [`interface`].
+//! Unsafe code is in `ring` (memory that the kernel shares), `sys` (system calls) and `interface`.
 
 #![allow(unsafe_code)]
 

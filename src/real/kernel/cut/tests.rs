@@ -135,9 +135,8 @@ proptest! {
             }
         }
         made.packet.truncate(len.index(made.packet.len() + 1));
-        if let Ok(offload) = Offload::parse(&octets)
-            && let Ok(mut cut) = Cut::new(&made.packet, &offload)
-        {
+        let cut = Offload::parse(&octets).ok().and_then(|offload| Cut::new(&made.packet, &offload).ok());
+        if let Some(mut cut) = cut {
             let mut frames = 0;
             while let Some(len) = cut.next_len() {
                 prop_assert!(len <= made.packet.len());
