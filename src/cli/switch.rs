@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use daemon::Daemon;
 use daemon::socket::{self, ControlSocket};
-use daemon::{Daemon, Start};
 
 use super::kind::Kind;
 use super::log::{DETAIL, RUNNING, START};
@@ -154,16 +154,16 @@ fn start(
     stop: Arc<AtomicBool>,
 ) -> Result<Daemon> {
     let refused = |error| refused(error, &args.source(), file);
-    let launch = |start, what| Daemon::launch(start, file, what, stop, args.ignore_late_polls);
     #[cfg(feature = "dpdk")]
     if what.needs_dpdk() || file.telemetry {
         let options = daemon::eal_options(file, args.memory(), &what);
         let eal = Eal::start(&options).map_err(classify)?;
         let arguments = eal.arguments().join(" ");
         tracing::info!(target: DETAIL, "{}: EAL arguments {arguments}", dpdk::dpdk_version());
-        return launch(Start::Dpdk(&eal), what).map_err(refused);
+        return Daemon::launch_on_dpdk(&eal, file, what, stop, args.ignore_late_polls)
+            .map_err(refused);
     }
-    launch(Start::Kernel, what).map_err(refused)
+    Daemon::launch(file, what, stop, args.ignore_late_polls).map_err(refused)
 }
 
 fn std(span: Span) -> Duration {

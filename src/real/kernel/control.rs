@@ -71,8 +71,8 @@ struct State {
     lock: Option<InterfaceLock>,
     /// A socket on an interface that was created again, until the polling thread takes it.
     renewed: Option<Opened>,
-    /// Packets that found the ring full, as far as they were read.
-    ring_full: u64,
+    /// Packets that found the ring full, as far as they were read; nothing once a socket has not told.
+    ring_full: Option<u64>,
     /// Frames lost by the hardware of the interface: at the start, last read, and of earlier interfaces.
     lost_base: u64,
     lost_last: u64,
@@ -89,7 +89,7 @@ pub(super) fn open(name: &str, options: SocketOptions) -> Result<(Arc<Shared>, O
         socket: opened.socket.clone(),
         lock,
         renewed: None,
-        ring_full: 0,
+        ring_full: Some(0),
         lost_base: interface.rx_lost,
         lost_last: interface.rx_lost,
         lost_past: 0,
@@ -149,7 +149,7 @@ impl Shared {
         if !self.told[0].swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 target: "sluice::kernel",
-                "interface {}: a packet was dropped: {why}; more are counted as receive errors, and not told",
+                "interface {}: a packet was dropped: {why}; more are counted as missed and as receive errors, and not told",
                 self.name
             );
         }
@@ -258,15 +258,17 @@ impl KernelControl {
         if let Some(interface) = interface {
             state.lost_last = interface.rx_lost.max(state.lost_base);
         }
-        let lost = state.ring_full + state.lost_past + state.lost_last - state.lost_base;
+        let by_interface = state.lost_past + state.lost_last - state.lost_base;
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let Counts { rx_frames, tx_frames, unusable, refused } = &self.0.counts;
+        let unusable = read(unusable);
         PortStats {
             rx_frames: read(rx_frames),
             tx_frames: read(tx_frames),
             nic: NicCounters {
-                rx_missed: Some(lost),
-                rx_errors: read(unusable),
+                // A packet that gave no frames is lost before the switch, too: it may have been a lossless one.
+                rx_missed: state.ring_full.map(|full| full + by_interface + unusable),
+                rx_errors: unusable,
                 // Frames without memory wait in the ring; they are lost only where it is full.
                 rx_no_memory: 0,
                 tx_errors: read(refused),
@@ -278,7 +280,7 @@ impl KernelControl {
 
 impl State {
     fn read_ring(&mut self) {
-        let (_, full) = sys::take_statistics(&self.socket).unwrap_or_default();
-        self.ring_full += u64::from(full);
+        let full = sys::take_ring_full(&self.socket);
+        self.ring_full = self.ring_full.zip(full).map(|(before, full)| before + u64::from(full));
     }
 }

@@ -19,7 +19,7 @@ use crate::cut::Cut;
 use crate::memory::Memory;
 use crate::merge::{HEADERS_MAX, Run, is_right};
 use crate::offload::{HEADER_LEN, Offload};
-use crate::ring::Slot;
+use crate::ring::{Slot, Tag};
 use crate::socket::{Opened, SocketOptions};
 use crate::sys::Messages;
 use crate::{OpenError, control};
@@ -70,7 +70,7 @@ impl Clock for SystemClock {
 pub struct KernelOptions {
     /// Longest frame in octets, FCS and tags included.
     pub max_frame: u32,
-    /// Least number of packets that wait in the receive ring. With offloads each has 65 KiB of memory.
+    /// Least number of packets that the receive ring holds. Each has 65 KiB of memory, as it may be a large segment.
     pub slots: usize,
     /// Receives frames to any address, as a switch must.
     pub promiscuous: bool,
@@ -191,7 +191,7 @@ impl<M: Memory, C: Clock> KernelPort<M, C> {
 struct Outgoing {
     offload: [u8; HEADER_LEN],
     frames: usize,
-    /// Octets of headers that the packet has instead of those of its frames; 0 for a frame as it is.
+    /// Octets of the headers of a run, which stand for those of its frames. 0 for a single frame.
     headers: usize,
 }
 
@@ -272,13 +272,13 @@ enum Unusable {
 }
 
 /// Puts a tag behind the addresses of a frame.
-fn insert_tag<F: Frame>(frame: &mut F, tag: (u16, u16)) -> bool {
+fn insert_tag<F: Frame>(frame: &mut F, tag: Tag) -> bool {
     const ADDRESSES: usize = 12;
     let fits = frame.prepend(wire::vlan::TAG_LEN);
     if fits {
         let head = frame.head_mut();
         head.copy_within(wire::vlan::TAG_LEN..wire::vlan::TAG_LEN + ADDRESSES, 0);
-        let ([a, b], [c, d]) = (tag.0.to_be_bytes(), tag.1.to_be_bytes());
+        let ([a, b], [c, d]) = (tag.tpid.to_be_bytes(), tag.tci.to_be_bytes());
         head[ADDRESSES..][..wire::vlan::TAG_LEN].copy_from_slice(&[a, b, c, d]);
     }
     fits
@@ -366,11 +366,7 @@ impl<M: Memory, C: Clock> Port for KernelPort<M, C> {
 
 impl<M: Memory, C: Clock> Source for KernelPort<M, C> {
     fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<M::Frame> {
-        let mut frame = self.memory.frame((wire_len - FCS_BYTES) as usize)?;
-        let (front, rest) = M::octets_mut(&mut frame).split_at_mut(head.len());
-        front.copy_from_slice(head);
-        rest.fill(0);
-        Some(frame)
+        filled(&mut self.memory, head, (wire_len - FCS_BYTES) as usize)
     }
 
     fn frame_min(&self) -> u32 {
@@ -405,10 +401,15 @@ fn frames_of<M: Memory>(
 
 /// A frame of these octets, padded to the minimum.
 fn padded<M: Memory>(memory: &mut M, octets: &[u8]) -> Option<M::Frame> {
-    let len = octets.len().max((FRAME_MIN - FCS_BYTES) as usize);
+    filled(memory, octets, octets.len().max((FRAME_MIN - FCS_BYTES) as usize))
+}
+
+/// A frame of `len` octets: these, and zeroes.
+fn filled<M: Memory>(memory: &mut M, head: &[u8], len: usize) -> Option<M::Frame> {
     let mut frame = memory.frame(len)?;
-    let (front, rest) = M::octets_mut(&mut frame).split_at_mut(octets.len());
-    front.copy_from_slice(octets);
+    let (front, rest) = M::octets_mut(&mut frame).split_at_mut(head.len());
+    front.copy_from_slice(head);
+    // The memory still has the octets of an earlier frame.
     rest.fill(0);
     Some(frame)
 }

@@ -86,8 +86,15 @@ pub(super) struct Slot<'a> {
     pub(super) octets: &'a [u8],
     /// True if the slot had no room for all of the packet.
     pub(super) is_cut_off: bool,
-    /// A tag that the kernel has taken out, as type and control information.
-    pub(super) vlan: Option<(u16, u16)>,
+    /// A tag that the kernel has taken out.
+    pub(super) vlan: Option<Tag>,
+}
+
+/// A VLAN tag as it stands in a frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tag {
+    pub(super) tpid: u16,
+    pub(super) tci: u16,
 }
 
 impl Ring {
@@ -159,7 +166,7 @@ impl Ring {
             offload,
             octets,
             is_cut_off: header.len as usize > held,
-            vlan: (status & VLAN != 0).then_some((tpid, header.vlan_tci)),
+            vlan: (status & VLAN != 0).then_some(Tag { tpid, tci: header.vlan_tci }),
         })
     }
 

@@ -32,9 +32,9 @@ pub(super) fn set_option<T: Copy>(
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Counts of a packet socket since the last read, `struct tpacket_stats`: packets, and those that found its ring
-/// full.
-pub(super) fn take_statistics(socket: &impl AsFd) -> Option<(u32, u32)> {
+/// Packets that found the ring of a packet socket full since the last read; nothing if it does not tell.
+pub(super) fn take_ring_full(socket: &impl AsFd) -> Option<u32> {
+    // `struct tpacket_stats`: all packets, and these.
     let mut counts = [0_u32; 2];
     let mut len = size_of_val(&counts) as libc::socklen_t;
     let fd = socket.as_fd().as_raw_fd();
@@ -42,7 +42,7 @@ pub(super) fn take_statistics(socket: &impl AsFd) -> Option<(u32, u32)> {
     // SAFETY: both are writable, and there is room for `len` octets, any of which are numbers.
     let code =
         unsafe { libc::getsockopt(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, place, &mut len) };
-    (code == 0).then_some((counts[0], counts[1]))
+    (code == 0).then_some(counts[1])
 }
 
 /// Takes the pending error of a socket, such as that its interface was down.

@@ -81,7 +81,9 @@ impl Device {
     /// The reason why it cannot be, in words.
     pub fn set_link(&self, up: bool) -> Result<(), String> {
         match self {
-            Self::Kernel(port) => port.set_link(up).map_err(|error| error.to_string()),
+            Self::Kernel(port) => {
+                port.set_link(up).map_err(|error| format!("interface {}: {error}", port.name()))
+            }
             #[cfg(feature = "dpdk")]
             Self::Dpdk(port) => port.set_link(up).map_err(|error| error.to_string()),
         }

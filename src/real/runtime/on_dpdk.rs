@@ -146,7 +146,7 @@ impl Kit for OnDpdk {
                 cache: 0,
             };
             let control = Pool::new(eal, &control).map_err(named)?;
-            let open = open_interface(index, port, plan, (pool.clone(), control), *clock)?;
+            let open = open_interface(index, port, plan, pool.clone(), control, *clock)?;
             return Ok(Open {
                 port: DevicePort::Kernel(open.port),
                 device: open.device,

@@ -20,8 +20,9 @@ use contracts::world::World;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Cells, PortId};
 use kernel::{Clock, KernelOptions, KernelPort, Memory, OpenError, Packets, SystemClock, Waiter};
+use link::AgentsPlan;
 use secure::{Ciphers, Secy, SecyError};
-use switch::{Change, ChangeError, Switch, SwitchError, SwitchPlan};
+use switch::{Change, ChangeError, PortPlan, Switch, SwitchError, SwitchPlan};
 
 /// The device of a port.
 #[derive(Clone, Debug)]
@@ -147,7 +148,7 @@ pub enum RealError {
     /// Idle workers cannot wait.
     #[error(
         "--idle wait: it is for one worker whose ports are all interfaces of the kernel (`iface:eth1`), without a lossless \
-         priority; leave it out, or write `--idle yield`"
+         priority or a measurement; leave it out, or write `--idle yield`"
     )]
     NoWait,
     /// The use that workers do not yet know of each other could take headroom.
@@ -243,12 +244,13 @@ impl<K: Kit> World for Real<K> {
 /// Frames of one port's memory for MAC control frames. A choice: more than a poll sends, and those that wait.
 const CONTROL_FRAMES: usize = 256;
 
-/// A port on an interface of the kernel whose data frames are from `memory`.
+/// A port on an interface of the kernel. Its data frames are from `memory`, those of MAC control from `control`.
 pub(crate) fn open_interface<M: Memory, C: Clock>(
     index: usize,
     port: &RealPort,
     plan: &SwitchPlan,
-    (memory, control): (M, M),
+    memory: M,
+    control: M,
     clock: C,
 ) -> Result<Open<KernelPort<M, C>>, RealError> {
     let (interface, name) = (port.interface().unwrap_or_default(), &plan.ports[index].name);
@@ -293,7 +295,7 @@ impl Kit for OfKernel {
         plan: &SwitchPlan,
     ) -> Result<Open<Self::Port>, RealError> {
         let control = Packets::new(CONTROL_FRAMES, CONTROL_FRAME_MAX);
-        open_interface(index, port, plan, (self.memory.clone(), control), self.clock)
+        open_interface(index, port, plan, self.memory.clone(), control, self.clock)
     }
 
     fn prepare(&self) -> impl Fn() -> Result<(), String> + Clone + Send + 'static {
@@ -361,8 +363,10 @@ where
     let (placement, claims) = Claims::take(&pins, CONTROL_CPUS);
     let all: Option<Vec<_>> = devices.iter().map(Device::kernel).collect();
     let has_headroom = ports.iter().any(|port| port.poll_gap.is_some());
+    let measures = |port: &PortPlan| port.agents.as_ref().is_some_and(AgentsPlan::measures);
+    let times_arrivals = has_headroom || plan.ports.iter().any(measures);
     // A worker that waits is woken by frames of its own ports, and not by other workers.
-    let can_wait = all.filter(|_| workers.len() == 1 && !has_headroom);
+    let can_wait = all.filter(|_| workers.len() == 1 && !times_arrivals);
     let idle = match (idle, &can_wait) {
         (Some(Idle::Wait), None) => return Err(RealError::NoWait),
         (Some(idle), _) => idle,

@@ -33,8 +33,9 @@ pub enum Idle {
     /// Yields to other threads, unless the next deadline is near: for threads that share a CPU.
     Yield,
     /// Yields for 20 ms after the last frame, then waits in the kernel for the next one or a deadline: an idle switch
-    /// takes hardly any CPU time, and a conversation pays for no wake-up. For one worker whose ports are all interfaces of the kernel, without a lossless priority:
-    /// when a frame has arrived while it waited is not known.
+    /// takes hardly any CPU time, and a conversation pays for no wake-up. For one worker whose ports are all interfaces
+    /// of the kernel. None of them has a lossless priority or measures its link, as the time at which a frame arrived
+    /// during a wait is not known.
     Wait,
 }
 

@@ -10,7 +10,7 @@ pub mod socket;
 
 #[cfg(feature = "dpdk")]
 pub use running::eal_options;
-pub use running::{Daemon, Start, real_switch, seed};
+pub use running::{Daemon, real_switch, seed};
 
 use config::{Core, SwitchFile, WorkerPlan};
 use runtime::{CONTROL_CPUS, Claims, Pin, Placement};

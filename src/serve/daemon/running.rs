@@ -45,19 +45,6 @@ const COUNT_EVERY: Duration = Duration::from_secs(1);
 /// Period at which a persistent alarm is repeated.
 const ALARM_EVERY: Duration = Duration::from_secs(60);
 
-/// What a switch starts on.
-#[derive(Clone, Copy, Debug)]
-pub enum Start<'a> {
-    /// Interfaces of the kernel alone.
-    Kernel,
-    /// DPDK, with its devices and interfaces of the kernel.
-    #[cfg(feature = "dpdk")]
-    Dpdk(&'a Eal),
-    /// Nothing, without DPDK.
-    #[cfg(not(feature = "dpdk"))]
-    Never(core::marker::PhantomData<&'a ()>),
-}
-
 /// A running switch.
 pub struct Daemon {
     links: Links,
@@ -70,39 +57,53 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Opens the devices of `what`, the switch in `file`, starts the workers, follows the links,
-    /// and serves DPDK's telemetry if the file enables it. A client that stops the switch sets
-    /// `stop`. `late_polls_ignored` excludes late polls from the verdict.
+    /// Opens the interfaces of `what`, the switch in `file`, starts the workers, and follows the links. A client that
+    /// stops the switch sets `stop`. `late_polls_ignored` excludes late polls from the verdict.
     ///
     /// # Errors
-    /// [`RealError`](real::RealError), a command that DPDK refuses, or no thread for the links.
+    /// [`RealError`](real::RealError), or no thread for the links.
     pub fn launch(
-        start: Start<'_>,
         file: &SwitchFile,
         what: RealSwitch,
         stop: Arc<AtomicBool>,
         late_polls_ignored: bool,
     ) -> Result<Self> {
-        let running = match start {
-            Start::Kernel => real::launch(what)?,
-            #[cfg(feature = "dpdk")]
-            Start::Dpdk(eal) => real::launch_on_dpdk(eal, what)?,
-            #[cfg(not(feature = "dpdk"))]
-            Start::Never(_) => unreachable!("nobody makes one"),
-        };
+        Self::begin(real::launch(what)?, file, stop, late_polls_ignored)
+    }
+
+    /// The same for a switch with devices of DPDK, which serves DPDK's telemetry if the file enables it.
+    ///
+    /// # Errors
+    /// As [`Self::launch`], or a command that DPDK refuses.
+    #[cfg(feature = "dpdk")]
+    pub fn launch_on_dpdk(
+        eal: &Eal,
+        file: &SwitchFile,
+        what: RealSwitch,
+        stop: Arc<AtomicBool>,
+        late_polls_ignored: bool,
+    ) -> Result<Self> {
+        let running = real::launch_on_dpdk(eal, what)?;
+        let mut daemon = Self::begin(running, file, stop, late_polls_ignored)?;
+        if file.telemetry {
+            daemon.telemetry = telemetry::serve(eal, &daemon.session)?;
+        }
+        Ok(daemon)
+    }
+
+    fn begin(
+        running: Running,
+        file: &SwitchFile,
+        stop: Arc<AtomicBool>,
+        late_polls_ignored: bool,
+    ) -> Result<Self> {
         let session = Session::new(file, &running, Arc::clone(&stop), late_polls_ignored);
         let session = Arc::new(session);
-        #[cfg(feature = "dpdk")]
-        let telemetry = match start {
-            Start::Dpdk(eal) if file.telemetry => telemetry::serve(eal, &session)?,
-            Start::Dpdk(_) | Start::Kernel => Vec::new(),
-        };
-        // Last: its thread reports links to the switch as soon as it runs.
         let links = Links::follow(file, &running.devices, &session)?;
         Ok(Self {
             links,
             #[cfg(feature = "dpdk")]
-            telemetry,
+            telemetry: Vec::new(),
             session,
             running,
             stop,

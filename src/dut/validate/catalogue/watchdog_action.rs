@@ -172,7 +172,7 @@ fn judge_apart(
 /// The queue of the part with two storms.
 const RESTORED_LATER: &str = "a queue that is restored after another one";
 
-/// Judges two storms, of which that of the second priority lasts longer.
+/// Judges two storms. That of the second priority lasts longer.
 fn judge_pair(
     cx: &mut Context<'_>,
     dog: ExpectedWatchdog,
